@@ -1,0 +1,1 @@
+"""Any apcore registry as an MCP server and as OpenAI tools."""

@@ -1,0 +1,1 @@
+"""One governed tool surface for AI agents."""
