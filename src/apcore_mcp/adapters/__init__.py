@@ -1,0 +1,1 @@
+"""Pure translations from apcore's vocabulary to MCP's."""

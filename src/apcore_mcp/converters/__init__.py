@@ -1,0 +1,1 @@
+"""Exports of a registry to other tool formats."""

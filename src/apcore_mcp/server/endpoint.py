@@ -1,0 +1,190 @@
+"""One MCP server over a tool table: what every transport serves, in both protocol eras."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import mcp_types as types
+from apcore import Identity
+from mcp.server import Server, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from opentelemetry import trace
+
+from apcore_mcp.server.calls import ANSWER_WITHIN, Calls, Channel, Question, Router
+from apcore_mcp.server.factory import Entry
+
+logger = logging.getLogger(__name__)
+
+DOCS = "docs://"
+_ANSWER = "answer"
+_ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+Context = ServerRequestContext[Any, Any]
+
+
+class ToolTable(Protocol):
+    """The tools to serve, by name; may change at any time."""
+
+    def entries(self) -> Mapping[str, Entry]: ...
+
+    def entry(self, name: str) -> Entry | None: ...
+
+
+class _Server(Server[Any]):
+    """The SDK's server, telling handshake-era clients too that its lists change."""
+
+    def create_initialization_options(self, *args: Any, **kwargs: Any) -> InitializationOptions:
+        return super().create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
+
+
+class Endpoint:
+    """Lists, calls, documents and announces the tools of one table."""
+
+    def __init__(self, *, name: str, version: str, tools: ToolTable, router: Router) -> None:
+        self._tools = tools
+        self._listing: dict[str, Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._announcing = False
+        self._sessions: set[ServerSession] = set()
+        self.bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self.bus)
+        self.calls = Calls(router)
+        self.server: Server[Any] = _Server(
+            name,
+            version=version,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_read_resource=self._read_resource,
+            on_subscriptions_listen=self.listen,
+            get_tool_input_schema=self._input_schema,
+        )
+        self.server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, self._remember_session
+        )
+        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+            self.server.middleware.clear()  # spans that nobody collects cost up to a third of a call
+        self.server.middleware.append(
+            RequestStateBoundary(RequestStateSecurity.ephemeral(ttl=ANSWER_WITHIN), default_audience=name)
+        )
+
+    def start(self) -> None:
+        """Announce changes from now on, on the running loop."""
+        self._loop = asyncio.get_running_loop()
+
+    def tools_changed(self) -> None:
+        """Drop the cached listing and tell every client, once per burst; callable from any thread."""
+        self._listing = None
+        if self._loop is not None and not self._loop.is_closed() and not self._announcing:
+            self._announcing = True
+            self._loop.call_soon_threadsafe(self._announce)
+
+    def _announce(self) -> None:
+        self._announcing = False
+        self._listing = None
+        self._sending = asyncio.gather(self._publish(), *map(self._notify, self._sessions), return_exceptions=True)
+
+    async def _publish(self) -> None:
+        await self.bus.publish(ToolsListChanged())
+        await self.bus.publish(ResourcesListChanged())
+
+    async def _notify(self, session: ServerSession) -> None:
+        try:
+            async with asyncio.timeout(5):  # a client that does not read must not hold the others
+                await session.send_tool_list_changed()
+                await session.send_resource_list_changed()
+        except Exception:
+            logger.warning("A client could not be told that the tools changed", exc_info=True)
+
+    async def _remember_session(self, ctx: Context, params: types.NotificationParams) -> None:
+        self._sessions.add(ctx.session)
+        # The SDK has no public way from a session to the end of its connection.
+        ctx.session._connection.exit_stack.callback(self._sessions.discard, ctx.session)
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        entry = self._tools.entry(name)
+        return entry.tool.input_schema if entry else None
+
+    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        _check_cursor(params)
+        listing = self._listing
+        if listing is None:
+            tools = types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
+            listing = self._listing = tools.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return listing  # type: ignore[return-value]  # the SDK takes a wire dict as well, and skips a dump
+
+    async def _call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        channel = _channel(ctx)
+        if params.request_state is not None:
+            answer = (params.input_responses or {}).get(_ANSWER)
+            outcome = await self.calls.resume(params.request_state, accepted(answer), channel)
+        else:
+            outcome = await self.calls.begin(params.name, params.arguments, channel, _identity(ctx))
+        if not isinstance(outcome, Question):
+            return outcome
+        form = types.ElicitRequestFormParams(message=outcome.message, requested_schema=outcome.schema)
+        return types.InputRequiredResult(
+            input_requests={_ANSWER: types.ElicitRequest(params=form)}, request_state=outcome.id
+        )
+
+    async def _list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        _check_cursor(params)
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=DOCS + name, name=name, description=f"Documentation of {name}", mime_type="text/plain"
+                )
+                for name, entry in self._tools.entries().items()
+                if entry.descriptor.documentation
+            ]
+        )
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        entry = self._tools.entry(params.uri.removeprefix(DOCS)) if params.uri.startswith(DOCS) else None
+        if entry is None or not entry.descriptor.documentation:
+            raise MCPError(types.INVALID_PARAMS, "types.Resource not found", {"uri": params.uri})
+        text = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=entry.descriptor.documentation)
+        return types.ReadResourceResult(contents=[text])
+
+
+def accepted(answer: Any) -> Any | None:
+    """What the user entered, or None unless the user accepted."""
+    return (answer.content or {}) if isinstance(answer, types.ElicitResult) and answer.action == "accept" else None
+
+
+def _check_cursor(params: types.PaginatedRequestParams | None) -> None:
+    if params is not None and params.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list has one page")
+
+
+def _channel(ctx: Context) -> Channel:
+    session = ctx.session
+
+    async def ask(message: str, schema: dict[str, Any]) -> Any | None:
+        return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
+
+    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return Channel(
+        send_progress=session.report_progress if ctx.meta and "progress_token" in ctx.meta else None,
+        ask=None if modern else ask,
+        can_answer=(modern or session.can_send_request) and session.check_client_capability(_ELICITATION),
+    )
+
+
+def _identity(ctx: Context) -> Identity | None:
+    """The user that an authentication middleware in front of us put on the request."""
+    scope = getattr(ctx.request, "scope", None) or {}
+    user = scope.get("user")
+    if user is None or not user.is_authenticated:
+        return None
+    return Identity(id=user.display_name, roles=tuple(getattr(scope.get("auth"), "scopes", ())))

@@ -1,0 +1,79 @@
+"""MCP tools from apcore modules."""
+
+import logging
+import marshal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from apcore import ModuleDescriptor, Registry
+from mcp_types import Tool
+from pydantic import BaseModel
+
+from apcore_mcp.adapters.annotations import AnnotationMapper
+from apcore_mcp.adapters.schema import SchemaConverter
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One row of the tool table: the definition read once, and the tool made of it."""
+
+    tool: Tool
+    descriptor: ModuleDescriptor
+
+
+class MCPServerFactory:
+    """Builds tools; a module that cannot be one is skipped with a warning."""
+
+    def __init__(self) -> None:
+        self._schemas = SchemaConverter()
+        self._annotations = AnnotationMapper()
+
+    def build_tool(self, descriptor: ModuleDescriptor) -> Tool:
+        output_schema = self._schemas.convert_output_schema(descriptor)
+        return Tool(
+            name=descriptor.module_id,
+            description=descriptor.description,
+            input_schema=self._schemas.convert_input_schema(descriptor),
+            output_schema=output_schema if output_schema.get("type") == "object" else None,
+            annotations=self._annotations.to_mcp_annotations(descriptor.annotations),
+        )
+
+    def build_tools(self, registry: Registry, tags: list[str] | None = None, prefix: str | None = None) -> list[Tool]:
+        entries = (self.build_entry(registry, name) for name in registry.list(tags=tags, prefix=prefix))
+        return [entry.tool for entry in entries if entry is not None]
+
+    def build_entry(self, registry: Registry, module_id: str) -> Entry | None:
+        try:
+            descriptor = registry.get_definition(module_id)
+            if descriptor is not None:
+                return Entry(tool=self.build_tool(descriptor), descriptor=descriptor)
+            logger.warning("Skipping module %s: it has no definition", module_id)
+        except Exception as error:
+            logger.warning("Skipping module %s: %s: %s", module_id, type(error).__name__, error)
+        return None
+
+
+def remember_schemas(module: Any) -> None:
+    """Make the module's pydantic models compute their JSON Schema once; apcore asks three times per call."""
+    for model in (getattr(module, "input_schema", None), getattr(module, "output_schema", None)):
+        if isinstance(model, type) and issubclass(model, BaseModel) and not hasattr(model, "_apcore_mcp_schema"):
+            _remember(model, model.model_json_schema)
+
+
+def _remember(model: type[BaseModel], compute: Callable[..., dict[str, Any]]) -> None:
+    try:
+        blob = marshal.dumps(compute())
+    except Exception:  # no schema, or one that is not plain data: leave the model as it is
+        return
+
+    def model_json_schema(cls: type[BaseModel], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        if cls is not model or args or kwargs:
+            return compute.__func__(cls, *args, **kwargs)  # type: ignore[attr-defined, no-any-return]
+        copy: dict[str, Any] = marshal.loads(blob)  # noqa: S302 - our own bytes; the fastest deep copy
+        return copy
+
+    model.model_json_schema = classmethod(model_json_schema)  # type: ignore[method-assign, assignment]
+    model._apcore_mcp_schema = True  # type: ignore[attr-defined]

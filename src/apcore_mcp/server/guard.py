@@ -1,0 +1,105 @@
+"""The HTTP edge: which hosts and pages may talk to us, and what counts as a body."""
+
+import contextlib
+import ipaddress
+import json
+import re
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY = "apcore_mcp.body"
+BAD_JSON = "Parse error: the body must be one JSON text, moderately nested, with no key given twice"
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
+
+
+class HostGuard:
+    """Accepts loopback names, the bound address, and the operator's names; beyond loopback IP literals and our own name."""
+
+    def __init__(self, app: ASGIApp, bound: str, allowed: Iterable[str] | None) -> None:
+        self._app = app
+        self._literals = not _is_loopback(bound)
+        own = [socket.gethostname()] if self._literals else []
+        self._names = {name.casefold().strip("[]") for name in (bound, *own, *(allowed or ()))}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] == "http" and (refusal := self._refusal(scope["headers"])):
+            await refusal(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Response | None:
+        hosts = [value.decode("latin-1") for key, value in headers if key == b"host"]
+        origins = [value.decode("latin-1") for key, value in headers if key == b"origin"]
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+            return refuse(400, "Exactly one valid Host header is required")
+        if not self._is_us(hosts[0]):
+            return refuse(421, f"Unknown host {hosts[0]}; the operator can add it to allowed_hosts")
+        if not all(re.match("https?://", origin) and self._is_us(origin.partition("://")[2]) for origin in origins):
+            return refuse(403, "Requests from this origin are not allowed")
+        return None
+
+    def _is_us(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        name = match[1].strip("[]").casefold().removesuffix(".") if match else ""
+        return name in self._names or _is_loopback(name) or (self._literals and _is_address(name))
+
+
+class JsonBodies:
+    """Reads the body of every POST once, refuses what two readers could read differently, and keeps it at hand."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            scope[BODY] = await Request(scope, receive).body()
+            try:
+                json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=_no_constant)
+            except (ValueError, RecursionError):
+                await refuse(400, BAD_JSON, code=-32700)(scope, receive, send)
+                return
+            receive = _replay(scope[BODY], receive)
+        await self._app(scope, receive, send)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": body}]
+
+    async def replay() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replay
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key is given twice")
+    return members
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def refuse(status: int, message: str, code: int = -32600) -> Response:
+    """An answer that MCP clients read as a JSON-RPC error and people as a sentence."""
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}, status)
+
+
+def _is_address(name: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
+
+
+def _is_loopback(name: str) -> bool:
+    return name == "localhost" or (_is_address(name) and ipaddress.ip_address(name).is_loopback)

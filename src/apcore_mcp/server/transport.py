@@ -1,0 +1,173 @@
+"""Running a server until it is told to stop: over stdio, or as an HTTP server."""
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from types import FrameType
+from typing import Any, BinaryIO
+
+import anyio
+import h11
+import uvicorn
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from apcore_mcp.server.endpoint import Endpoint
+
+GRACE = 5.0
+READ_WITHIN = 30.0
+MAX_LINE = 16 * 1024 * 1024
+
+
+async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
+    """Serve stdin and stdout until the peer closes them or `stop` is set; answers on their way are delivered."""
+    with _private_stdin() as source:
+        lines: Any = _Lines(source)  # an async iterator of lines is all that the SDK asks of a text file
+        async with stdio_server(stdin=lines) as (read, write):
+            # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.
+            answers, outbox = anyio.create_memory_object_stream[SessionMessage](math.inf)
+
+            async def deliver() -> None:
+                async with write, outbox:
+                    async for answer in outbox:
+                        await write.send(answer)
+
+            options = endpoint.server.create_initialization_options()
+            serving = asyncio.create_task(endpoint.server.run(read, answers, options))
+            delivering = asyncio.create_task(deliver())
+            if await _stopped_first(stop, serving):
+                await endpoint.calls.drain(GRACE)
+                await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
+                lines.close()
+            await serving
+            await delivering
+
+
+class _Lines:
+    """Lines read by a daemon thread: a peer that says nothing cannot keep the process alive."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[bytes] = asyncio.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def close(self) -> None:
+        self._queue.put_nowait(b"")
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while line := await self._queue.get():
+            yield line.decode(errors="replace")
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # the stream or the loop was closed
+            line = b" "
+            while line:
+                line = self._source.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
+                self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
+
+
+@contextlib.contextmanager
+def _private_stdin() -> Iterator[BinaryIO]:
+    """The input under a descriptor of our own; meanwhile modules and their children find an empty stdin."""
+    try:
+        shared = sys.stdin.fileno()
+        private = os.dup(shared)
+    except (AttributeError, OSError, ValueError) as error:
+        raise RuntimeError("stdin must be open to serve over stdio") from error
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, shared)
+    os.close(null)
+    try:
+        yield os.fdopen(private, "rb", closefd=False)
+    finally:
+        os.dup2(private, shared)
+
+
+async def run_http(app: ASGIApp, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
+    """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
+    config = uvicorn.Config(
+        app,
+        http=_ImpatientProtocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = _SignalFreeServer(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    if await _stopped_first(stop, serving):
+        for accepting in server.servers:
+            accepting.close()
+        endpoint.listen.close()
+        await endpoint.calls.drain(GRACE)
+        server.should_exit = True
+    await serving
+
+
+class _SignalFreeServer(uvicorn.Server):
+    """Leaves the signals to us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _ImpatientProtocol(H11Protocol):
+    """Closes a connection whose request does not arrive in time, head or body."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = self.loop.call_later(READ_WITHIN, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        self._deadline = self._deadline or self.loop.call_later(READ_WITHIN, self.transport.close)
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._arrived()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        super().connection_lost(exc)
+
+    def _arrived(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+async def _stopped_first(stop: asyncio.Event, serving: asyncio.Task[None]) -> bool:
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+    return not serving.done()
+
+
+@contextlib.contextmanager
+def stop_on_signals(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """The first SIGINT or SIGTERM stops gracefully; the next one ends the process at once."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        for each in signals:
+            signal.signal(each, signal.SIG_DFL)
+        loop.call_soon_threadsafe(stop.set)
+
+    before = {}
+    with contextlib.suppress(ValueError):  # not the main thread: whoever owns the signals stops us
+        before = {each: signal.signal(each, on_signal) for each in signals}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -1,0 +1,71 @@
+import { useEffect } from "preact/hooks";
+import { Empty } from "../components/Notice";
+import { ConfirmDialog } from "./ConfirmDialog";
+import { Header } from "./Header";
+import { HelpDialog } from "./HelpDialog";
+import { HistoryDialog } from "./HistoryDialog";
+import { useExplorer } from "./model";
+import { Offline, Toast } from "./Status";
+import { ToolList } from "./ToolList";
+import { ToolScreen } from "./ToolScreen";
+
+export function App() {
+  const explorer = useExplorer();
+  const { tool } = explorer.route.value;
+  const info = explorer.catalog.info.value;
+  const panel = explorer.panel.value;
+  useEffect(() => {
+    document.title = [tool, info?.name, "Explorer"].filter(Boolean).join(" · ");
+  }, [tool, info]);
+  const close = (): void => {
+    explorer.panel.value = null;
+  };
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the tool
+      </a>
+      <Header />
+      <Offline />
+      <div class={`page ${tool === null ? "at-list" : "at-tool"}`}>
+        <ToolList />
+        <main id="main" class="main" tabIndex={-1}>
+          {tool === null ? <Welcome /> : <ToolScreen key={tool} name={tool} />}
+        </main>
+      </div>
+      <Toast />
+      {panel?.type === "help" && <HelpDialog onClose={close} />}
+      {panel?.type === "history" && <HistoryDialog onClose={close} />}
+      {panel?.type === "confirm" && <ConfirmDialog tool={panel.tool} onClose={close} />}
+    </>
+  );
+}
+
+function Welcome() {
+  const { catalog, settings } = useExplorer();
+  const tools = catalog.tools.value;
+  if (tools === null || tools.length === 0) return null;
+  return (
+    <div class="welcome">
+      <h1 class="visually-hidden">Tool explorer</h1>
+      <Empty icon="leaf" title="Pick a tool to see what it does and run it" testId="welcome">
+        <p>
+          {settings.singleKeys.value ? (
+            <>
+              Press <kbd>/</kbd> to search, <kbd>↑</kbd> <kbd>↓</kbd> to move, <kbd>Enter</kbd> to open.
+            </>
+          ) : (
+            "Use the list to open a tool."
+          )}
+        </p>
+      </Empty>
+    </div>
+  );
+}

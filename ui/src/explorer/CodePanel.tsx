@@ -1,0 +1,44 @@
+import { useState } from "preact/hooks";
+import { CopyButton } from "../components/CopyButton";
+import { Coloured } from "../components/JsonText";
+import { Tabs } from "../components/Tabs";
+import { type CallSite, curl, jsonRpc, python } from "../lib/snippet";
+import type { Opened } from "./catalog";
+import { useExplorer } from "./model";
+
+const LANGUAGES: Record<Language, { label: string; write: (site: CallSite) => string }> = {
+  curl: { label: "cURL", write: curl },
+  python: { label: "Python", write: python },
+  jsonrpc: { label: "MCP JSON-RPC", write: jsonRpc },
+};
+
+type Language = "curl" | "python" | "jsonrpc";
+
+/** The same call for a terminal, a program or an MCP client. */
+export function CodePanel({ opened }: { opened: Opened }) {
+  const { api, catalog } = useExplorer();
+  const [language, setLanguage] = useState<Language>("curl");
+  const site: CallSite = {
+    callUrl: api.callUrl(opened.tool.name),
+    mcpUrl: api.mcpUrl(catalog.info.value?.mcpPath ?? "/mcp"),
+    tool: opened.tool.name,
+    args: opened.draft.value.value,
+  };
+  const { label, write } = LANGUAGES[language];
+  const text = write(site);
+  return (
+    <Tabs
+      label="Language"
+      current={language}
+      onSelect={setLanguage}
+      tabs={(Object.keys(LANGUAGES) as Language[]).map((name) => ({ name, label: LANGUAGES[name].label }))}
+      end={<CopyButton label={`Copy ${label}`} text={() => text} testId="copy-code" />}
+    >
+      <pre class="code" tabIndex={0} role="region" aria-label={`${label} code`} data-testid="code">
+        <code>
+          <Coloured text={text.slice(0, 40_000)} />
+        </code>
+      </pre>
+    </Tabs>
+  );
+}

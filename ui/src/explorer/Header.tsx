@@ -1,0 +1,56 @@
+import { Icon, type IconName } from "../components/Icon";
+import { useExplorer } from "./model";
+import type { Theme } from "./settings";
+
+const LIVE = { connecting: "Connecting", live: "Live", lost: "Reconnecting" } as const;
+const THEMES: [Theme, IconName, string][] = [
+  ["system", "screen", "System theme"],
+  ["light", "sun", "Light theme"],
+  ["dark", "moon", "Dark theme"],
+];
+
+export function Header() {
+  const explorer = useExplorer();
+  const info = explorer.catalog.info.value;
+  const live = explorer.live.state.value;
+  return (
+    <header class="top">
+      <a class="brand" href="#/">
+        <span class="brand-mark">
+          <Icon name="leaf" size={18} />
+        </span>
+        <span class="brand-name">{info?.name ?? "Explorer"}</span>
+        {info?.version && <span class="brand-version">{info.version}</span>}
+      </a>
+      <span class={`live ${live}`} data-testid="live-state" title={info ? `${info.transport} at ${info.mcpPath}` : undefined}>
+        <span class="live-dot" aria-hidden="true" />
+        <span class="live-text">{LIVE[live]}</span>
+      </span>
+      <div class="top-end">
+        <button type="button" class="button ghost" data-testid="open-history" onClick={() => (explorer.panel.value = { type: "history" })}>
+          <Icon name="clock" />
+          <span class="wide-only">History</span>
+        </button>
+        <ThemeSwitch />
+        <button type="button" class="icon-button" aria-label="Keyboard help" title="Keyboard help (?)" data-testid="open-help" onClick={() => (explorer.panel.value = { type: "help" })}>
+          <Icon name="keyboard" />
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function ThemeSwitch() {
+  const { theme } = useExplorer().settings;
+  return (
+    <fieldset class="themes">
+      <legend class="visually-hidden">Theme</legend>
+      {THEMES.map(([name, icon, label]) => (
+        <label key={name} class="theme" title={label}>
+          <input type="radio" name="theme" aria-label={label} checked={theme.value === name} onChange={() => (theme.value = name)} />
+          <Icon name={icon} />
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,73 @@
+import { Dialog } from "../components/Dialog";
+import { Icon } from "../components/Icon";
+import { Empty } from "../components/Notice";
+import { ago, duration } from "../lib/format";
+import type { Call } from "../lib/history";
+import { printJson } from "../lib/json-print";
+import { useExplorer } from "./model";
+
+const OUTCOMES = { ok: ["good", "Done"], error: ["bad", "Failed"], cancelled: ["idle", "Cancelled"] } as const;
+
+/** The calls made from this browser, newest first. */
+export function HistoryDialog({ onClose }: { onClose: () => void }) {
+  const explorer = useExplorer();
+  const calls = explorer.calls.value;
+  return (
+    <Dialog
+      title="History"
+      kind="sheet"
+      testId="history"
+      onClose={onClose}
+      footer={
+        calls.length > 0 && (
+          <>
+            <span class="quiet">Kept in this browser only, without results.</span>
+            <button type="button" class="button small" onClick={() => explorer.clearHistory()}>
+              <Icon name="trash" />
+              Clear history
+            </button>
+          </>
+        )
+      }
+    >
+      {calls.length === 0 ? (
+        <Empty icon="clock" title="No calls yet">
+          <p>Calls you run are listed here, to be restored or run again.</p>
+        </Empty>
+      ) : (
+        <ol class="calls">
+          {calls.map((call) => (
+            <CallRow key={call.id} call={call} />
+          ))}
+        </ol>
+      )}
+    </Dialog>
+  );
+}
+
+function CallRow({ call }: { call: Call }) {
+  const explorer = useExplorer();
+  const [tone, word] = OUTCOMES[call.outcome];
+  return (
+    <li class="call" data-testid="history-entry">
+      <div class="call-head">
+        <span class="call-tool">{call.tool}</span>
+        <span class={`status ${tone}`}>{word}</span>
+      </div>
+      <code class="call-args">{printJson(call.args).slice(0, 160)}</code>
+      <div class="call-foot">
+        <span class="meta">
+          {ago(call.at, Date.now())} · {duration(call.took)}
+        </span>
+        <button type="button" class="button small" aria-label={`Restore the arguments of ${call.tool}`} onClick={() => void explorer.restore(call)}>
+          Restore
+        </button>
+        {explorer.canRun.value && (
+          <button type="button" class="button small" aria-label={`Run ${call.tool} again`} onClick={() => void explorer.rerun(call)}>
+            Run again
+          </button>
+        )}
+      </div>
+    </li>
+  );
+}

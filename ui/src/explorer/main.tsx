@@ -1,0 +1,25 @@
+import "../styles/tokens.css";
+import "../styles/base.css";
+import "../styles/controls.css";
+import "../styles/form.css";
+import "../styles/content.css";
+import "../styles/dialog.css";
+import "../styles/explorer.css";
+import { render } from "preact";
+import { Api } from "../lib/api";
+import { browserStorage } from "../lib/storage";
+import { App } from "./App";
+import { listenForKeys } from "./keys";
+import { Explorer, ExplorerContext } from "./model";
+import { Settings } from "./settings";
+
+const settings = new Settings(browserStorage, document.documentElement);
+const explorer = new Explorer(new Api(location.href), settings, browserStorage, window);
+listenForKeys(explorer);
+render(
+  <ExplorerContext.Provider value={explorer}>
+    <App />
+  </ExplorerContext.Provider>,
+  document.getElementById("app") as HTMLElement,
+);
+void explorer.start();

@@ -1,0 +1,150 @@
+/** The Explorer without its looks: everything the page knows and can do. */
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import { isDestructive } from "../components/Badge";
+import type { Api } from "../lib/api";
+import { serverProblems } from "../lib/draft";
+import { type Call, History, type Outcome } from "../lib/history";
+import type { JsonObject } from "../lib/json";
+import { parseHash, type Route, toolHash } from "../lib/link";
+import { withoutSecrets } from "../lib/secrets";
+import type { Storage } from "../lib/storage";
+import { Catalog, type Opened } from "./catalog";
+import { LiveEvents } from "./live";
+import { type Run, Runner } from "./runner";
+import type { Settings } from "./settings";
+
+export type Panel = { type: "help" } | { type: "history" } | { type: "confirm"; tool: string };
+
+export class Explorer {
+  readonly catalog: Catalog;
+  readonly runner: Runner;
+  readonly live: LiveEvents;
+  readonly route: Signal<Route>;
+  readonly query = signal("");
+  readonly tags: Signal<ReadonlySet<string>> = signal(new Set());
+  readonly panel: Signal<Panel | null> = signal(null);
+  readonly toast: Signal<string> = signal("");
+  readonly calls: Signal<Call[]> = signal([]);
+  readonly canRun: ReadonlySignal<boolean>;
+
+  constructor(
+    readonly api: Api,
+    readonly settings: Settings,
+    private readonly storage: Storage,
+    private readonly page: Window,
+  ) {
+    this.catalog = new Catalog(api, (message) => this.say(message));
+    this.runner = new Runner(api, () => performance.now(), (run) => this.ended(run));
+    this.live = new LiveEvents(api.eventsUrl, () => void this.refresh());
+    this.route = signal(parseHash(page.location.hash));
+    this.canRun = computed(() => this.catalog.info.value?.allowExecute ?? false);
+  }
+
+  async start(): Promise<void> {
+    this.page.addEventListener("hashchange", () => void this.follow());
+    await this.catalog.load();
+    this.calls.value = this.history.list();
+    this.live.connect();
+    await this.follow();
+  }
+
+  /** Fetches everything shown again. */
+  async refresh(): Promise<void> {
+    const { tool } = this.route.peek();
+    await Promise.all([this.catalog.load(), tool === null ? null : this.catalog.open(tool)]);
+  }
+
+  async retry(): Promise<void> {
+    this.live.connect();
+    await this.refresh();
+    this.calls.value = this.history.list();
+  }
+
+  /** Goes to a tool; the address keeps only its name, so that a reload does not undo typing. */
+  go(tool: string): void {
+    this.page.location.hash = toolHash(tool);
+  }
+
+  link(opened: Opened): string {
+    const { origin, pathname } = this.page.location;
+    return origin + pathname + toolHash(opened.tool.name, withoutSecrets(opened.tool.inputSchema, opened.draft.value.peek()));
+  }
+
+  /** Runs a tool if its arguments hold, after asking where the tool is dangerous. */
+  run(opened: Opened): boolean {
+    if (!this.canRun.peek() || this.runner.isActive(opened.tool.name)) return true;
+    if (!opened.draft.submit()) return false;
+    this.runUnchecked(opened);
+    return true;
+  }
+
+  /** Leaves judging the arguments to the server. */
+  runUnchecked({ tool, draft }: Opened): void {
+    if (!draft.sendable) return;
+    if (isDestructive(tool) || tool.requiresApproval) this.panel.value = { type: "confirm", tool: tool.name };
+    else this.runner.start(tool.name, draft.value.peek());
+  }
+
+  confirmed(tool: string): void {
+    this.panel.value = null;
+    const opened = this.catalog.ready(tool);
+    if (opened) this.runner.start(tool, opened.draft.value.peek());
+  }
+
+  /** Brings an earlier call's arguments back into its tool's form. */
+  async restore(call: Call): Promise<Opened | null> {
+    this.panel.value = null;
+    this.go(call.tool);
+    await this.catalog.open(call.tool);
+    const opened = this.catalog.ready(call.tool);
+    opened?.draft.load(call.args);
+    return opened;
+  }
+
+  async rerun(call: Call): Promise<void> {
+    const opened = await this.restore(call);
+    if (opened) this.run(opened);
+  }
+
+  clearHistory(): void {
+    this.calls.value = this.history.clear();
+  }
+
+  say(message: string): void {
+    this.toast.value = message;
+  }
+
+  private get history(): History {
+    return new History(this.storage, `toolgrove.history:${this.catalog.info.peek()?.name ?? ""}`);
+  }
+
+  private async follow(): Promise<void> {
+    this.route.value = parseHash(this.page.location.hash);
+    const { tool, args } = this.route.peek();
+    if (tool === null) return;
+    if (!this.catalog.ready(tool)) await this.catalog.open(tool);
+    if (args) this.catalog.ready(tool)?.draft.load(args);
+  }
+
+  private ended(run: Run): void {
+    const opened = this.catalog.ready(run.tool);
+    const outcomes: Partial<Record<Run["status"], Outcome>> = { done: "ok", failed: "error", cancelled: "cancelled" };
+    const outcome = outcomes[run.status];
+    if (opened && run.status === "failed" && run.errorStatus === 400) {
+      opened.draft.setServerProblems(serverProblems(run.error, run.args));
+    }
+    if (outcome === undefined) return;
+    const args: JsonObject = opened ? withoutSecrets(opened.tool.inputSchema, run.args) : run.args;
+    this.calls.value = this.history.add({ id: crypto.getRandomValues(new Uint32Array(2)).join("-"), tool: run.tool, args, at: Date.now(), took: run.took, outcome });
+  }
+}
+
+export const ExplorerContext = createContext<Explorer | null>(null);
+
+export function useExplorer(): Explorer {
+  const explorer = useContext(ExplorerContext);
+  if (!explorer) throw new Error("no Explorer above this component");
+  return explorer;
+}

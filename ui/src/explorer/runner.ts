@@ -1,0 +1,139 @@
+/** Runs tools: one call per tool at a time, followed through progress, questions and its end. */
+import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { type Answer, type Api, ApiError, type CallEvent, type Progress, type Question } from "../lib/api";
+import { byteLength } from "../lib/format";
+import type { Json, JsonObject } from "../lib/json";
+import { printJson } from "../lib/json-print";
+
+export interface Run {
+  tool: string;
+  args: JsonObject;
+  status: "running" | "asking" | "done" | "failed" | "cancelled";
+  startedAt: number;
+  /** Milliseconds, once ended. */
+  took: number;
+  progress: Progress | null;
+  messages: string[];
+  result: Json;
+  /** Bytes of the result as JSON. */
+  size: number;
+  error: string;
+  errorStatus: number;
+  question: Question | null;
+}
+
+const MOST_MESSAGES = 200;
+
+export class Runner {
+  private readonly state: Signal<ReadonlyMap<string, Run>> = signal(new Map());
+  private readonly aborts = new Map<string, AbortController>();
+
+  constructor(
+    private readonly api: Api,
+    private readonly clock: () => number,
+    private readonly onEnd: (run: Run) => void,
+  ) {}
+
+  get runs(): ReadonlySignal<ReadonlyMap<string, Run>> {
+    return this.state;
+  }
+
+  isActive(tool: string): boolean {
+    const status = this.state.peek().get(tool)?.status;
+    return status === "running" || status === "asking";
+  }
+
+  start(tool: string, args: JsonObject): void {
+    if (this.isActive(tool)) return;
+    const abort = new AbortController();
+    this.aborts.set(tool, abort);
+    const run: Run = {
+      tool,
+      args,
+      status: "running",
+      startedAt: this.clock(),
+      took: 0,
+      progress: null,
+      messages: [],
+      result: null,
+      size: 0,
+      error: "",
+      errorStatus: 0,
+      question: null,
+    };
+    this.put(run);
+    void this.follow(tool, this.api.call(tool, args, abort.signal), abort.signal);
+  }
+
+  answer(tool: string, answer: Answer): void {
+    const run = this.state.peek().get(tool);
+    const abort = this.aborts.get(tool);
+    if (run?.status !== "asking" || !run.question || !abort) return;
+    const { id } = run.question;
+    this.put({ ...run, status: "running", question: null });
+    void this.follow(tool, this.api.answer(id, answer, abort.signal), abort.signal);
+  }
+
+  /** Stops the call. The server sees the connection close, or the question cancelled. */
+  cancel(tool: string): void {
+    const run = this.state.peek().get(tool);
+    if (run?.status === "asking") this.answer(tool, { action: "cancel" });
+    else if (run?.status === "running") {
+      this.aborts.get(tool)?.abort();
+      this.end(tool, { status: "cancelled" });
+    }
+  }
+
+  clear(tool: string): void {
+    if (this.isActive(tool)) return;
+    const next = new Map(this.state.peek());
+    next.delete(tool);
+    this.state.value = next;
+  }
+
+  private async follow(tool: string, events: AsyncGenerator<CallEvent>, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const event of events) {
+        if (signal.aborted) return;
+        this.take(tool, event);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.end(tool, { status: "failed", error: error instanceof Error ? error.message : String(error), errorStatus: error instanceof ApiError ? error.status : 0 });
+    }
+  }
+
+  private take(tool: string, event: CallEvent): void {
+    const run = this.state.peek().get(tool);
+    if (!run) return;
+    switch (event.type) {
+      case "progress": {
+        const { message } = event.progress;
+        const messages = message === null ? run.messages : [...run.messages, message].slice(-MOST_MESSAGES);
+        this.put({ ...run, progress: event.progress, messages });
+        return;
+      }
+      case "question":
+        this.put({ ...run, status: "asking", question: event.question });
+        return;
+      case "result":
+        this.end(tool, { status: "done", result: event.result, size: byteLength(printJson(event.result)) });
+        return;
+      case "error":
+        this.end(tool, { status: "failed", error: event.error, errorStatus: event.status });
+    }
+  }
+
+  private end(tool: string, change: Partial<Run>): void {
+    const run = this.state.peek().get(tool);
+    if (!run) return;
+    const ended = { ...run, ...change, question: null, took: this.clock() - run.startedAt };
+    this.put(ended);
+    this.aborts.delete(tool);
+    this.onEnd(ended);
+  }
+
+  private put(run: Run): void {
+    this.state.value = new Map([...this.state.peek(), [run.tool, run]]);
+  }
+}
