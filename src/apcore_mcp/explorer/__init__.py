@@ -146,7 +146,7 @@ async def _progress_and_outcome(run: Callable[[Channel], Awaitable[Outcome]]) ->
     async def send(progress: float, total: float | None, message: str | None) -> None:
         events.put_nowait(_event("progress", {"progress": progress, "total": total, "message": message}))
 
-    task = asyncio.ensure_future(run(Channel(send_progress=send, can_answer=True)))
+    task = asyncio.ensure_future(run(Channel(send_progress=send, wants_chunks=True, can_answer=True)))
     task.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:

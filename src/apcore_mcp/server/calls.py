@@ -50,6 +50,7 @@ class Channel:
     """How one request reaches its client. Without `ask`, a question ends the request and suspends the call."""
 
     send_progress: SendProgress | None = None
+    wants_chunks: bool = False
     ask: Ask | None = None
     can_answer: bool = False
 
@@ -67,8 +68,8 @@ class Call:
         self.attach(channel)
 
     @property
-    def wants_progress(self) -> bool:
-        return self._channel.send_progress is not None
+    def wants_chunks(self) -> bool:
+        return self._channel.wants_chunks
 
     def attach(self, channel: Channel) -> None:
         """Let the run speak through this request from now on."""

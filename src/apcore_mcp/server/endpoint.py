@@ -175,7 +175,8 @@ def _channel(ctx: Context) -> Channel:
 
     modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     return Channel(
-        send_progress=session.report_progress if ctx.meta and "progress_token" in ctx.meta else None,
+        send_progress=session.report_progress,
+        wants_chunks=ctx.meta is not None and "progress_token" in ctx.meta,
         ask=None if modern else ask,
         can_answer=(modern or session.can_send_request) and session.check_client_capability(_ELICITATION),
     )

@@ -28,7 +28,7 @@ class Caller(Protocol):
     token: CancelToken
 
     @property
-    def wants_progress(self) -> bool: ...
+    def wants_chunks(self) -> bool: ...
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
 
@@ -73,7 +73,7 @@ class ExecutionRouter:
             data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
             context = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
             annotations = entry.descriptor.annotations if entry else None
-            if caller.wants_progress and getattr(annotations, "streaming", False):
+            if caller.wants_chunks and getattr(annotations, "streaming", False):
                 return await self._stream(tool_name, arguments, context, caller)
         return await self._executor.call_async(tool_name, arguments, context)
 
