@@ -13,59 +13,51 @@ from apcore import Registry
 from apcore_mcp.options import MAX_NAME, Options
 from apcore_mcp.serving import serve
 
-INVALID, FAILED = 1, 2
-
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="apcore-mcp",
-        description="Serve a directory of apcore modules over MCP.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    parser.add_argument("--extensions-dir", required=True, metavar="DIR", help="directory of apcore modules")
+    shape = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser("apcore-mcp", description="Serve apcore modules over MCP.", formatter_class=shape)
+    parser.add_argument("--extensions-dir", required=True, type=Path, metavar="DIR", help="directory of apcore modules")
     for option in dataclasses.fields(Options):
         if option.metadata:
-            flag = "--" + option.name.replace("_", "-").removesuffix(
-                "s" if "append" in option.metadata.values() else ""
-            )
+            singular = option.name.rstrip("s") if option.metadata.get("action") == "append" else option.name
+            flag = "--" + singular.replace("_", "-")
             parser.add_argument(flag, dest=option.name, default=option.default, **option.metadata)
     parser.set_defaults(log_level="INFO")
     return parser
 
 
 def _problem(extensions: Path, options: dict[str, Any]) -> str | None:
-    if not extensions.exists():
-        return f"extensions directory does not exist: {extensions}"
-    if not extensions.is_dir():
-        return f"extensions path is not a directory: {extensions}"
-    if not os.access(extensions, os.R_OK | os.X_OK):
-        return f"extensions directory is not readable: {extensions}"
-    if not 1 <= options["port"] <= 65535:
-        return "port must be between 1 and 65535"
-    if not options["name"]:
-        return "server name must not be empty"
-    if len(options["name"]) > MAX_NAME:
-        return f"server name must not exceed {MAX_NAME} characters"
-    return None
+    checks = {
+        f"extensions directory does not exist: {extensions}": extensions.exists(),
+        f"extensions path is not a directory: {extensions}": extensions.is_dir(),
+        f"extensions directory is not readable: {extensions}": os.access(extensions, os.R_OK | os.X_OK),
+        "port must be between 1 and 65535": 1 <= options["port"] <= 65535,
+        "server name must not be empty": options["name"] != "",
+        f"server name must not exceed {MAX_NAME} characters": len(options["name"]) <= MAX_NAME,
+    }
+    return next((text for text, met in checks.items() if not met), None)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0 after a shutdown, 1 for invalid arguments, 2 if the server cannot start."""
     options = vars(_parser().parse_args(argv))
-    extensions = Path(options.pop("extensions_dir"))
-    problem = _problem(extensions, options)
-    if problem is None:
-        try:
-            Options(**options)
-        except ValueError as error:
-            problem = str(error)
+    extensions = options.pop("extensions_dir")
+    try:
+        problem = _problem(extensions, options) or (Options(**options) and None)
+    except ValueError as error:
+        problem = str(error)
     if problem is not None:
-        print(f"Error: {problem}", file=sys.stderr)  # noqa: T201
-        return INVALID
+        return _fail(problem, 1)
     try:
         registry = Registry(extensions_dir=str(extensions))
         registry.discover()
         serve(registry, **options)
     except Exception as error:
-        print(f"Error: cannot start: {error}", file=sys.stderr)  # noqa: T201
-        return FAILED
+        return _fail(f"the server cannot start: {error}", 2)
     return 0
+
+
+def _fail(problem: str, code: int) -> int:
+    print(f"Error: {problem}", file=sys.stderr)  # noqa: T201
+    return code

@@ -38,7 +38,7 @@ class Bridge:
         executor = source if isinstance(source, Executor) else Executor(self.registry)
         router = ExecutionRouter(executor, lookup=self.tools.entry, validate_inputs=options.validate_inputs)
         version = options.version or __version__
-        self.endpoint = Endpoint(name=options.name, version=version, tools=self.tools, router=router)
+        self.endpoint = Endpoint(name=options.name, version=version, tools=self.tools, run=router.handle_call)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -1,29 +1,33 @@
 """What a client is told when a call fails: enough to act on, nothing about the inside."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apcore import errors as apcore_errors
-from apcore.errors import ModuleError
+from apcore.errors import ModuleError, ModuleExecuteError, SchemaValidationError
+from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
-INTERNAL = "Internal error occurred"
-_MISSING = frozenset({"required", "missing"})
-_FIXED_TEXTS: dict[type[ModuleError], str] = {
-    apcore_errors.ACLDeniedError: "Access denied",
-    apcore_errors.CallDepthExceededError: "Call depth limit exceeded",
-    apcore_errors.CircularCallError: "Circular call detected",
-    apcore_errors.CallFrequencyExceededError: "Call frequency limit exceeded",
+_TEXTS: dict[type[ModuleError], Callable[[Any], str]] = {
+    apcore_errors.ModuleNotFoundError: lambda error: f"Module not found: {error.details.get('module_id', '')}",
+    apcore_errors.ACLDeniedError: lambda error: "Access denied",
+    apcore_errors.ModuleTimeoutError: lambda error: f"Module timed out after {error.details.get('timeout_ms')}ms",
+    apcore_errors.InvalidInputError: lambda error: f"Invalid input: {error.message}",
+    apcore_errors.CallDepthExceededError: lambda error: "Call depth limit exceeded",
+    apcore_errors.CircularCallError: lambda error: "Circular call detected",
+    apcore_errors.CallFrequencyExceededError: lambda error: "Call frequency limit exceeded",
+    ModuleError: lambda error: f"Module error: {error.code}",
+    BaseException: lambda error: "Internal error occurred",  # type: ignore[dict-item]
 }
 
 
 def error_result(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
 def is_unexpected(error: BaseException) -> bool:
     """Whether this is a fault of the module's code rather than an error that apcore defines."""
-    if isinstance(error, apcore_errors.ModuleExecuteError):
+    if isinstance(error, ModuleExecuteError):
         return not isinstance(error.cause, ModuleError)
     return not isinstance(error, ModuleError)
 
@@ -32,74 +36,38 @@ class ErrorMapper:
     """Turns any exception into a `CallToolResult` with `is_error`."""
 
     def to_mcp_error(
-        self,
-        error: BaseException,
-        *,
-        schema: Mapping[str, Any] | None = None,
-        arguments: Mapping[str, Any] | None = None,
+        self, error: BaseException, schema: Mapping[str, Any] | None = None, arguments: Any = None
     ) -> CallToolResult:
         """Map an error; the tool's schema and the call's arguments name the fields that are missing."""
-        return error_result(self._text(error, schema or {}, arguments or {}))
-
-    def _text(self, error: BaseException, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-        if is_unexpected(error) or not isinstance(error, ModuleError):
-            return INTERNAL
-        for kind, text in _FIXED_TEXTS.items():
-            if isinstance(error, kind):
-                return text
-        match error:
-            case apcore_errors.ModuleNotFoundError():
-                return f"Module not found: {error.details.get('module_id', '')}"
-            case apcore_errors.SchemaValidationError():
-                if error.message.startswith("Output"):
-                    return "Output validation failed"
-                lines = _field_lines(error.details.get("errors") or (), schema, arguments)
-                return "\n- ".join(["Input validation failed:", *lines]) if lines else "Input validation failed"
-            case apcore_errors.ModuleTimeoutError():
-                return f"Module timed out after {error.details.get('timeout_ms')}ms"
-            case apcore_errors.InvalidInputError():
-                return f"Invalid input: {error.message}"
-        return f"Module error: {error.code}"
+        if isinstance(error, SchemaValidationError):
+            return error_result(_validation_text(error, schema or {}, arguments))
+        shown = RuntimeError() if is_unexpected(error) else error
+        return error_result(next(text(error) for kind, text in _TEXTS.items() if isinstance(shown, kind)))
 
 
-def _field_lines(entries: Any, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
-    missing: dict[str, Iterator[str]] = {}
-    lines = []
-    for entry in entries:
+def _validation_text(error: SchemaValidationError, schema: Mapping[str, Any], arguments: Any) -> str:
+    if error.message.startswith("Output"):
+        return "Output validation failed"
+    lines = ["Input validation failed:"]
+    missing = _missing_fields(schema, arguments)
+    for entry in error.details.get("errors") or ():
         facts = entry if isinstance(entry, Mapping) else vars(entry)
         code = str(facts.get("code") or facts.get("keyword") or facts.get("constraint") or "invalid")
         path = str(facts.get("field") or facts.get("path") or "").strip("/").replace("/", ".")
-        if code in _MISSING:  # apcore 0.32 gives the parent's path; older ones name the field itself
-            names = missing.setdefault(path, _missing_names(path, schema, arguments))
-            path = next(names, path)
+        if missing.get(path) and code in ("required", "missing"):  # since 0.32 the path is that of the parent
+            path = missing[path].pop(0)
         lines.append(f"{path or 'input'}: {facts.get('message', 'invalid')} ({code})")
-    return lines
+    return "\n- ".join(lines) if len(lines) > 1 else "Input validation failed"
 
 
-def _missing_names(path: str, schema: Mapping[str, Any], arguments: Any) -> Iterator[str]:
-    """Dotted names of the required properties that the object at `path` lacks."""
-    schemas: list[Any] = [schema]
-    for step in path.split(".") if path else ():
-        schemas = [child for branch in _branches(schemas) if (child := _child(branch, step)) is not None]
-        if isinstance(arguments, Mapping):
-            arguments = arguments.get(step)
-        elif isinstance(arguments, list) and step.isdigit() and int(step) < len(arguments):
-            arguments = arguments[int(step)]
-    if isinstance(arguments, Mapping):
-        names = dict.fromkeys(name for branch in _branches(schemas) for name in branch.get("required", ()))
-        for name in names:
-            if name not in arguments:
-                yield f"{path}.{name}" if path else name
-
-
-def _branches(schemas: list[Any]) -> Iterator[Mapping[str, Any]]:
-    for schema in schemas:
-        if isinstance(schema, Mapping):
-            yield schema
-            for key in ("anyOf", "oneOf", "allOf"):
-                yield from _branches(schema.get(key, []))
-
-
-def _child(schema: Mapping[str, Any], step: str) -> Any:
-    properties = schema.get("properties") or {}
-    return properties.get(step, schema.get("items") if step.isdigit() else None)
+def _missing_fields(schema: Mapping[str, Any], arguments: Any) -> dict[str, list[str]]:
+    """Dotted paths of objects, and of the required fields that each lacks."""
+    found: dict[str, list[str]] = {}
+    errors = list(Draft202012Validator(schema).iter_errors(arguments))
+    for error in errors:
+        errors += error.context or ()
+        if error.validator == "required":
+            parents = [str(step) for step in error.absolute_path]
+            names = [".".join([*parents, name]) for name in error.validator_value if name not in error.instance]
+            found[".".join(parents)] = names
+    return found

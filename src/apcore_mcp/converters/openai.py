@@ -8,23 +8,17 @@ from apcore import Executor, ModuleDescriptor, Registry
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.id_normalizer import ModuleIDNormalizer
-from apcore_mcp.adapters.schema import SchemaConverter
+from apcore_mcp.adapters.schema import SchemaConverter, map_subschemas
 from apcore_mcp.modules import check_filters, registry_of
 
 logger = logging.getLogger(__name__)
 
-_SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SCHEMAS = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains"})
+NULL = {"type": "null"}
+OPEN_OBJECT = "Schema for module '%s' uses additionalProperties: true, which is incompatible with strict mode"
 
 
 class OpenAIConverter:
-    """Converts descriptors; a module that cannot be converted is skipped with a warning."""
-
-    def __init__(self) -> None:
-        self._schemas = SchemaConverter()
-        self._annotations = AnnotationMapper()
-        self._ids = ModuleIDNormalizer()
+    """Converts modules; one that cannot be converted is skipped with a warning."""
 
     def convert_registry(
         self,
@@ -41,8 +35,7 @@ class OpenAIConverter:
         tools = []
         for module_id in registry.list(tags=tags, prefix=prefix):
             try:
-                descriptor = registry.get_definition(module_id)
-                if descriptor is not None:
+                if (descriptor := registry.get_definition(module_id)) is not None:
                     tools.append(self.convert_descriptor(descriptor, embed_annotations, strict))
             except Exception as error:
                 logger.warning("Skipping module %s: %s: %s", module_id, type(error).__name__, error)
@@ -51,58 +44,49 @@ class OpenAIConverter:
     def convert_descriptor(
         self, descriptor: ModuleDescriptor, embed_annotations: bool = False, strict: bool = False
     ) -> dict[str, Any]:
-        parameters = self._schemas.convert_input_schema(descriptor)
-        suffix = self._annotations.to_description_suffix(descriptor.annotations) if embed_annotations else ""
-        function: dict[str, Any] = {
-            "name": self._ids.normalize(descriptor.module_id),
-            "description": descriptor.description + suffix,
-            "parameters": strict_schema(parameters, _warn_open(descriptor.module_id)) if strict else parameters,
-        }
-        return {"type": "function", "function": function | ({"strict": True} if strict else {})}
+        name, description = descriptor.module_id, descriptor.description
+        if embed_annotations:
+            description += AnnotationMapper().to_description_suffix(descriptor.annotations)
+        parameters = SchemaConverter().convert_input_schema(descriptor)
+        function = {"name": ModuleIDNormalizer().normalize(name), "description": description, "parameters": parameters}
+        if strict:
+            function["parameters"] = strict_schema(parameters, lambda: logger.warning(OPEN_OBJECT, name))
+            function["strict"] = True
+        return {"type": "function", "function": function}
 
 
-def _warn_open(module_id: str) -> Callable[[], None]:
-    return lambda: logger.warning(
-        "Schema for module '%s' uses additionalProperties: true, which is incompatible with strict mode", module_id
-    )
+to_openai_tools = OpenAIConverter().convert_registry
 
 
 def strict_schema(schema: Any, on_open_object: Callable[[], None]) -> Any:
     """The schema under OpenAI's strict rules: closed objects, all required, optional means nullable."""
     if not isinstance(schema, dict):
         return schema
-    strict: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "default" or key.startswith("x-"):
-            continue
-        if key in _SCHEMA_MAPS and isinstance(value, dict):
-            strict[key] = {name: strict_schema(child, on_open_object) for name, child in value.items()}
-        elif key in _SCHEMA_LISTS and isinstance(value, list):
-            strict[key] = [strict_schema(child, on_open_object) for child in value]
-        else:
-            strict[key] = strict_schema(value, on_open_object) if key in _SCHEMAS else value
-    kinds = schema.get("type")
-    if kinds == "object" or (isinstance(kinds, list) and "object" in kinds) or "properties" in schema:
+    kept = {key: value for key, value in schema.items() if key != "default" and not key.startswith("x-")}
+    strict = map_subschemas(kept, lambda child: strict_schema(child, on_open_object))
+    if "object" in _kinds(schema) or "properties" in schema:
         if schema.get("additionalProperties", False) is not False:
             on_open_object()
-        properties = strict.setdefault("properties", {})
-        for name in properties.keys() - set(schema.get("required", ())):
-            properties[name] = _nullable(properties[name])
+        properties = strict.get("properties", {})
+        optional = properties.keys() - set(schema.get("required", ()))
+        strict["properties"] = {
+            name: _nullable(child) if name in optional else child for name, child in properties.items()
+        }
         strict |= {"additionalProperties": False, "required": list(properties)}
     return strict
 
 
 def _nullable(schema: Any) -> Any:
     if not isinstance(schema, dict) or "const" in schema or not (schema.keys() & {"type", "anyOf"}):
-        return {"anyOf": [schema, {"type": "null"}]}
+        return {"anyOf": [schema, NULL]}
     if "type" not in schema:
-        options = schema["anyOf"]
-        return schema if {"type": "null"} in options else {**schema, "anyOf": [*options, {"type": "null"}]}
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    if "null" in kinds:
+        return schema if NULL in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], NULL]}
+    if "null" in _kinds(schema):
         return schema
-    nullable = {**schema, "type": [*kinds, "null"]}
-    return nullable | ({"enum": [*schema["enum"], None]} if "enum" in schema else {})
+    enum = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [*_kinds(schema), "null"], **enum}
 
 
-to_openai_tools = OpenAIConverter().convert_registry
+def _kinds(schema: dict[str, Any]) -> list[str]:
+    kinds = schema.get("type", [])
+    return kinds if isinstance(kinds, list) else [kinds]

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
 
-from apcore_mcp.server.calls import ANSWER_WITHIN, Calls, Channel, Question, Router
+from apcore_mcp.server.calls import ANSWER_WITHIN, Calls, Channel, Question, Run
 from apcore_mcp.server.factory import Entry
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ DOCS = "docs://"
 _ANSWER = "answer"
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
+Page = types.PaginatedRequestParams | None
 
 
 class ToolTable(Protocol):
@@ -46,15 +47,15 @@ class _Server(Server[Any]):
 class Endpoint:
     """Lists, calls, documents and announces the tools of one table."""
 
-    def __init__(self, *, name: str, version: str, tools: ToolTable, router: Router) -> None:
+    def __init__(self, *, name: str, version: str, tools: ToolTable, run: Run) -> None:
         self._tools = tools
         self._listing: dict[str, Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._announcing = False
+        self._announcing: asyncio.Handle | None = None
         self._sessions: set[ServerSession] = set()
         self.bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self.bus)
-        self.calls = Calls(router)
+        self.calls = Calls(run)
         self.server: Server[Any] = _Server(
             name,
             version=version,
@@ -63,16 +64,13 @@ class Endpoint:
             on_list_resources=self._list_resources,
             on_read_resource=self._read_resource,
             on_subscriptions_listen=self.listen,
-            get_tool_input_schema=self._input_schema,
+            get_tool_input_schema=lambda tool: entry.tool.input_schema if (entry := tools.entry(tool)) else None,
         )
-        self.server.add_notification_handler(
-            "notifications/initialized", types.NotificationParams, self._remember_session
-        )
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             self.server.middleware.clear()  # spans that nobody collects cost up to a third of a call
-        self.server.middleware.append(
-            RequestStateBoundary(RequestStateSecurity.ephemeral(ttl=ANSWER_WITHIN), default_audience=name)
-        )
+        security = RequestStateSecurity.ephemeral(ttl=ANSWER_WITHIN)
+        self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
 
     def start(self) -> None:
         """Announce changes from now on, on the running loop."""
@@ -81,14 +79,12 @@ class Endpoint:
     def tools_changed(self) -> None:
         """Drop the cached listing and tell every client, once per burst; callable from any thread."""
         self._listing = None
-        if self._loop is not None and not self._loop.is_closed() and not self._announcing:
-            self._announcing = True
-            self._loop.call_soon_threadsafe(self._announce)
+        if self._loop is not None and not self._loop.is_closed() and self._announcing is None:
+            self._announcing = self._loop.call_soon_threadsafe(self._announce)
 
     def _announce(self) -> None:
-        self._announcing = False
-        self._listing = None
-        self._sending = asyncio.gather(self._publish(), *map(self._notify, self._sessions), return_exceptions=True)
+        self._announcing = self._listing = None
+        self._sending = asyncio.gather(self._publish(), *map(self._notify, self._sessions))
 
     async def _publish(self) -> None:
         await self.bus.publish(ToolsListChanged())
@@ -102,16 +98,12 @@ class Endpoint:
         except Exception:
             logger.warning("A client could not be told that the tools changed", exc_info=True)
 
-    async def _remember_session(self, ctx: Context, params: types.NotificationParams) -> None:
+    async def _remember(self, ctx: Context, params: types.NotificationParams) -> None:
         self._sessions.add(ctx.session)
         # The SDK has no public way from a session to the end of its connection.
         ctx.session._connection.exit_stack.callback(self._sessions.discard, ctx.session)
 
-    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        entry = self._tools.entry(name)
-        return entry.tool.input_schema if entry else None
-
-    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def _list_tools(self, ctx: Context, params: Page) -> types.ListToolsResult:
         _check_cursor(params)
         listing = self._listing
         if listing is None:
@@ -124,37 +116,31 @@ class Endpoint:
     ) -> types.CallToolResult | types.InputRequiredResult:
         channel = _channel(ctx)
         if params.request_state is not None:
-            answer = (params.input_responses or {}).get(_ANSWER)
-            outcome = await self.calls.resume(params.request_state, accepted(answer), channel)
+            answer = accepted((params.input_responses or {}).get(_ANSWER))
+            outcome = await self.calls.resume(params.request_state, answer, channel)
         else:
             outcome = await self.calls.begin(params.name, params.arguments, channel, _identity(ctx))
         if not isinstance(outcome, Question):
             return outcome
         form = types.ElicitRequestFormParams(message=outcome.message, requested_schema=outcome.schema)
-        return types.InputRequiredResult(
-            input_requests={_ANSWER: types.ElicitRequest(params=form)}, request_state=outcome.id
-        )
+        asked: Any = {_ANSWER: types.ElicitRequest(params=form)}
+        return types.InputRequiredResult(input_requests=asked, request_state=outcome.id)
 
-    async def _list_resources(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
+    async def _list_resources(self, ctx: Context, params: Page) -> types.ListResourcesResult:
         _check_cursor(params)
+        documented = [name for name, entry in self._tools.entries().items() if entry.descriptor.documentation]
         return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=DOCS + name, name=name, description=f"Documentation of {name}", mime_type="text/plain"
-                )
-                for name, entry in self._tools.entries().items()
-                if entry.descriptor.documentation
-            ]
+            resources=[types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
         )
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        entry = self._tools.entry(params.uri.removeprefix(DOCS)) if params.uri.startswith(DOCS) else None
-        if entry is None or not entry.descriptor.documentation:
-            raise MCPError(types.INVALID_PARAMS, "types.Resource not found", {"uri": params.uri})
-        text = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=entry.descriptor.documentation)
-        return types.ReadResourceResult(contents=[text])
+        scheme, _, name = params.uri.rpartition(DOCS)
+        entry = None if scheme else self._tools.entry(name)
+        if entry is None or not entry.descriptor.documentation or not params.uri.startswith(DOCS):
+            raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": params.uri})
+        text = entry.descriptor.documentation
+        contents: Any = [types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)]
+        return types.ReadResourceResult(contents=contents)
 
 
 def accepted(answer: Any) -> Any | None:
@@ -162,18 +148,17 @@ def accepted(answer: Any) -> Any | None:
     return (answer.content or {}) if isinstance(answer, types.ElicitResult) and answer.action == "accept" else None
 
 
-def _check_cursor(params: types.PaginatedRequestParams | None) -> None:
+def _check_cursor(params: Page) -> None:
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list has one page")
 
 
 def _channel(ctx: Context) -> Channel:
-    session = ctx.session
+    session, modern = ctx.session, ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     async def ask(message: str, schema: dict[str, Any]) -> Any | None:
         return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
 
-    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     return Channel(
         send_progress=session.report_progress,
         wants_chunks=ctx.meta is not None and "progress_token" in ctx.meta,
@@ -184,8 +169,6 @@ def _channel(ctx: Context) -> Channel:
 
 def _identity(ctx: Context) -> Identity | None:
     """The user that an authentication middleware in front of us put on the request."""
-    scope = getattr(ctx.request, "scope", None) or {}
-    user = scope.get("user")
-    if user is None or not user.is_authenticated:
-        return None
-    return Identity(id=user.display_name, roles=tuple(getattr(scope.get("auth"), "scopes", ())))
+    scope = getattr(ctx.request, "scope", {})
+    user, auth = scope.get("user"), scope.get("auth")
+    return Identity(id=user.display_name, roles=tuple(auth.scopes)) if user and user.is_authenticated else None

@@ -2,7 +2,6 @@
 
 import logging
 import marshal
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from apcore_mcp.adapters.schema import SchemaConverter
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One row of the tool table: the definition read once, and the tool made of it."""
 
@@ -27,53 +26,49 @@ class Entry:
 class MCPServerFactory:
     """Builds tools; a module that cannot be one is skipped with a warning."""
 
-    def __init__(self) -> None:
-        self._schemas = SchemaConverter()
-        self._annotations = AnnotationMapper()
-
     def build_tool(self, descriptor: ModuleDescriptor) -> Tool:
-        output_schema = self._schemas.convert_output_schema(descriptor)
+        schemas = SchemaConverter()
+        output_schema = schemas.convert_output_schema(descriptor)
         return Tool(
             name=descriptor.module_id,
             description=descriptor.description,
-            input_schema=self._schemas.convert_input_schema(descriptor),
+            input_schema=schemas.convert_input_schema(descriptor),
             output_schema=output_schema if output_schema.get("type") == "object" else None,
-            annotations=self._annotations.to_mcp_annotations(descriptor.annotations),
+            annotations=AnnotationMapper().to_mcp_annotations(descriptor.annotations),
         )
 
     def build_tools(self, registry: Registry, tags: list[str] | None = None, prefix: str | None = None) -> list[Tool]:
-        entries = (self.build_entry(registry, name) for name in registry.list(tags=tags, prefix=prefix))
+        entries = [self.build_entry(registry, name) for name in registry.list(tags=tags, prefix=prefix)]
         return [entry.tool for entry in entries if entry is not None]
 
     def build_entry(self, registry: Registry, module_id: str) -> Entry | None:
         try:
             descriptor = registry.get_definition(module_id)
-            if descriptor is not None:
-                return Entry(tool=self.build_tool(descriptor), descriptor=descriptor)
-            logger.warning("Skipping module %s: it has no definition", module_id)
+            if descriptor is None:
+                raise ValueError("it has no definition")
+            return Entry(self.build_tool(descriptor), descriptor)
         except Exception as error:
             logger.warning("Skipping module %s: %s: %s", module_id, type(error).__name__, error)
-        return None
+            return None
 
 
 def remember_schemas(module: Any) -> None:
     """Make the module's pydantic models compute their JSON Schema once; apcore asks three times per call."""
     for model in (getattr(module, "input_schema", None), getattr(module, "output_schema", None)):
-        if isinstance(model, type) and issubclass(model, BaseModel) and not hasattr(model, "_apcore_mcp_schema"):
-            _remember(model, model.model_json_schema)
+        if isinstance(model, type) and issubclass(model, BaseModel) and "model_json_schema" not in vars(model):
+            _remember(model)
 
 
-def _remember(model: type[BaseModel], compute: Callable[..., dict[str, Any]]) -> None:
+def _remember(model: Any) -> None:
+    compute = model.model_json_schema.__func__
     try:
-        blob = marshal.dumps(compute())
+        plain = marshal.dumps(compute(model))
     except Exception:  # no schema, or one that is not plain data: leave the model as it is
         return
 
-    def model_json_schema(cls: type[BaseModel], *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def model_json_schema(cls: type[BaseModel], *args: Any, **kwargs: Any) -> Any:
         if cls is not model or args or kwargs:
-            return compute.__func__(cls, *args, **kwargs)  # type: ignore[attr-defined, no-any-return]
-        copy: dict[str, Any] = marshal.loads(blob)  # noqa: S302 - our own bytes; the fastest deep copy
-        return copy
+            return compute(cls, *args, **kwargs)
+        return marshal.loads(plain)  # noqa: S302 - our own bytes; the fastest deep copy
 
-    model.model_json_schema = classmethod(model_json_schema)  # type: ignore[method-assign, assignment]
-    model._apcore_mcp_schema = True  # type: ignore[attr-defined]
+    model.model_json_schema = classmethod(model_json_schema)

@@ -19,7 +19,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
 
 
 class HostGuard:
-    """Accepts loopback names, the bound address, and the operator's names; beyond loopback IP literals and our own name."""
+    """Accepts loopback, the bound address and allowed names; bound beyond loopback, IP literals and our own name too."""
 
     def __init__(self, app: ASGIApp, bound: str, allowed: Iterable[str] | None) -> None:
         self._app = app

@@ -2,37 +2,24 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
-from apcore import CancelToken, Context, Executor, Identity
+from apcore import Context, Executor
 from apcore.cancel import ExecutionCancelledError
-from apcore.errors import InvalidInputError, ModuleError, ModuleNotFoundError
+from apcore.errors import InvalidInputError, ModuleNotFoundError, SchemaValidationError
+from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
 from apcore_mcp.adapters.errors import ErrorMapper, error_result, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
+from apcore_mcp.server.calls import Call
 from apcore_mcp.server.factory import Entry
-from apcore_mcp.server.inputs import InputSchemas
 
 logger = logging.getLogger(__name__)
 
 MAX_OUTPUT = 16 * 1024 * 1024
-UNSERIALIZABLE = "Failed to serialize module output"
-
-
-class Caller(Protocol):
-    """What a running module may ask of whoever called it."""
-
-    identity: Identity | None
-    token: CancelToken
-
-    @property
-    def wants_chunks(self) -> bool: ...
-
-    async def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
-
-    async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None: ...
+NOT_PLAIN = "arguments must be plain JSON: finite numbers, whole characters, moderate nesting"
 
 
 class ExecutionRouter:
@@ -43,41 +30,37 @@ class ExecutionRouter:
     ) -> None:
         self._executor = executor
         self._lookup = lookup
+        self._validate_inputs = validate_inputs
         self._errors = ErrorMapper()
-        self._inputs = InputSchemas() if validate_inputs else None
 
     async def handle_call(
-        self, tool_name: str, arguments: dict[str, Any] | None, caller: Caller | None = None
+        self, tool_name: str, arguments: dict[str, Any] | None, caller: Call | None = None
     ) -> CallToolResult:
         logger.debug("Tool call: %s", _printable(tool_name))
         arguments = {} if arguments is None else arguments
         entry = self._lookup(tool_name) if self._lookup else None
-        schema = entry.tool.input_schema if entry else None
         try:
             if self._lookup and entry is None:
                 raise ModuleNotFoundError(module_id=tool_name)
             _check_plain(arguments)
-            if self._inputs and entry:
-                self._inputs.check(entry.tool, arguments)
+            if self._validate_inputs and entry:
+                _check_schema(entry.tool.input_schema, arguments)
             output = await self._execute(tool_name, arguments, caller, entry)
         except Exception as error:
             _log_failure(tool_name, error)
+            schema = entry.tool.input_schema if entry else None
             return self._errors.to_mcp_error(error, schema=schema, arguments=arguments)
         return _result(output, structured=entry is not None and entry.tool.output_schema is not None)
 
     async def _execute(
-        self, tool_name: str, arguments: dict[str, Any], caller: Caller | None, entry: Entry | None
+        self, tool_name: str, arguments: dict[str, Any], caller: Call | None, entry: Entry | None
     ) -> Any:
-        context: Context[Any] | None = None
-        if caller is not None:
-            data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
-            context = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
-            annotations = entry.descriptor.annotations if entry else None
-            if caller.wants_chunks and getattr(annotations, "streaming", False):
-                return await self._stream(tool_name, arguments, context, caller)
-        return await self._executor.call_async(tool_name, arguments, context)
-
-    async def _stream(self, tool_name: str, arguments: dict[str, Any], context: Any, caller: Caller) -> dict[str, Any]:
+        if caller is None:
+            return await self._executor.call_async(tool_name, arguments)
+        data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
+        context: Context[Any] = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
+        if not (entry and caller.wants_chunks and getattr(entry.descriptor.annotations, "streaming", False)):
+            return await self._executor.call_async(tool_name, arguments, context)
         complete: dict[str, Any] = {}
         count = 0
         async for chunk in self._executor.stream(tool_name, arguments, context):
@@ -89,7 +72,7 @@ class ExecutionRouter:
         return complete
 
 
-def _merge(complete: dict[str, Any], chunk: Mapping[str, Any]) -> None:
+def _merge(complete: dict[str, Any], chunk: dict[str, Any]) -> None:
     """apcore's own rule for chunks: objects merge, everything else is replaced."""
     for key, value in chunk.items():
         if isinstance(value, dict) and isinstance(complete.get(key), dict):
@@ -104,39 +87,41 @@ def _result(output: Any, *, structured: bool) -> CallToolResult:
         size = len(text.encode())  # refuses lone surrogates, which no JSON reader accepts
     except Exception:  # whatever an object's __str__ may raise
         logger.exception("Module output cannot be serialized")
-        return error_result(UNSERIALIZABLE)
+        return error_result("Failed to serialize module output")
     if size > MAX_OUTPUT:
-        return error_result(
-            f"Module output is too large: {size} bytes, the limit is {MAX_OUTPUT}. Ask for less, or in parts."
-        )
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content=json.loads(text) if structured and isinstance(output, dict) else None,
-        is_error=False,
-    )
+        return error_result(f"Module output has {size} bytes, the limit is {MAX_OUTPUT}. Ask for less, or in parts.")
+    structure = json.loads(text) if structured and isinstance(output, dict) else None
+    return CallToolResult(content=[TextContent(text=text)], structured_content=structure, is_error=False)
 
 
 def _check_plain(arguments: Any) -> None:
-    """Refuse what JSON cannot carry: NaN, lone surrogates, bottomless nesting."""
     if not isinstance(arguments, dict):
         raise InvalidInputError(message="arguments must be an object")
     try:
         json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError, TypeError):
-        raise InvalidInputError(
-            message="arguments must be plain JSON: finite numbers, whole characters, moderate nesting"
-        ) from None
+        raise InvalidInputError(message=NOT_PLAIN) from None
+
+
+def _check_schema(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+    """Every violation at once, told without repeating a value, which may be a secret."""
+    errors = [
+        {"path": "/".join(map(str, error.absolute_path)), "keyword": error.validator, "message": _rule(error)}
+        for error in Draft202012Validator(schema).iter_errors(arguments)
+    ]
+    if errors:
+        raise SchemaValidationError(message="Input validation failed", errors=errors)
+
+
+def _rule(error: Any) -> str:
+    required = error.validator == "required"
+    return "Field required" if required else f"must satisfy {error.validator} {error.validator_value!r:.100}"
 
 
 def _log_failure(tool_name: str, error: Exception) -> None:
-    cause = error.__cause__ if is_unexpected(error) and isinstance(error, ModuleError) else None
-    logger.error(
-        "Tool call error: %s - %s: %s",
-        _printable(tool_name),
-        type(error).__name__,
-        getattr(error, "message", None) or error,
-        exc_info=(cause or error) if is_unexpected(error) else None,
-    )
+    unexpected, text = is_unexpected(error), getattr(error, "message", None) or str(error)
+    kind = type(error).__name__
+    logger.error("Tool call error: %s - %s: %s", _printable(tool_name), kind, text, exc_info=unexpected and error)
 
 
 def _printable(name: str) -> str:
