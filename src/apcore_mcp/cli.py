@@ -43,16 +43,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0 after a shutdown, 1 for invalid arguments, 2 if the server cannot start."""
     options = vars(_parser().parse_args(argv))
     extensions = options.pop("extensions_dir")
-    try:
-        problem = _problem(extensions, options) or (Options(**options) and None)
-    except ValueError as error:
-        problem = str(error)
-    if problem is not None:
+    if problem := _problem(extensions, options):
         return _fail(problem, 1)
     try:
         registry = Registry(extensions_dir=str(extensions))
         registry.discover()
         serve(registry, **options)
+    except ValueError as error:
+        return _fail(str(error), 1)
     except Exception as error:
         return _fail(f"the server cannot start: {error}", 2)
     return 0

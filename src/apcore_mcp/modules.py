@@ -1,21 +1,22 @@
 """The modules to expose: which registry they come from, and which filters are legal."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from apcore import Executor, Registry
 
+Json = dict[str, Any]
+Source = Registry | Executor
+Tags = list[str] | None
 
-def registry_of(registry_or_executor: Any) -> Registry:
+
+def registry_of(source: Source) -> Registry:
     """The registry given, or the one behind the executor given."""
-    if isinstance(registry_or_executor, Registry):
-        return registry_or_executor
-    if isinstance(registry_or_executor, Executor):
-        return registry_or_executor.registry
-    raise TypeError(f"Expected Registry or Executor instance, got {type(registry_or_executor).__name__}")
+    if not isinstance(source, Registry | Executor):
+        raise TypeError(f"Expected Registry or Executor instance, got {type(source).__name__}")
+    return source.registry if isinstance(source, Executor) else source
 
 
-def check_filters(tags: Sequence[str] | None, prefix: str | None) -> None:
+def check_filters(tags: Tags, prefix: str | None) -> None:
     if tags is not None and not all(tags):
         raise ValueError("Tag values must not be empty")
     if prefix == "":

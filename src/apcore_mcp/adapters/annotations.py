@@ -3,34 +3,26 @@
 from apcore import ModuleAnnotations
 from mcp_types import ToolAnnotations
 
-_DEFAULTS = {
-    "readonly": False,
-    "destructive": False,
-    "idempotent": False,
-    "requires_approval": False,
-    "open_world": True,
-}
+_FIELDS = ("readonly", "destructive", "idempotent", "requires_approval", "open_world")
+_DEFAULTS = ModuleAnnotations()
 
 
 class AnnotationMapper:
     """Maps `ModuleAnnotations`; None stands for the defaults."""
 
     def to_mcp_annotations(self, annotations: ModuleAnnotations | None) -> ToolAnnotations:
-        if annotations is None:
-            annotations = ModuleAnnotations()
+        given = annotations or _DEFAULTS
         return ToolAnnotations(
-            read_only_hint=annotations.readonly,
-            destructive_hint=annotations.destructive,
-            idempotent_hint=annotations.idempotent,
-            open_world_hint=annotations.open_world,
+            read_only_hint=given.readonly,
+            destructive_hint=given.destructive,
+            idempotent_hint=given.idempotent,
+            open_world_hint=given.open_world,
         )
 
     def has_requires_approval(self, annotations: ModuleAnnotations | None) -> bool:
         return annotations is not None and annotations.requires_approval
 
     def to_description_suffix(self, annotations: ModuleAnnotations | None) -> str:
-        if annotations is None:
-            return ""
-        values = {field: getattr(annotations, field) for field in _DEFAULTS}
-        changed = [f"{field}={str(value).lower()}" for field, value in values.items() if value != _DEFAULTS[field]]
-        return f"\n\n[Annotations: {', '.join(changed)}]" if changed else ""
+        values = {name: getattr(annotations or _DEFAULTS, name) for name in _FIELDS}
+        told = [f"{name}={str(value).lower()}" for name, value in values.items() if value != getattr(_DEFAULTS, name)]
+        return f"\n\n[Annotations: {', '.join(told)}]" if told else ""

@@ -8,6 +8,8 @@ from apcore.errors import ModuleError, ModuleExecuteError, SchemaValidationError
 from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
+from apcore_mcp.modules import Json
+
 _TEXTS: dict[type[ModuleError], Callable[[Any], str]] = {
     apcore_errors.ModuleNotFoundError: lambda error: f"Module not found: {error.details.get('module_id', '')}",
     apcore_errors.ACLDeniedError: lambda error: "Access denied",
@@ -35,9 +37,7 @@ def is_unexpected(error: BaseException) -> bool:
 class ErrorMapper:
     """Turns any exception into a `CallToolResult` with `is_error`."""
 
-    def to_mcp_error(
-        self, error: BaseException, schema: Mapping[str, Any] | None = None, arguments: Any = None
-    ) -> CallToolResult:
+    def to_mcp_error(self, error: BaseException, schema: Json | None = None, arguments: Any = None) -> CallToolResult:
         """Map an error; the tool's schema and the call's arguments name the fields that are missing."""
         if isinstance(error, SchemaValidationError):
             return error_result(_validation_text(error, schema or {}, arguments))
@@ -45,7 +45,7 @@ class ErrorMapper:
         return error_result(next(text(error) for kind, text in _TEXTS.items() if isinstance(shown, kind)))
 
 
-def _validation_text(error: SchemaValidationError, schema: Mapping[str, Any], arguments: Any) -> str:
+def _validation_text(error: SchemaValidationError, schema: Json, arguments: Any) -> str:
     if error.message.startswith("Output"):
         return "Output validation failed"
     lines = ["Input validation failed:"]
@@ -56,11 +56,12 @@ def _validation_text(error: SchemaValidationError, schema: Mapping[str, Any], ar
         path = str(facts.get("field") or facts.get("path") or "").strip("/").replace("/", ".")
         if missing.get(path) and code in ("required", "missing"):  # since 0.32 the path is that of the parent
             path = missing[path].pop(0)
-        lines.append(f"{path or 'input'}: {facts.get('message', 'invalid')} ({code})")
+        message = "invalid value" if _is_sensitive(schema, path) else facts.get("message", "invalid")
+        lines.append(f"{path or 'input'}: {message} ({code})")
     return "\n- ".join(lines) if len(lines) > 1 else "Input validation failed"
 
 
-def _missing_fields(schema: Mapping[str, Any], arguments: Any) -> dict[str, list[str]]:
+def _missing_fields(schema: Json, arguments: Any) -> dict[str, list[str]]:
     """Dotted paths of objects, and of the required fields that each lacks."""
     found: dict[str, list[str]] = {}
     errors = list(Draft202012Validator(schema).iter_errors(arguments))
@@ -71,3 +72,11 @@ def _missing_fields(schema: Mapping[str, Any], arguments: Any) -> dict[str, list
             names = [".".join([*parents, name]) for name in error.validator_value if name not in error.instance]
             found[".".join(parents)] = names
     return found
+
+
+def _is_sensitive(schema: Json, path: str) -> bool:
+    """Whether a message about this field might repeat what must not be repeated."""
+    for step in path.split("."):
+        schema = schema.get("items" if step.isdigit() else "properties", {})
+        schema = schema if step.isdigit() else schema.get(step, {})
+    return bool(schema.get("x-sensitive"))

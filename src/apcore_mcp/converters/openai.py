@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from apcore import Executor, ModuleDescriptor, Registry
+from apcore import ModuleDescriptor
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.id_normalizer import ModuleIDNormalizer
 from apcore_mcp.adapters.schema import SchemaConverter, map_subschemas
-from apcore_mcp.modules import check_filters, registry_of
+from apcore_mcp.modules import Json, Source, Tags, check_filters, registry_of
 
 logger = logging.getLogger(__name__)
 
@@ -22,13 +22,13 @@ class OpenAIConverter:
 
     def convert_registry(
         self,
-        registry_or_executor: Registry | Executor,
+        registry_or_executor: Source,
         *,
         embed_annotations: bool = False,
         strict: bool = False,
-        tags: list[str] | None = None,
+        tags: Tags = None,
         prefix: str | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[Json]:
         """Every module that passes the filters, as OpenAI tool definitions."""
         registry = registry_of(registry_or_executor)
         check_filters(tags, prefix)
@@ -41,14 +41,16 @@ class OpenAIConverter:
                 logger.warning("Skipping module %s: %s: %s", module_id, type(error).__name__, error)
         return tools
 
-    def convert_descriptor(
-        self, descriptor: ModuleDescriptor, embed_annotations: bool = False, strict: bool = False
-    ) -> dict[str, Any]:
+    def convert_descriptor(self, descriptor: ModuleDescriptor, embed_annotations: bool, strict: bool) -> Json:
         name, description = descriptor.module_id, descriptor.description
         if embed_annotations:
             description += AnnotationMapper().to_description_suffix(descriptor.annotations)
         parameters = SchemaConverter().convert_input_schema(descriptor)
-        function = {"name": ModuleIDNormalizer().normalize(name), "description": description, "parameters": parameters}
+        function: Json = {
+            "name": ModuleIDNormalizer().normalize(name),
+            "description": description,
+            "parameters": parameters,
+        }
         if strict:
             function["parameters"] = strict_schema(parameters, lambda: logger.warning(OPEN_OBJECT, name))
             function["strict"] = True
@@ -87,6 +89,6 @@ def _nullable(schema: Any) -> Any:
     return {**schema, "type": [*_kinds(schema), "null"], **enum}
 
 
-def _kinds(schema: dict[str, Any]) -> list[str]:
+def _kinds(schema: Json) -> list[str]:
     kinds = schema.get("type", [])
     return kinds if isinstance(kinds, list) else [kinds]

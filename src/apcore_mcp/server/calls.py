@@ -12,12 +12,13 @@ from apcore import CancelToken, Identity
 from mcp_types import CallToolResult
 
 from apcore_mcp.adapters.errors import error_result
+from apcore_mcp.modules import Json
 
 logger = logging.getLogger(__name__)
 
 ANSWER_WITHIN = 600.0
 MAX_SUSPENDED = 1_000
-FREE_FORM: dict[str, Any] = {"type": "object", "properties": {"response": {"type": "string", "title": "Response"}}}
+FREE_FORM: Json = {"type": "object", "properties": {"response": {"type": "string", "title": "Response"}}}
 GONE = "This call no longer waits for an answer: it was answered, it expired, or the server restarted. Call again."
 SHUTTING_DOWN = "The server is shutting down. Call again when it is back."
 
@@ -28,7 +29,10 @@ class Question:
 
     id: str
     message: str
-    schema: dict[str, Any]
+    schema: Json
+
+
+Outcome = CallToolResult | Question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +41,7 @@ class Channel:
 
     send_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
     wants_chunks: bool = False
-    ask: Callable[[str, dict[str, Any]], Awaitable[Any | None]] | None = None
+    ask: Callable[[str, Json], Awaitable[Any | None]] | None = None
     can_answer: bool = False
 
 
@@ -52,16 +56,12 @@ class Call:
         self._last = -math.inf
         self._answer: asyncio.Future[Any | None] = self._loop.create_future()
 
-    @property
-    def wants_chunks(self) -> bool:
-        return self._channel.wants_chunks
-
     def attach(self, channel: Channel) -> None:
         """Let the run speak through this request from now on."""
-        self._channel = channel
-        self._turn: asyncio.Future[CallToolResult | Question] = self._loop.create_future()
+        self.channel = channel
+        self._turn: asyncio.Future[Outcome] = self._loop.create_future()
 
-    async def turn(self) -> CallToolResult | Question:
+    async def turn(self) -> Outcome:
         """The result, or the next question; a request that goes away cancels the call."""
         try:
             return await self._turn
@@ -72,7 +72,7 @@ class Call:
     def cancel(self) -> None:
         """Tell the module through its token, and never let it speak to the client again."""
         self.token.cancel()
-        self._channel = Channel()
+        self.channel = Channel()
         self.resume(None)
 
     def resume(self, answer: Any | None) -> None:
@@ -86,7 +86,7 @@ class Call:
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         await self._at_home(self._send_progress(progress, total, message))
 
-    async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
+    async def elicit(self, message: str, schema: Json | None) -> Any | None:
         return await self._at_home(self._elicit(message, schema or FREE_FORM))
 
     async def _at_home(self, work: Any) -> Any:
@@ -96,22 +96,19 @@ class Call:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def _send_progress(self, progress: float, total: float | None, message: str | None) -> None:
-        send = self._channel.send_progress
+        send = self.channel.send_progress
         if send is None or not math.isfinite(progress):
             return
         # The protocol wants each value above the one before; the message is worth more than the exact number.
         self._last = progress if progress > self._last else math.nextafter(self._last, math.inf)
-        try:
-            await send(self._last, total, message)
-        except Exception:  # a client that went away; the call's own end says so
-            logger.debug("Progress was not delivered", exc_info=True)
+        await send(self._last, total, message)
 
-    async def _elicit(self, message: str, schema: dict[str, Any]) -> Any | None:
-        if not self._channel.can_answer:
+    async def _elicit(self, message: str, schema: Json) -> Any | None:
+        if not self.channel.can_answer:
             return None
-        if self._channel.ask is not None:
+        if self.channel.ask is not None:
             try:
-                return await self._channel.ask(message, schema)
+                return await self.channel.ask(message, schema)
             except Exception:
                 logger.warning("The client could not be asked", exc_info=True)
                 return None
@@ -123,7 +120,7 @@ class Call:
         return await self._answer
 
 
-Run = Callable[[str, dict[str, Any] | None, Call], Awaitable[CallToolResult]]
+Run = Callable[[str, Json | None, Call], Awaitable[CallToolResult]]
 """Runs one tool call; never raises."""
 
 
@@ -136,12 +133,10 @@ class Calls:
         self._suspended: dict[str, tuple[Call, asyncio.TimerHandle]] = {}
         self._draining = False
 
-    async def begin(
-        self, name: str, arguments: dict[str, Any] | None, channel: Channel, identity: Identity | None = None
-    ) -> CallToolResult | Question:
+    async def begin(self, name: str, arguments: Json | None, channel: Channel, who: Identity | None = None) -> Outcome:
         if self._draining:
             return error_result(SHUTTING_DOWN)
-        call = Call(identity, self._suspend)
+        call = Call(who, self._suspend)
         call.attach(channel)
         run = asyncio.ensure_future(self._run(name, arguments, call))
         self._running[run] = call
@@ -149,7 +144,7 @@ class Calls:
         run.add_done_callback(self._running.pop)
         return await call.turn()
 
-    async def resume(self, question_id: str, answer: Any | None, channel: Channel) -> CallToolResult | Question:
+    async def resume(self, question_id: str, answer: Any | None, channel: Channel) -> Outcome:
         if question_id not in self._suspended:
             return error_result(GONE)
         call, expiry = self._suspended.pop(question_id)

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
 
+from apcore_mcp.modules import Json
 from apcore_mcp.server.calls import ANSWER_WITHIN, Calls, Channel, Question, Run
 from apcore_mcp.server.factory import Entry
 
@@ -27,6 +28,7 @@ _ANSWER = "answer"
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams | None
+CallResult = types.CallToolResult | types.InputRequiredResult
 
 
 class ToolTable(Protocol):
@@ -47,15 +49,14 @@ class _Server(Server[Any]):
 class Endpoint:
     """Lists, calls, documents and announces the tools of one table."""
 
-    def __init__(self, *, name: str, version: str, tools: ToolTable, run: Run) -> None:
-        self._tools = tools
-        self._listing: dict[str, Any] | None = None
+    def __init__(self, name: str, version: str, tools: ToolTable, run: Run) -> None:
+        self._tools, self.calls = tools, Calls(run)
+        self._listing: Json | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._announcing: asyncio.Handle | None = None
         self._sessions: set[ServerSession] = set()
-        self.bus = InMemorySubscriptionBus()
-        self.listen = ListenHandler(self.bus)
-        self.calls = Calls(run)
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
         self.server: Server[Any] = _Server(
             name,
             version=version,
@@ -84,11 +85,8 @@ class Endpoint:
 
     def _announce(self) -> None:
         self._announcing = self._listing = None
-        self._sending = asyncio.gather(self._publish(), *map(self._notify, self._sessions))
-
-    async def _publish(self) -> None:
-        await self.bus.publish(ToolsListChanged())
-        await self.bus.publish(ResourcesListChanged())
+        published = self._bus.publish(ToolsListChanged()), self._bus.publish(ResourcesListChanged())
+        self._sending = asyncio.gather(*published, *map(self._notify, self._sessions))
 
     async def _notify(self, session: ServerSession) -> None:
         try:
@@ -104,16 +102,13 @@ class Endpoint:
         ctx.session._connection.exit_stack.callback(self._sessions.discard, ctx.session)
 
     async def _list_tools(self, ctx: Context, params: Page) -> types.ListToolsResult:
-        _check_cursor(params)
         listing = self._listing
         if listing is None:
             tools = types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
             listing = self._listing = tools.model_dump(by_alias=True, mode="json", exclude_none=True)
         return listing  # type: ignore[return-value]  # the SDK takes a wire dict as well, and skips a dump
 
-    async def _call_tool(
-        self, ctx: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> CallResult:
         channel = _channel(ctx)
         if params.request_state is not None:
             answer = accepted((params.input_responses or {}).get(_ANSWER))
@@ -127,20 +122,18 @@ class Endpoint:
         return types.InputRequiredResult(input_requests=asked, request_state=outcome.id)
 
     async def _list_resources(self, ctx: Context, params: Page) -> types.ListResourcesResult:
-        _check_cursor(params)
         documented = [name for name, entry in self._tools.entries().items() if entry.descriptor.documentation]
         return types.ListResourcesResult(
             resources=[types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
         )
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        scheme, _, name = params.uri.rpartition(DOCS)
-        entry = None if scheme else self._tools.entry(name)
-        if entry is None or not entry.descriptor.documentation or not params.uri.startswith(DOCS):
+        entry = self._tools.entry(params.uri.removeprefix(DOCS)) if params.uri.startswith(DOCS) else None
+        text = entry.descriptor.documentation if entry else None
+        if not text:
             raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": params.uri})
-        text = entry.descriptor.documentation
-        contents: Any = [types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)]
-        return types.ReadResourceResult(contents=contents)
+        content = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=text)
+        return types.ReadResourceResult(contents=[content])
 
 
 def accepted(answer: Any) -> Any | None:
@@ -148,15 +141,10 @@ def accepted(answer: Any) -> Any | None:
     return (answer.content or {}) if isinstance(answer, types.ElicitResult) and answer.action == "accept" else None
 
 
-def _check_cursor(params: Page) -> None:
-    if params is not None and params.cursor is not None:
-        raise MCPError(types.INVALID_PARAMS, "Unknown cursor: the list has one page")
-
-
 def _channel(ctx: Context) -> Channel:
     session, modern = ctx.session, ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    async def ask(message: str, schema: dict[str, Any]) -> Any | None:
+    async def ask(message: str, schema: Json) -> Any | None:
         return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
 
     return Channel(
@@ -170,5 +158,6 @@ def _channel(ctx: Context) -> Channel:
 def _identity(ctx: Context) -> Identity | None:
     """The user that an authentication middleware in front of us put on the request."""
     scope = getattr(ctx.request, "scope", {})
-    user, auth = scope.get("user"), scope.get("auth")
-    return Identity(id=user.display_name, roles=tuple(auth.scopes)) if user and user.is_authenticated else None
+    if "user" not in scope or not scope["user"].is_authenticated:
+        return None
+    return Identity(id=scope["user"].display_name, roles=tuple(scope["auth"].scopes))

@@ -1,5 +1,6 @@
 """MCP tools from apcore modules."""
 
+import contextlib
 import logging
 import marshal
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.schema import SchemaConverter
+from apcore_mcp.modules import Tags
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class MCPServerFactory:
             annotations=AnnotationMapper().to_mcp_annotations(descriptor.annotations),
         )
 
-    def build_tools(self, registry: Registry, tags: list[str] | None = None, prefix: str | None = None) -> list[Tool]:
+    def build_tools(self, registry: Registry, tags: Tags = None, prefix: str | None = None) -> list[Tool]:
         entries = [self.build_entry(registry, name) for name in registry.list(tags=tags, prefix=prefix)]
         return [entry.tool for entry in entries if entry is not None]
 
@@ -61,14 +63,11 @@ def remember_schemas(module: Any) -> None:
 
 def _remember(model: Any) -> None:
     compute = model.model_json_schema.__func__
-    try:
+    with contextlib.suppress(Exception):  # no schema, or one that is not plain data: leave the model as it is
         plain = marshal.dumps(compute(model))
-    except Exception:  # no schema, or one that is not plain data: leave the model as it is
-        return
 
-    def model_json_schema(cls: type[BaseModel], *args: Any, **kwargs: Any) -> Any:
-        if cls is not model or args or kwargs:
-            return compute(cls, *args, **kwargs)
-        return marshal.loads(plain)  # noqa: S302 - our own bytes; the fastest deep copy
+        def model_json_schema(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            asked_again = cls is model and not args and not kwargs
+            return marshal.loads(plain) if asked_again else compute(cls, *args, **kwargs)  # noqa: S302 - our own bytes
 
-    model.model_json_schema = classmethod(model_json_schema)
+        model.model_json_schema = classmethod(model_json_schema)

@@ -19,7 +19,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
 
 
 class HostGuard:
-    """Accepts loopback, the bound address and allowed names; bound beyond loopback, IP literals and our own name too."""
+    """Accepts loopback, the bound address and allowed names; beyond loopback, IP literals and our own name too."""
 
     def __init__(self, app: ASGIApp, bound: str, allowed: Iterable[str] | None) -> None:
         self._app = app
@@ -28,9 +28,7 @@ class HostGuard:
         self._names = {name.casefold().strip("[]") for name in (bound, *own, *(allowed or ()))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        elif scope["type"] == "http" and (refusal := self._refusal(scope["headers"])):
+        if scope["type"] == "http" and (refusal := self._refusal(scope["headers"])):
             await refusal(scope, receive, send)
         else:
             await self._app(scope, receive, send)
@@ -62,7 +60,7 @@ class JsonBodies:
         if scope["type"] == "http" and scope["method"] == "POST":
             scope[BODY] = await Request(scope, receive).body()
             try:
-                json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=_no_constant)
+                json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=int)  # int refuses NaN
             except (ValueError, RecursionError):
                 await refuse(400, BAD_JSON, code=-32700)(scope, receive, send)
                 return
@@ -84,10 +82,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise ValueError("a key is given twice")
     return members
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def refuse(status: int, message: str, code: int = -32600) -> Response:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import anyio
 from mcp.server.sse import SseServerTransport
@@ -50,9 +50,7 @@ class Sse:
         post = Mount("/messages/", app=self._messages.handle_post_message)
         self.routes: list[BaseRoute] = [Route("/sse", self, methods=["GET"]), post]
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        yield
+    running = staticmethod(nullcontext)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._messages.connect_sse(scope, receive, send) as (read, write):

@@ -7,6 +7,7 @@ from typing import Any
 from apcore import Registry
 from mcp_types import Tool
 
+from apcore_mcp.modules import Tags
 from apcore_mcp.server.factory import Entry, MCPServerFactory, remember_schemas
 
 
@@ -14,26 +15,18 @@ class RegistryListener:
     """Follows a registry's events from any thread and keeps one entry per module that passes the filters."""
 
     def __init__(self) -> None:
-        self._factory = MCPServerFactory()
-        self._lock = threading.Lock()
-        self._rebuilding = threading.Lock()
+        self._lock, self._rebuilding = threading.Lock(), threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._registry: Registry | None = None
+        self.on_change: Callable[[], None] = lambda: None
 
-    def start(
-        self,
-        registry: Registry,
-        tags: list[str] | None = None,
-        prefix: str | None = None,
-        cache_schemas: bool = True,
-        on_change: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._registry, self._tags, self._prefix = registry, tags, prefix
-        self._cache_schemas, self._on_change = cache_schemas, on_change
+    def start(self, registry: Registry, tags: Tags = None, prefix: str | None = None, cache: bool = True) -> None:
+        self._registry, self._tags, self._prefix, self._cache = registry, tags, prefix, cache
         for event in ("register", "unregister"):
             registry.on(event, self._on_event)
-        for module_id in registry.list(tags=tags, prefix=prefix):
-            self._refresh(registry, module_id)
+        with self._rebuilding:  # events wait until the first fill is complete
+            for module_id in registry.list(tags=tags, prefix=prefix):
+                self._store(registry, module_id)
 
     def stop(self) -> None:
         if self._registry is not None:
@@ -55,20 +48,20 @@ class RegistryListener:
         return {name: entry.tool for name, entry in self.entries().items()}
 
     def _on_event(self, module_id: str, module: Any) -> None:
+        """Make the entry say what the registry says now, whatever order events arrive in."""
         registry = self._registry
         if registry is not None and module_id.startswith(self._prefix or ""):
-            self._refresh(registry, module_id)
-            self._on_change()
+            with self._rebuilding:
+                with self._lock:
+                    self._entries.pop(module_id, None)
+                if module_id in registry.list(tags=self._tags, prefix=module_id):
+                    self._store(registry, module_id)
+            self.on_change()
 
-    def _refresh(self, registry: Registry, module_id: str) -> None:
-        """Make the entry say what the registry says now, whatever order events arrive in."""
-        with self._rebuilding:
-            entry = None
-            if module_id in registry.list(tags=self._tags, prefix=module_id):
-                entry = self._factory.build_entry(registry, module_id)
-                if self._cache_schemas:
-                    remember_schemas(registry.get(module_id))
+    def _store(self, registry: Registry, module_id: str) -> None:
+        entry = MCPServerFactory().build_entry(registry, module_id)
+        if entry is not None:
+            if self._cache:
+                remember_schemas(registry.get(module_id))
             with self._lock:
-                self._entries.pop(module_id, None)
-                if entry is not None:
-                    self._entries[module_id] = entry
+                self._entries[module_id] = entry

@@ -1,5 +1,6 @@
 """From a tool call to apcore's pipeline and back to a `CallToolResult`."""
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable
@@ -12,12 +13,15 @@ from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
 from apcore_mcp.adapters.errors import ErrorMapper, error_result, is_unexpected
+from apcore_mcp.adapters.schema import SchemaConverter
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
+from apcore_mcp.modules import Json
 from apcore_mcp.server.calls import Call
 from apcore_mcp.server.factory import Entry
 
 logger = logging.getLogger(__name__)
 
+Lookup = Callable[[str], Entry | None]
 MAX_OUTPUT = 16 * 1024 * 1024
 NOT_PLAIN = "arguments must be plain JSON: finite numbers, whole characters, moderate nesting"
 
@@ -25,45 +29,37 @@ NOT_PLAIN = "arguments must be plain JSON: finite numbers, whole characters, mod
 class ExecutionRouter:
     """Routes every call through the executor's whole pipeline and never raises."""
 
-    def __init__(
-        self, executor: Executor, *, lookup: Callable[[str], Entry | None] | None = None, validate_inputs: bool = False
-    ) -> None:
-        self._executor = executor
-        self._lookup = lookup
-        self._validate_inputs = validate_inputs
-        self._errors = ErrorMapper()
+    def __init__(self, executor: Executor, *, lookup: Lookup | None = None, validate_inputs: bool = False) -> None:
+        self._executor, self._lookup, self._validate_inputs = executor, lookup, validate_inputs
 
-    async def handle_call(
-        self, tool_name: str, arguments: dict[str, Any] | None, caller: Call | None = None
-    ) -> CallToolResult:
-        logger.debug("Tool call: %s", _printable(tool_name))
+    async def handle_call(self, name: str, arguments: Json | None, caller: Call | None = None) -> CallToolResult:
+        logger.debug("Tool call: %s", _printable(name))
         arguments = {} if arguments is None else arguments
-        entry = self._lookup(tool_name) if self._lookup else None
+        entry = self._lookup(name) if self._lookup else None
         try:
             if self._lookup and entry is None:
-                raise ModuleNotFoundError(module_id=tool_name)
+                raise ModuleNotFoundError(module_id=name)
             _check_plain(arguments)
             if self._validate_inputs and entry:
                 _check_schema(entry.tool.input_schema, arguments)
-            output = await self._execute(tool_name, arguments, caller, entry)
-        except Exception as error:
-            _log_failure(tool_name, error)
-            schema = entry.tool.input_schema if entry else None
-            return self._errors.to_mcp_error(error, schema=schema, arguments=arguments)
+            output = await self._execute(name, arguments, caller, entry)
+        except (Exception, SystemExit) as error:
+            _log_failure(name, error)
+            if getattr(error, "code", None) == "INVALID_MODULE_ID":
+                error = ModuleNotFoundError(module_id=name)
+            return ErrorMapper().to_mcp_error(error, self._input_schema(name, entry), arguments)
         return _result(output, structured=entry is not None and entry.tool.output_schema is not None)
 
-    async def _execute(
-        self, tool_name: str, arguments: dict[str, Any], caller: Call | None, entry: Entry | None
-    ) -> Any:
+    async def _execute(self, name: str, arguments: Json, caller: Call | None, entry: Entry | None) -> Any:
         if caller is None:
-            return await self._executor.call_async(tool_name, arguments)
+            return await self._executor.call_async(name, arguments)
         data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
         context: Context[Any] = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
-        if not (entry and caller.wants_chunks and getattr(entry.descriptor.annotations, "streaming", False)):
-            return await self._executor.call_async(tool_name, arguments, context)
-        complete: dict[str, Any] = {}
+        if not (entry and caller.channel.wants_chunks and getattr(entry.descriptor.annotations, "streaming", False)):
+            return await self._executor.call_async(name, arguments, context)
+        complete: Json = {}
         count = 0
-        async for chunk in self._executor.stream(tool_name, arguments, context):
+        async for chunk in self._executor.stream(name, arguments, context):
             if caller.token.is_cancelled:
                 raise ExecutionCancelledError
             count += 1
@@ -71,8 +67,14 @@ class ExecutionRouter:
             await caller.progress(count, None, json.dumps(chunk, default=str, ensure_ascii=False))
         return complete
 
+    def _input_schema(self, name: str, entry: Entry | None) -> Json | None:
+        with contextlib.suppress(Exception):  # without a table, ask the registry; its fault is no news here
+            known: Any = entry.descriptor if entry else self._executor.registry.get_definition(name)
+            return SchemaConverter().convert_input_schema(known)
+        return None
 
-def _merge(complete: dict[str, Any], chunk: dict[str, Any]) -> None:
+
+def _merge(complete: Json, chunk: Json) -> None:
     """apcore's own rule for chunks: objects merge, everything else is replaced."""
     for key, value in chunk.items():
         if isinstance(value, dict) and isinstance(complete.get(key), dict):
@@ -103,25 +105,20 @@ def _check_plain(arguments: Any) -> None:
         raise InvalidInputError(message=NOT_PLAIN) from None
 
 
-def _check_schema(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+def _check_schema(schema: Json, arguments: Json) -> None:
     """Every violation at once, told without repeating a value, which may be a secret."""
-    errors = [
-        {"path": "/".join(map(str, error.absolute_path)), "keyword": error.validator, "message": _rule(error)}
-        for error in Draft202012Validator(schema).iter_errors(arguments)
-    ]
+    errors = []
+    for error in Draft202012Validator(schema).iter_errors(arguments):
+        rule = f"must satisfy {error.validator} {error.validator_value!r:.100}"
+        errors.append({"path": "/".join(map(str, error.absolute_path)), "keyword": error.validator, "message": rule})
     if errors:
         raise SchemaValidationError(message="Input validation failed", errors=errors)
 
 
-def _rule(error: Any) -> str:
-    required = error.validator == "required"
-    return "Field required" if required else f"must satisfy {error.validator} {error.validator_value!r:.100}"
-
-
-def _log_failure(tool_name: str, error: Exception) -> None:
+def _log_failure(name: str, error: BaseException) -> None:
     unexpected, text = is_unexpected(error), getattr(error, "message", None) or str(error)
     kind = type(error).__name__
-    logger.error("Tool call error: %s - %s: %s", _printable(tool_name), kind, text, exc_info=unexpected and error)
+    logger.error("Tool call error: %s - %s: %s", _printable(name), kind, text, exc_info=unexpected and error)
 
 
 def _printable(name: str) -> str:

@@ -6,7 +6,6 @@ import math
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from types import FrameType
@@ -22,6 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from apcore_mcp.server.endpoint import Endpoint
 
+STDIN = 0
 GRACE = 5.0
 READ_WITHIN = 30.0
 MAX_LINE = 16 * 1024 * 1024
@@ -29,67 +29,54 @@ MAX_LINE = 16 * 1024 * 1024
 
 async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
     """Serve stdin and stdout until the peer closes them or `stop` is set; answers on their way are delivered."""
-    with _private_stdin() as source:
-        lines: Any = _Lines(source)  # an async iterator of lines is all that the SDK asks of a text file
-        async with stdio_server(stdin=lines) as (read, write):
-            # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.
-            answers, outbox = anyio.create_memory_object_stream[SessionMessage](math.inf)
+    source, received = _take_stdin(), asyncio.Queue[bytes]()
+    threading.Thread(target=_read_lines, args=(source, received, asyncio.get_running_loop()), daemon=True).start()
+    # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.
+    answers, outbox = anyio.create_memory_object_stream[SessionMessage](math.inf)
+    lines: Any = _decoded(received)  # an async iterator of lines is all that the SDK asks of a text file
+    async with stdio_server(stdin=lines) as (read, write):
 
-            async def deliver() -> None:
-                async with write, outbox:
-                    async for answer in outbox:
-                        await write.send(answer)
+        async def deliver() -> None:
+            async with write, outbox:
+                async for answer in outbox:
+                    await write.send(answer)
 
-            options = endpoint.server.create_initialization_options()
-            serving = asyncio.create_task(endpoint.server.run(read, answers, options))
-            delivering = asyncio.create_task(deliver())
-            if await _stopped_first(stop, serving):
-                await endpoint.calls.drain(GRACE)
-                await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
-                lines.close()
-            await serving
-            await delivering
-
-
-class _Lines:
-    """Lines read by a daemon thread: a peer that says nothing cannot keep the process alive."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[bytes] = asyncio.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def close(self) -> None:
-        self._queue.put_nowait(b"")
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        while line := await self._queue.get():
-            yield line.decode(errors="replace")
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError, RuntimeError):  # the stream or the loop was closed
-            line = b" "
-            while line:
-                line = self._source.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
+        options = endpoint.server.create_initialization_options()
+        serving = asyncio.create_task(endpoint.server.run(read, answers, options))
+        serving.add_done_callback(lambda _: stop.set())
+        delivering = asyncio.create_task(deliver())
+        await stop.wait()
+        if not serving.done():
+            await endpoint.calls.drain(GRACE)
+            await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
+            received.put_nowait(b"")
+        await asyncio.gather(serving, delivering)
+    os.dup2(source.fileno(), STDIN)
 
 
-@contextlib.contextmanager
-def _private_stdin() -> Iterator[BinaryIO]:
-    """The input under a descriptor of our own; meanwhile modules and their children find an empty stdin."""
+def _take_stdin() -> BinaryIO:
+    """The input under a descriptor of our own; modules and their children find an empty stdin."""
     try:
-        shared = sys.stdin.fileno()
-        private = os.dup(shared)
-    except (AttributeError, OSError, ValueError) as error:
+        private = os.dup(STDIN)
+    except OSError as error:
         raise RuntimeError("stdin must be open to serve over stdio") from error
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, shared)
-    os.close(null)
-    try:
-        yield os.fdopen(private, "rb", closefd=False)
-    finally:
-        os.dup2(private, shared)
+    with open(os.devnull, "rb") as null:
+        os.dup2(null.fileno(), STDIN)
+    return os.fdopen(private, "rb", closefd=False)
+
+
+def _read_lines(source: BinaryIO, received: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
+    """Runs in a daemon thread: a peer that says nothing cannot keep the process alive."""
+    line = b"\n"
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # the stream or the loop was closed
+        while line:
+            line = source.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
+            loop.call_soon_threadsafe(received.put_nowait, line)
+
+
+async def _decoded(received: asyncio.Queue[bytes]) -> AsyncIterator[str]:
+    while line := await received.get():
+        yield line.decode(errors="replace")
 
 
 async def run_http(app: ASGIApp, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
@@ -102,23 +89,18 @@ async def run_http(app: ASGIApp, endpoint: Endpoint, listening: socket.socket, s
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    server = _SignalFreeServer(config)
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # signals are ours
     serving = asyncio.create_task(server.serve(sockets=[listening]))
-    if await _stopped_first(stop, serving):
+    serving.add_done_callback(lambda _: stop.set())
+    await stop.wait()
+    if not serving.done():
         for accepting in server.servers:
             accepting.close()
         endpoint.listen.close()
         await endpoint.calls.drain(GRACE)
         server.should_exit = True
     await serving
-
-
-class _SignalFreeServer(uvicorn.Server):
-    """Leaves the signals to us."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 class _ImpatientProtocol(H11Protocol):
@@ -142,15 +124,6 @@ class _ImpatientProtocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-async def _stopped_first(stop: asyncio.Event, serving: asyncio.Task[None]) -> bool:
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        stopping.cancel()
-    return not serving.done()
 
 
 @contextlib.contextmanager
