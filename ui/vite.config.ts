@@ -1,5 +1,5 @@
 import { defineConfig } from "vite";
-import { singleFile } from "./single-file";
+import { singleFile } from "./single-file.ts";
 
 /** The mode names the page: `vite build --mode explorer` turns explorer.html into dist/explorer.html. */
 export default defineConfig(({ mode }) => ({

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from apcore import Registry
 
 from apcore_mcp.options import MAX_NAME, Options
 from apcore_mcp.serving import serve
+from apcore_mcp.version import __version__
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -23,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
             singular = option.name.rstrip("s") if option.metadata.get("action") == "append" else option.name
             flag = "--" + singular.replace("_", "-")
             parser.add_argument(flag, dest=option.name, default=option.default, **option.metadata)
-    parser.set_defaults(log_level="INFO")
+    parser.set_defaults(log_level="INFO", version=__version__)
     return parser
 
 
@@ -53,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), 1)
     except Exception as error:
         return _fail(f"the server cannot start: {error}", 2)
+    end = threading.Timer(1, os._exit, args=[0])  # a module's thread that never returns must not keep the process
+    end.daemon = True
+    end.start()
     return 0
 
 

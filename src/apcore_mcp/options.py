@@ -30,7 +30,7 @@ class Options:
     host: str = flag("127.0.0.1", "bind address of the HTTP transports")
     port: int = flag(8000, "port of the HTTP transports, 1 to 65535", type=int)
     name: str = flag("apcore-mcp", "server name that clients see")
-    version: str | None = flag(None, "server version that clients see; without it, this package's version")
+    version: str | None = flag(None, "server version that clients see")
     on_startup: Hook | None = None
     on_shutdown: Hook | None = None
     tags: list[str] | None = flag(None, "serve only modules that have this tag (repeatable)", action="append")

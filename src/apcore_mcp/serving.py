@@ -16,7 +16,7 @@ from apcore_mcp.explorer import Explorer
 from apcore_mcp.modules import Source, registry_of
 from apcore_mcp.options import Hook, Options, takes_options
 from apcore_mcp.server.endpoint import Endpoint
-from apcore_mcp.server.guard import HostGuard, JsonBodies
+from apcore_mcp.server.guard import Guard
 from apcore_mcp.server.http import Sse, StreamableHTTP, health
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
@@ -72,13 +72,10 @@ class Bridge:
             async with self.running(), mcp.running():
                 yield
 
-        guards = [
-            Middleware(HostGuard, bound=options.host, allowed=options.allowed_hosts),
-            Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
-            Middleware(JsonBodies),
-        ]
+        limit = Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE)
+        guard = Middleware(Guard, bound=options.host, allowed=options.allowed_hosts)
         routes = [*mcp.routes, health(lambda: len(self.tools.tools)), *explorer]
-        return Starlette(routes=routes, middleware=guards, lifespan=lifespan)
+        return Starlette(routes=routes, middleware=[limit, guard], lifespan=lifespan)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve over the transport of the options until `stop` is set."""

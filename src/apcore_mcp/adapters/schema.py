@@ -39,8 +39,7 @@ class SchemaConverter:
         return self._inline_refs(descriptor.output_schema)
 
     def _inline_refs(self, schema: Json) -> Json:
-        inlined: Json = _Inliner(schema).copy(schema)
-        return inlined
+        return _Inliner(schema).copy(schema)  # type: ignore[no-any-return]
 
     def _ensure_object_type(self, schema: Json) -> Json:
         if not schema:

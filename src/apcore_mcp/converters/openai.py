@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from apcore import ModuleDescriptor
@@ -42,18 +43,14 @@ class OpenAIConverter:
         return tools
 
     def convert_descriptor(self, descriptor: ModuleDescriptor, embed_annotations: bool, strict: bool) -> Json:
-        name, description = descriptor.module_id, descriptor.description
+        name, description = ModuleIDNormalizer().normalize(descriptor.module_id), descriptor.description
         if embed_annotations:
             description += AnnotationMapper().to_description_suffix(descriptor.annotations)
         parameters = SchemaConverter().convert_input_schema(descriptor)
-        function: Json = {
-            "name": ModuleIDNormalizer().normalize(name),
-            "description": description,
-            "parameters": parameters,
-        }
+        function: Json = {"name": name, "description": description, "parameters": parameters}
         if strict:
-            function["parameters"] = strict_schema(parameters, lambda: logger.warning(OPEN_OBJECT, name))
-            function["strict"] = True
+            warn = partial(logger.warning, OPEN_OBJECT, descriptor.module_id)
+            function |= {"parameters": strict_schema(parameters, warn), "strict": True}
         return {"type": "function", "function": function}
 
 

@@ -49,11 +49,10 @@ class Explorer:
         entry = self._tools.entry(request.path_params["name"])
         if entry is None:
             return _not_found(request)
-        schemas = {"inputSchema": entry.tool.input_schema, "outputSchema": entry.tool.output_schema}
-        examples = [vars(example) for example in entry.descriptor.examples or ()]
-        return _json(
-            _summary(entry) | schemas | {"documentation": entry.descriptor.documentation, "examples": examples}
-        )
+        tool, about = entry.tool, entry.descriptor
+        detail = {"inputSchema": tool.input_schema, "outputSchema": tool.output_schema}
+        examples = [vars(example) for example in about.examples or ()]
+        return _json(_summary(entry) | detail | {"documentation": about.documentation, "examples": examples})
 
     async def _call(self, request: Request) -> Response:
         name, host = request.path_params["name"], request.headers["host"]
@@ -73,15 +72,14 @@ class Explorer:
 
 
 def _summary(entry: Entry) -> dict[str, Any]:
-    annotations, mapper = entry.descriptor.annotations, AnnotationMapper()
-    return {
-        "name": entry.tool.name,
-        "description": entry.tool.description,
-        "annotations": mapper.to_mcp_annotations(annotations).model_dump(by_alias=True, exclude_none=True),
-        "tags": list(entry.descriptor.tags or ()),
-        "requiresApproval": mapper.has_requires_approval(annotations),
-        "streaming": bool(getattr(annotations, "streaming", False)),
-    }
+    about, mapper = entry.descriptor, AnnotationMapper()
+    hints = mapper.to_mcp_annotations(about.annotations).model_dump(by_alias=True, exclude_none=True)
+    approval, streaming = (
+        mapper.has_requires_approval(about.annotations),
+        getattr(about.annotations, "streaming", False),
+    )
+    summary = {"name": entry.tool.name, "description": entry.tool.description, "annotations": hints}
+    return summary | {"tags": list(about.tags or ()), "requiresApproval": approval, "streaming": streaming}
 
 
 def _json(content: Any, status: int = 200) -> Response:

@@ -5,8 +5,7 @@ import logging
 import math
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from apcore import CancelToken, Identity
 from mcp_types import CallToolResult
@@ -23,8 +22,7 @@ GONE = "This call no longer waits for an answer: it was answered, it expired, or
 SHUTTING_DOWN = "The server is shutting down. Call again when it is back."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(NamedTuple):
     """What the module wants to know, and the one-time id under which the answer resumes it."""
 
     id: str
@@ -35,25 +33,21 @@ class Question:
 Outcome = CallToolResult | Question
 
 
-@dataclass(frozen=True, kw_only=True)
-class Channel:
+class Channel(NamedTuple):
     """How one request reaches its client. Without `ask`, a question ends the request and suspends the call."""
 
     send_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
     wants_chunks: bool = False
-    ask: Callable[[str, Json], Awaitable[Any | None]] | None = None
     can_answer: bool = False
+    ask: Callable[[str, Json], Awaitable[Any | None]] | None = None
 
 
 class Call:
     """One run of a module, across every request it spans, and what the module may ask of its client."""
 
     def __init__(self, identity: Identity | None, suspend: Callable[["Call"], str | None]) -> None:
-        self.identity = identity
-        self.token = CancelToken()
-        self._loop = asyncio.get_running_loop()
-        self._suspend = suspend
-        self._last = -math.inf
+        self.identity, self.token, self._suspend = identity, CancelToken(), suspend
+        self._loop, self._last = asyncio.get_running_loop(), -math.inf
         self._answer: asyncio.Future[Any | None] = self._loop.create_future()
 
     def attach(self, channel: Channel) -> None:
@@ -153,8 +147,8 @@ class Calls:
         call.resume(answer)
         return await call.turn()
 
-    async def drain(self, seconds: float) -> bool:
-        """Refuse new calls, let the running ones end, cancel what is left; whether all have ended."""
+    async def drain(self, seconds: float) -> None:
+        """Refuse new calls, let the running ones end, cancel what is left."""
         self._draining = True
         for question_id in list(self._suspended):
             self._expire(question_id)
@@ -162,7 +156,6 @@ class Calls:
             await asyncio.wait(self._running, timeout=seconds)
         for call in self._running.values():
             call.cancel()
-        return not self._running
 
     def _suspend(self, call: Call) -> str | None:
         if len(self._suspended) >= MAX_SUSPENDED:

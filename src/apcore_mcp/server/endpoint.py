@@ -27,7 +27,6 @@ DOCS = "docs://"
 _ANSWER = "answer"
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
-Page = types.PaginatedRequestParams | None
 CallResult = types.CallToolResult | types.InputRequiredResult
 
 
@@ -51,7 +50,6 @@ class Endpoint:
 
     def __init__(self, name: str, version: str, tools: ToolTable, run: Run) -> None:
         self._tools, self.calls = tools, Calls(run)
-        self._listing: Json | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._announcing: asyncio.Handle | None = None
         self._sessions: set[ServerSession] = set()
@@ -78,13 +76,12 @@ class Endpoint:
         self._loop = asyncio.get_running_loop()
 
     def tools_changed(self) -> None:
-        """Drop the cached listing and tell every client, once per burst; callable from any thread."""
-        self._listing = None
+        """Tell every client, once per burst; callable from any thread."""
         if self._loop is not None and not self._loop.is_closed() and self._announcing is None:
             self._announcing = self._loop.call_soon_threadsafe(self._announce)
 
     def _announce(self) -> None:
-        self._announcing = self._listing = None
+        self._announcing = None
         published = self._bus.publish(ToolsListChanged()), self._bus.publish(ResourcesListChanged())
         self._sending = asyncio.gather(*published, *map(self._notify, self._sessions))
 
@@ -101,12 +98,8 @@ class Endpoint:
         # The SDK has no public way from a session to the end of its connection.
         ctx.session._connection.exit_stack.callback(self._sessions.discard, ctx.session)
 
-    async def _list_tools(self, ctx: Context, params: Page) -> types.ListToolsResult:
-        listing = self._listing
-        if listing is None:
-            tools = types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
-            listing = self._listing = tools.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return listing  # type: ignore[return-value]  # the SDK takes a wire dict as well, and skips a dump
+    async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> CallResult:
         channel = _channel(ctx)
@@ -121,7 +114,7 @@ class Endpoint:
         asked: Any = {_ANSWER: types.ElicitRequest(params=form)}
         return types.InputRequiredResult(input_requests=asked, request_state=outcome.id)
 
-    async def _list_resources(self, ctx: Context, params: Page) -> types.ListResourcesResult:
+    async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         documented = [name for name, entry in self._tools.entries().items() if entry.descriptor.documentation]
         return types.ListResourcesResult(
             resources=[types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
@@ -147,12 +140,9 @@ def _channel(ctx: Context) -> Channel:
     async def ask(message: str, schema: Json) -> Any | None:
         return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
 
-    return Channel(
-        send_progress=session.report_progress,
-        wants_chunks=ctx.meta is not None and "progress_token" in ctx.meta,
-        ask=None if modern else ask,
-        can_answer=(modern or session.can_send_request) and session.check_client_capability(_ELICITATION),
-    )
+    wants_chunks = ctx.meta is not None and "progress_token" in ctx.meta
+    can_answer = (modern or session.can_send_request) and session.check_client_capability(_ELICITATION)
+    return Channel(session.report_progress, wants_chunks, can_answer, ask=None if modern else ask)
 
 
 def _identity(ctx: Context) -> Identity | None:

@@ -3,8 +3,7 @@
 import contextlib
 import logging
 import marshal
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from apcore import ModuleDescriptor, Registry
 from mcp_types import Tool
@@ -17,8 +16,7 @@ from apcore_mcp.modules import Tags
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One row of the tool table: the definition read once, and the tool made of it."""
 
     tool: Tool

@@ -18,20 +18,27 @@ BAD_JSON = "Parse error: the body must be one JSON text, moderately nested, with
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
 
 
-class HostGuard:
-    """Accepts loopback, the bound address and allowed names; beyond loopback, IP literals and our own name too."""
+class Guard:
+    """Refuses foreign hosts and pages, and bodies that two readers could read differently.
+
+    Welcome are loopback, the bound address and the allowed names; bound beyond loopback, IP literals and our own name.
+    """
 
     def __init__(self, app: ASGIApp, bound: str, allowed: Iterable[str] | None) -> None:
-        self._app = app
-        self._literals = not _is_loopback(bound)
-        own = [socket.gethostname()] if self._literals else []
+        self._app, self._beyond_loopback = app, not _is_loopback(bound)
+        own = [socket.gethostname()] if self._beyond_loopback else []
         self._names = {name.casefold().strip("[]") for name in (bound, *own, *(allowed or ()))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (refusal := self._refusal(scope["headers"])):
-            await refusal(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
+        if refusal is None and scope.get("method") == "POST":
+            scope[BODY] = await Request(scope, receive).body()
+            receive = _replay(scope[BODY], receive)
+            try:
+                json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=int)  # int refuses NaN
+            except (ValueError, RecursionError):
+                refusal = refuse(400, BAD_JSON, code=-32700)
+        await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Response | None:
         hosts = [value.decode("latin-1") for key, value in headers if key == b"host"]
@@ -47,25 +54,8 @@ class HostGuard:
     def _is_us(self, host: str) -> bool:
         match = _HOST.fullmatch(host)
         name = match[1].strip("[]").casefold().removesuffix(".") if match else ""
-        return name in self._names or _is_loopback(name) or (self._literals and _is_address(name))
-
-
-class JsonBodies:
-    """Reads the body of every POST once, refuses what two readers could read differently, and keeps it at hand."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
-            scope[BODY] = await Request(scope, receive).body()
-            try:
-                json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=int)  # int refuses NaN
-            except (ValueError, RecursionError):
-                await refuse(400, BAD_JSON, code=-32700)(scope, receive, send)
-                return
-            receive = _replay(scope[BODY], receive)
-        await self._app(scope, receive, send)
+        local = _is_loopback(name)
+        return name in self._names or bool(local) or (self._beyond_loopback and local is not None)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -89,11 +79,8 @@ def refuse(status: int, message: str, code: int = -32600) -> Response:
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}, status)
 
 
-def _is_address(name: str) -> bool:
+def _is_loopback(name: str) -> bool | None:
+    """Of an address or `localhost`; None for any other name."""
     with contextlib.suppress(ValueError):
-        return bool(ipaddress.ip_address(name))
-    return False
-
-
-def _is_loopback(name: str) -> bool:
-    return name == "localhost" or (_is_address(name) and ipaddress.ip_address(name).is_loopback)
+        return ipaddress.ip_address(name).is_loopback
+    return True if name == "localhost" else None

@@ -55,7 +55,8 @@ class ExecutionRouter:
             return await self._executor.call_async(name, arguments)
         data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
         context: Context[Any] = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
-        if not (entry and caller.channel.wants_chunks and getattr(entry.descriptor.annotations, "streaming", False)):
+        streaming = entry is not None and getattr(entry.descriptor.annotations, "streaming", False)
+        if not (streaming and caller.channel.wants_chunks and hasattr(self._executor, "stream")):
             return await self._executor.call_async(name, arguments, context)
         complete: Json = {}
         count = 0

@@ -45,12 +45,13 @@ async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
         serving = asyncio.create_task(endpoint.server.run(read, answers, options))
         serving.add_done_callback(lambda _: stop.set())
         delivering = asyncio.create_task(deliver())
-        await stop.wait()
-        if not serving.done():
-            await endpoint.calls.drain(GRACE)
+        try:
+            await stop.wait()
+        finally:
+            await endpoint.calls.drain(0 if serving.done() else GRACE)
             await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
             received.put_nowait(b"")
-        await asyncio.gather(serving, delivering)
+            await asyncio.gather(serving, delivering)
     os.dup2(source.fileno(), STDIN)
 
 
@@ -81,26 +82,23 @@ async def _decoded(received: asyncio.Queue[bytes]) -> AsyncIterator[str]:
 
 async def run_http(app: ASGIApp, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
     """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     config = uvicorn.Config(
-        app,
-        http=_ImpatientProtocol,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
+        app, http=_ImpatientProtocol, log_config=None, access_log=False, timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # signals are ours
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     serving.add_done_callback(lambda _: stop.set())
-    await stop.wait()
-    if not serving.done():
-        for accepting in server.servers:
+    try:
+        await stop.wait()
+    finally:
+        for accepting in getattr(server, "servers", ()):
             accepting.close()
         endpoint.listen.close()
         await endpoint.calls.drain(GRACE)
         server.should_exit = True
-    await serving
+        await serving
 
 
 class _ImpatientProtocol(H11Protocol):
@@ -108,22 +106,18 @@ class _ImpatientProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._deadline: asyncio.TimerHandle | None = self.loop.call_later(READ_WITHIN, transport.close)
+        self._deadline = self.loop.call_later(READ_WITHIN, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        self._deadline = self._deadline or self.loop.call_later(READ_WITHIN, self.transport.close)
+        if self._deadline.cancelled():
+            self._deadline = self.loop.call_later(READ_WITHIN, self.transport.close)
         super().data_received(data)
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._arrived()
+            self._deadline.cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._arrived()
+        self._deadline.cancel()
         super().connection_lost(exc)
-
-    def _arrived(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
 
 @contextlib.contextmanager

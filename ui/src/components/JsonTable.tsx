@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, isObject, type Json, type JsonObject } from "../lib/json";
 import { plural } from "../lib/format";
+import { pictureOf } from "../lib/media";
 import { Scalar } from "./JsonScalar";
 
 const FIRST = 50;
@@ -12,7 +13,7 @@ export function columnsOf(items: Json[]): string[] | null {
   const columns = new Set<string>();
   if (items.length < 2) return null;
   for (const item of items) {
-    if (!isObject(item)) return null;
+    if (!isObject(item) || pictureOf(item)) return null;
     for (const [key, value] of Object.entries(item)) {
       if (Array.isArray(value) || isObject(value) || (typeof value === "string" && value.length > 2_000)) return null;
       columns.add(key);
@@ -46,7 +47,7 @@ export function JsonTable({ items, columns, label }: { items: Json[]; columns: s
                 <td class="index">{index + 1}</td>
                 {columns.map((column) => {
                   const value = get(item, column);
-                  return <td key={column}>{value === undefined ? <span class="quiet">–</span> : <Scalar value={value} bare />}</td>;
+                  return <td key={column} class={typeof value === "string" && value.length > 32 ? "wrap" : undefined}>{value === undefined ? <span class="quiet">–</span> : <Scalar value={value} bare />}</td>;
                 })}
               </tr>
             ))}

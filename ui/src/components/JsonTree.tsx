@@ -70,11 +70,11 @@ function Node({ name, value, depth, label, onDeeper }: NodeProps) {
   const said = name ?? label;
   return (
     <div class="node">
-      <button type="button" class="node-head" aria-expanded={open} aria-label={`${said}: ${summary(value)}`} onClick={() => setOpen(!open)}>
+      <button type="button" class="node-head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class={`twist ${open ? "open" : ""}`}>
           <Icon name="chevron" size={12} />
         </span>
-        {name !== null && <Key name={name} />}
+        {name === null ? <span class="visually-hidden">{label} </span> : <Key name={name} />}
         <span class="node-summary">{summary(value)}</span>
       </button>
       {open && <Children value={value} depth={depth} label={said} onDeeper={onDeeper} />}

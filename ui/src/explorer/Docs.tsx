@@ -35,7 +35,7 @@ export function Docs({ tool, onTry }: { tool: ToolDetail; onTry: (inputs: JsonOb
         <section key={index} class="card" aria-label={`Example: ${example.title}`} data-testid="example">
           <div class="card-head">
             <h2>{example.title}</h2>
-            <button type="button" class="button small" aria-label={`Try the example ${example.title}`} onClick={() => onTry(example.inputs)}>
+            <button type="button" class="button small" aria-label={`Try it: ${example.title}`} onClick={() => onTry(example.inputs)}>
               Try it
             </button>
           </div>

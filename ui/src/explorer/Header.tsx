@@ -27,7 +27,7 @@ export function Header() {
         <span class="live-text">{LIVE[live]}</span>
       </span>
       <div class="top-end">
-        <button type="button" class="button ghost" data-testid="open-history" onClick={() => (explorer.panel.value = { type: "history" })}>
+        <button type="button" class="button ghost" aria-label="History" data-testid="open-history" onClick={() => (explorer.panel.value = { type: "history" })}>
           <Icon name="clock" />
           <span class="wide-only">History</span>
         </button>

@@ -59,11 +59,11 @@ function CallRow({ call }: { call: Call }) {
         <span class="meta">
           {ago(call.at, Date.now())} · {duration(call.took)}
         </span>
-        <button type="button" class="button small" aria-label={`Restore the arguments of ${call.tool}`} onClick={() => void explorer.restore(call)}>
+        <button type="button" class="button small" aria-label={`Restore ${call.tool}`} onClick={() => void explorer.restore(call)}>
           Restore
         </button>
         {explorer.canRun.value && (
-          <button type="button" class="button small" aria-label={`Run ${call.tool} again`} onClick={() => void explorer.rerun(call)}>
+          <button type="button" class="button small" aria-label={`Run again: ${call.tool}`} onClick={() => void explorer.rerun(call)}>
             Run again
           </button>
         )}

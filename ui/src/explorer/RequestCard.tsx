@@ -8,6 +8,7 @@ import { printJson } from "../lib/json-print";
 import type { Opened } from "./catalog";
 import { CodePanel } from "./CodePanel";
 import { useExplorer } from "./model";
+import { isActive } from "./runner";
 
 type Mode = "form" | "json" | "code";
 
@@ -16,7 +17,7 @@ export function RequestCard({ opened }: { opened: Opened }) {
   const explorer = useExplorer();
   const { tool, draft } = opened;
   const [mode, setMode] = useState<Mode>("form");
-  const active = isActive(explorer.runner.runs.value.get(tool.name)?.status);
+  const active = isActive(explorer.runner.runs.value.get(tool.name));
   const run = (): void => {
     if (!explorer.run(opened)) {
       if (draft.rawError.peek() !== null) setMode("json");
@@ -74,7 +75,8 @@ export function RequestCard({ opened }: { opened: Opened }) {
             type="submit"
             class="button primary"
             data-testid="run"
-            disabled={!explorer.canRun.value || active}
+            disabled={!explorer.canRun.value}
+            aria-disabled={active ? "true" : undefined}
             aria-describedby={explorer.canRun.value ? undefined : "run-off"}
           >
             <Icon name="play" />
@@ -94,10 +96,6 @@ export function RequestCard({ opened }: { opened: Opened }) {
       </div>
     </form>
   );
-}
-
-export function isActive(status: string | undefined): boolean {
-  return status === "running" || status === "asking";
 }
 
 function focusFirstProblem(): void {

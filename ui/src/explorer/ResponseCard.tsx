@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { CopyButton } from "../components/CopyButton";
 import { Icon } from "../components/Icon";
 import { JsonText } from "../components/JsonText";
@@ -9,16 +9,21 @@ import { Tabs } from "../components/Tabs";
 import { duration, size } from "../lib/format";
 import { printJson } from "../lib/json-print";
 import type { Opened } from "./catalog";
+import { STACKED } from "./layout";
 import { useExplorer } from "./model";
-import { isActive } from "./RequestCard";
-import type { Run } from "./runner";
+import { isActive, type Run } from "./runner";
 
 /** What came of the last run. */
 export function ResponseCard({ opened }: { opened: Opened }) {
   const explorer = useExplorer();
   const run = explorer.runner.runs.value.get(opened.tool.name);
+  const card = useRef<HTMLElement>(null);
+  // Below the form, as on a phone, the result would appear unseen.
+  useEffect(() => {
+    if (run?.status === "running" && matchMedia(STACKED).matches) card.current?.scrollIntoView({ block: "start" });
+  }, [run?.startedAt]);
   return (
-    <section class="card response" aria-label="Result" data-testid="result" data-status={run?.status ?? "idle"}>
+    <section ref={card} class="card response" aria-label="Result" data-testid="result" data-status={run?.status ?? "idle"}>
       <p class="visually-hidden" role="status">
         {run ? spoken(run) : ""}
       </p>
@@ -27,7 +32,7 @@ export function ResponseCard({ opened }: { opened: Opened }) {
           <p>{explorer.canRun.value ? "Fill in the arguments and press Run; the result shows up here." : "Results show up here once running tools is turned on."}</p>
         </Empty>
       )}
-      {run && isActive(run.status) && <Running run={run} />}
+      {run && isActive(run) && <Running run={run} />}
       {run?.status === "done" && <Done run={run} />}
       {run?.status === "failed" && <Failed run={run} />}
       {run?.status === "cancelled" && (
@@ -35,7 +40,7 @@ export function ResponseCard({ opened }: { opened: Opened }) {
           <p>You stopped this call after {duration(run.took)}. What the tool had done by then stays done.</p>
         </Empty>
       )}
-      {run && !isActive(run.status) && run.messages.length > 0 && <Messages messages={run.messages} />}
+      {run && !isActive(run) && run.messages.length > 0 && <Messages messages={run.messages} />}
     </section>
   );
 }

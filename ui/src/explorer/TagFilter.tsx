@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { countTags } from "../lib/search";
 import { useExplorer } from "./model";
 
-const FIRST = 8;
+const FIRST = 6;
 
 /** Chips that narrow the list to the tools carrying every chosen tag. */
 export function TagFilter() {

@@ -6,6 +6,7 @@ import { plural } from "../lib/format";
 import { toolHash } from "../lib/link";
 import { find, group, type Hit, type Span } from "../lib/search";
 import type { ToolSummary } from "../lib/tool";
+import { NARROW } from "./layout";
 import { useExplorer } from "./model";
 import { TagFilter } from "./TagFilter";
 
@@ -24,6 +25,14 @@ export function ToolList() {
   const links = (): HTMLElement[] => [...(list.current?.querySelectorAll<HTMLElement>("a.tool") ?? [])];
   const [limit, setLimit] = useState(PAGE);
   useEffect(() => setLimit(PAGE), [query, tags]);
+
+  // Back from a tool on a phone, focus returns to where it left.
+  const current = explorer.route.value.tool;
+  const last = useRef(current);
+  useEffect(() => {
+    if (current === null && last.current !== null && matchMedia(NARROW).matches) links().find((link) => link.dataset.tool === last.current)?.focus();
+    last.current = current;
+  }, [current]);
 
   const fromSearch = (event: KeyboardEvent): void => {
     if (event.key === "ArrowDown") links()[0]?.focus();

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Badge, badgesOf } from "../components/Badge";
 import { CopyButton } from "../components/CopyButton";
 import { Icon } from "../components/Icon";
@@ -9,12 +9,11 @@ import { printJson } from "../lib/json-print";
 import type { ToolDetail } from "../lib/tool";
 import type { Opened } from "./catalog";
 import { Docs } from "./Docs";
-import { useExplorer } from "./model";
+import { useExplorer, type View } from "./model";
+import { NARROW } from "./layout";
 import { QuestionDialog } from "./QuestionDialog";
 import { RequestCard } from "./RequestCard";
 import { ResponseCard } from "./ResponseCard";
-
-const NARROW = "(max-width: 800px)";
 
 /** Everything about one tool. */
 export function ToolScreen({ name }: { name: string }) {
@@ -43,13 +42,14 @@ export function ToolScreen({ name }: { name: string }) {
   return <Ready opened={state} />;
 }
 
-type View = "run" | "docs" | "schema";
-
 function Ready({ opened }: { opened: Opened }) {
   const { tool } = opened;
   const explorer = useExplorer();
   const heading = useRef<HTMLHeadingElement>(null);
-  const [view, setView] = useState<View>("run");
+  const view = explorer.view.value;
+  const setView = (next: View): void => {
+    explorer.view.value = next;
+  };
   const question = explorer.runner.runs.value.get(tool.name)?.question;
   // On a phone the list leaves the screen, and focus with it.
   useEffect(() => {
@@ -57,11 +57,7 @@ function Ready({ opened }: { opened: Opened }) {
   }, []);
   return (
     <article class="screen" aria-label={tool.name} data-testid="tool-detail">
-      <a
-        class="back"
-        href="#/"
-        onClick={() => requestAnimationFrame(() => document.querySelector<HTMLElement>(`a.tool[tabindex="0"]`)?.focus())}
-      >
+      <a class="back" href="#/">
         <Icon name="back" />
         All tools
       </a>

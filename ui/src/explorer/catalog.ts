@@ -67,7 +67,7 @@ export class Catalog {
   private replace(tools: ToolSummary[]): void {
     const before = this.tools.peek();
     this.tools.value = tools;
-    if (before === null) return;
+    if (before === null || JSON.stringify(before) === JSON.stringify(tools)) return;
     const old = new Set(before.map((tool) => tool.name));
     const now = new Set(tools.map((tool) => tool.name));
     const added = tools.filter((tool) => !old.has(tool.name)).map((tool) => tool.name);

@@ -16,6 +16,8 @@ export class LiveEvents {
     private readonly url: string,
     /** Called when the list changed, or may have while nobody listened. */
     private readonly onChange: () => void,
+    /** Called once each time the connection is lost. */
+    private readonly onLost: () => void,
   ) {}
 
   connect(): void {
@@ -31,6 +33,7 @@ export class LiveEvents {
     source.addEventListener("changed", () => this.onChange());
     source.addEventListener("error", () => {
       source.close();
+      if (this.state.peek() !== "lost") this.onLost();
       this.state.value = "lost";
       this.timer = setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(this.wait * 2, LONGEST_WAIT);

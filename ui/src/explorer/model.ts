@@ -15,6 +15,8 @@ import { LiveEvents } from "./live";
 import { type Run, Runner } from "./runner";
 import type { Settings } from "./settings";
 
+export type View = "run" | "docs" | "schema";
+
 export type Panel = { type: "help" } | { type: "history" } | { type: "confirm"; tool: string };
 
 export class Explorer {
@@ -24,6 +26,7 @@ export class Explorer {
   readonly route: Signal<Route>;
   readonly query = signal("");
   readonly tags: Signal<ReadonlySet<string>> = signal(new Set());
+  readonly view: Signal<View> = signal("run");
   readonly panel: Signal<Panel | null> = signal(null);
   readonly toast: Signal<string> = signal("");
   readonly calls: Signal<Call[]> = signal([]);
@@ -37,7 +40,7 @@ export class Explorer {
   ) {
     this.catalog = new Catalog(api, (message) => this.say(message));
     this.runner = new Runner(api, () => performance.now(), (run) => this.ended(run));
-    this.live = new LiveEvents(api.eventsUrl, () => void this.refresh());
+    this.live = new LiveEvents(api.eventsUrl, () => void this.refresh(), () => void this.catalog.load());
     this.route = signal(parseHash(page.location.hash));
     this.canRun = computed(() => this.catalog.info.value?.allowExecute ?? false);
   }
@@ -100,6 +103,7 @@ export class Explorer {
     await this.catalog.open(call.tool);
     const opened = this.catalog.ready(call.tool);
     opened?.draft.load(call.args);
+    this.view.value = "run";
     return opened;
   }
 
@@ -121,8 +125,9 @@ export class Explorer {
   }
 
   private async follow(): Promise<void> {
-    this.route.value = parseHash(this.page.location.hash);
-    const { tool, args } = this.route.peek();
+    const { tool, args } = parseHash(this.page.location.hash);
+    if (tool !== this.route.peek().tool) this.view.value = "run";
+    this.route.value = { tool, args };
     if (tool === null) return;
     if (!this.catalog.ready(tool)) await this.catalog.open(tool);
     if (args) this.catalog.ready(tool)?.draft.load(args);

@@ -24,6 +24,11 @@ export interface Run {
 
 const MOST_MESSAGES = 200;
 
+/** Whether the call still goes on. */
+export function isActive(run: Run | undefined): boolean {
+  return run?.status === "running" || run?.status === "asking";
+}
+
 export class Runner {
   private readonly state: Signal<ReadonlyMap<string, Run>> = signal(new Map());
   private readonly aborts = new Map<string, AbortController>();
@@ -39,8 +44,7 @@ export class Runner {
   }
 
   isActive(tool: string): boolean {
-    const status = this.state.peek().get(tool)?.status;
-    return status === "running" || status === "asking";
+    return isActive(this.state.peek().get(tool));
   }
 
   start(tool: string, args: JsonObject): void {

@@ -72,7 +72,8 @@ export function resolve(schema: Json | undefined, root: JsonObject, depth = 0): 
   }
   const parts = get(flat, "allOf");
   if (!Array.isArray(parts) || depth > LONGEST_CHAIN) return flat;
-  return parts.reduce<JsonObject>((sum, part) => overlay(resolve(part, root, depth + 1), sum), withKey(flat, "allOf", undefined));
+  const merged = parts.reduce<JsonObject>((sum, part) => overlay(sum, resolve(part, root, depth + 1)), objectOf([]));
+  return overlay(merged, withKey(flat, "allOf", undefined));
 }
 
 function lookUp(reference: string, root: JsonObject): Json | undefined {

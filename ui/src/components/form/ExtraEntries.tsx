@@ -37,7 +37,8 @@ export function ExtraEntries({ slot, schema, known }: Props) {
                     path: pointer(slot.path, key),
                     name: key,
                     schema: schema ?? true,
-                    required: false,
+                    required: true,
+                    row: true,
                     depth: slot.depth + 1,
                     value,
                     onChange: (next) => slot.onChange(withKey(object, key, next ?? newItem(schema ?? true, slot.draft.schema))),
@@ -95,7 +96,9 @@ function KeyInput({ id, name, taken, onRename }: KeyProps) {
         onInput={(event) => setText(event.currentTarget.value)}
         onBlur={commit}
         onKeyDown={(event) => {
-          if (event.key === "Enter") commit();
+          if (event.key !== "Enter") return;
+          event.preventDefault();
+          commit();
         }}
       />
       {clash && (

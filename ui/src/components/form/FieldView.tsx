@@ -54,13 +54,15 @@ export function FieldView({ slot }: { slot: Slot }) {
       aria-labelledby={grouped ? `${id}-name` : undefined}
       aria-describedby={grouped ? aria["aria-describedby"] : undefined}
       data-path={slot.path}
-      onFocusOut={() => slot.draft.touch(slot.path)}
+      onFocusOut={() => {
+        if (slot.value !== undefined) slot.draft.touch(slot.path);
+      }}
     >
       <div class="field-head">
         <Name class="field-name" id={`${id}-name`} {...(grouped ? {} : { for: id })}>
           {slot.name}
         </Name>
-        {slot.required && (
+        {slot.required && !slot.row && (
           <span class="field-required" title="Required">
             required
           </span>

@@ -1,4 +1,5 @@
 import { emptyObject } from "../../lib/json";
+import { propertiesOf } from "../../lib/schema";
 import { seed } from "../../lib/seed";
 import { Icon } from "../Icon";
 import { ObjectFields } from "./ObjectFields";
@@ -6,7 +7,8 @@ import { type ControlProps, idOf } from "./slot";
 
 /** A nested object; an optional one is opened and closed as a whole. */
 export function ObjectControl({ slot, field }: ControlProps) {
-  const open = slot.value !== undefined;
+  const isMap = Object.keys(propertiesOf(field.schema)).length === 0;
+  const open = slot.value !== undefined || isMap;
   if (!open) {
     return (
       <button
@@ -25,7 +27,7 @@ export function ObjectControl({ slot, field }: ControlProps) {
   return (
     <div class="nest" id={idOf(slot, "-box")}>
       <ObjectFields slot={slot} />
-      {!slot.required && (
+      {!slot.required && slot.value !== undefined && (
         <button type="button" class="button small ghost" onClick={() => slot.onChange(undefined)}>
           <Icon name="close" />
           Remove {slot.name}

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { get, isObject, objectOf, withKey } from "../../lib/json";
+import { get, isObject, type Json, type JsonObject, objectOf, withKey } from "../../lib/json";
 import { extraSchemaOf, fieldOf, propertiesOf, requiredOf } from "../../lib/schema";
 import { pointer } from "../../lib/validate";
 import { ExtraEntries } from "./ExtraEntries";
@@ -29,9 +29,10 @@ export function ObjectFields({ slot }: { slot: Slot }) {
             name,
             schema: property,
             required: required.has(name),
+            row: false,
             depth: slot.depth + 1,
             value: get(object, name),
-            onChange: (value) => slot.onChange(withKey(current(slot) ?? object, name, value)),
+            onChange: (value) => slot.onChange(inOrder(withKey(current(slot) ?? object, name, value), known)),
           }}
         />
       ))}
@@ -46,6 +47,13 @@ export function ObjectFields({ slot }: { slot: Slot }) {
       )}
     </>
   );
+}
+
+/** The entries in the order the schema lists them, so that the JSON reads like the form. */
+function inOrder(object: JsonObject, known: ReadonlySet<string>): JsonObject {
+  const first = [...known].filter((name) => Object.hasOwn(object, name));
+  const rest = Object.keys(object).filter((name) => !known.has(name));
+  return objectOf([...first, ...rest].map((name) => [name, object[name] as Json]));
 }
 
 /** The object as it is now: two fields may change before the next render. */

@@ -12,6 +12,8 @@ export interface Slot {
   name: string;
   schema: Json | undefined;
   required: boolean;
+  /** A row of a list: always there, removed with its row. */
+  row: boolean;
   depth: number;
   value: Json | undefined;
   onChange: (value: Json | undefined) => void;

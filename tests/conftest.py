@@ -1,0 +1,31 @@
+"""Fixtures and the collection of requirement markers."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run, however slow the machine.
+settings.register_profile(
+    "toolgrove", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("toolgrove")
+
+REQUIREMENTS = pytest.StashKey[dict[str, list[str]]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Gather requirement id -> node ids of the tests collected in this run."""
+    gathered = config.stash.setdefault(REQUIREMENTS, {})
+    for item in items:
+        for marker in item.iter_markers("requirement"):
+            for requirement in marker.args:
+                gathered.setdefault(requirement, []).append(item.nodeid)
+
+
+@pytest.fixture
+def collected_requirements(request: pytest.FixtureRequest) -> dict[str, list[str]]:
+    return request.config.stash[REQUIREMENTS]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

@@ -1,0 +1,1 @@
+"""The bridge through real transports and real clients."""

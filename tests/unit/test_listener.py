@@ -1,0 +1,210 @@
+"""RegistryListener: the live tool table."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from apcore import Registry
+
+from apcore_mcp.server.listener import RegistryListener
+from modules import CIRCULAR, Add, Sample, registry_of
+
+
+@pytest.fixture
+def listening() -> Iterator[Any]:
+    """Start listeners that are stopped at the end."""
+    started: list[RegistryListener] = []
+
+    def start(registry: Registry, **options: Any) -> RegistryListener:
+        listener = RegistryListener()
+        listener.start(registry, **options)
+        started.append(listener)
+        return listener
+
+    yield start
+    for listener in started:
+        listener.stop()
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_a_module_registered_later_is_a_tool(listening: Any) -> None:
+    registry = registry_of({"old.tool": Add()})
+    listener = listening(registry)
+    assert list(listener.tools) == ["old.tool"]
+    registry.register("new.tool", Sample(description="brand new"))
+    assert list(listener.tools) == ["new.tool", "old.tool"]
+    assert listener.tools["new.tool"].description == "brand new"
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_modules_registered_in_rapid_succession_are_all_tools(listening: Any) -> None:
+    registry = Registry()
+    listener = listening(registry)
+    for i in range(200):
+        registry.register(f"m.n{i}", Sample())
+    assert list(listener.tools) == registry.list()
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_a_module_that_is_registered_again_has_its_new_definition(listening: Any) -> None:
+    registry = registry_of({"x": Sample(description="first")})
+    listener = listening(registry)
+    registry.unregister("x")
+    registry.register("x", Sample(description="second"))
+    assert listener.tools["x"].description == "second"
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_a_new_version_under_the_same_id_replaces_the_old(listening: Any) -> None:
+    registry = Registry()
+    registry.register("x", Sample(description="first"), version="1.0.0")
+    listener = listening(registry)
+    registry.register("x", Sample(description="second"), version="2.0.0")
+    assert listener.tools["x"].description == "second"
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_a_module_without_a_definition_is_not_added(listening: Any, caplog: pytest.LogCaptureFixture) -> None:
+    class Racing(Registry):
+        def get_definition(self, module_id: str) -> Any:
+            return None if module_id == "gone" else super().get_definition(module_id)
+
+    registry = Racing()
+    listener = listening(registry)
+    registry.register("gone", Add())
+    registry.register("here", Add())
+    assert list(listener.tools) == ["here"]
+    assert [record.levelname for record in caplog.records if record.name.startswith("apcore_mcp")] == ["WARNING"]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_a_module_that_cannot_be_a_tool_is_not_added(listening: Any, caplog: pytest.LogCaptureFixture) -> None:
+    registry = Registry()
+    listener = listening(registry)
+    registry.register("bad", Sample(schema=CIRCULAR))
+    registry.register("good", Add())
+    assert list(listener.tools) == ["good"]
+    assert [record.levelname for record in caplog.records if record.name.startswith("apcore_mcp")] == ["WARNING"]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-002")
+def test_an_unregistered_module_is_no_tool(listening: Any) -> None:
+    registry = registry_of({"old.tool": Add(), "other": Add()})
+    listener = listening(registry)
+    registry.unregister("old.tool")
+    assert list(listener.tools) == ["other"]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-002")
+def test_unregistering_what_was_no_tool_is_ignored(listening: Any) -> None:
+    registry = registry_of({"bad": Sample(schema=CIRCULAR), "good": Add()})
+    listener = listening(registry)
+    registry.unregister("bad")
+    registry.unregister("never.there")
+    assert list(listener.tools) == ["good"]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-003")
+def test_every_change_is_announced(listening: Any) -> None:
+    changes: list[bool] = []
+    registry = registry_of({"old": Add()})
+    listening(registry, on_change=lambda: changes.append(True))
+    assert changes == []
+    registry.register("new", Add())
+    registry.unregister("old")
+    assert len(changes) == 2
+
+
+@pytest.mark.requirement("FR-DYNAMIC-003", "FR-FILTER-001", "FR-FILTER-002")
+def test_what_the_filters_hide_is_neither_added_nor_announced(listening: Any) -> None:
+    changes: list[bool] = []
+    registry = Registry()
+    listener = listening(registry, tags=["public"], prefix="api.", on_change=lambda: changes.append(True))
+    registry.register("api.hidden", Sample())
+    registry.register("other", Sample(tags=["public"]))
+    registry.unregister("api.hidden")
+    assert listener.tools == {}
+    assert changes == []
+    registry.register("api.seen", Sample(tags=["public"]))
+    assert list(listener.tools) == ["api.seen"]
+    assert changes == [True]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001")
+def test_a_stopped_listener_follows_no_more() -> None:
+    registry = Registry()
+    listener = RegistryListener()
+    listener.start(registry)
+    listener.stop()
+    registry.register("late", Add())
+    assert "late" not in listener.tools
+
+
+@pytest.mark.requirement("FR-DYNAMIC-004")
+def test_what_a_reader_holds_does_not_change_under_it(listening: Any) -> None:
+    registry = registry_of({"a": Add()})
+    listener = listening(registry)
+    held = listener.tools
+    registry.register("b", Add())
+    assert list(held) == ["a"]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-004", "NFR-REL-003")
+def test_a_thousand_changes_from_many_threads_leave_a_consistent_table(listening: Any) -> None:
+    registry = registry_of({"always.there": Sample()})
+    listener = listening(registry)
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def change(worker: int) -> None:
+        try:
+            for i in range(125):
+                registry.register(f"w{worker}.m{i}", Sample(description=f"{worker} {i}"))
+                if i % 2:
+                    registry.unregister(f"w{worker}.m{i}")
+        except BaseException as error:
+            failures.append(error)
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                tools = listener.tools
+                assert "always.there" in tools
+                assert all(name == tool.name for name, tool in tools.items())
+                assert list(tools) == sorted(tools)
+        except BaseException as error:
+            failures.append(error)
+
+    writers = [threading.Thread(target=change, args=(worker,)) for worker in range(8)]
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for thread in [*readers, *writers]:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert failures == []
+    assert list(listener.tools) == registry.list()
+    assert len(listener.tools) == 1 + 8 * 63
+
+
+@pytest.mark.requirement("FR-DYNAMIC-004", "NFR-REL-003")
+def test_threads_that_fight_over_one_id_leave_what_the_registry_holds(listening: Any) -> None:
+    registry = Registry()
+    listener = listening(registry)
+
+    def fight() -> None:
+        for _ in range(50):
+            try:
+                registry.register("prize", Sample())
+            except Exception:  # another thread was first
+                registry.unregister("prize")
+
+    threads = [threading.Thread(target=fight) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(listener.tools) == registry.list()

@@ -1,0 +1,263 @@
+"""serve: what it accepts, what it refuses, and in which words."""
+
+import inspect
+import logging
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from apcore import Executor, Registry
+
+import apcore_mcp
+from apcore_mcp import async_serve, create_app, serve, to_openai_tools
+from modules import Add, registry_of
+
+SPECIFIED = {
+    "transport": "stdio",
+    "host": "127.0.0.1",
+    "port": 8000,
+    "name": "apcore-mcp",
+    "version": None,
+    "on_startup": None,
+    "on_shutdown": None,
+    "tags": None,
+    "prefix": None,
+    "log_level": None,
+    "dynamic": False,
+    "validate_inputs": False,
+    "explorer": False,
+    "explorer_prefix": "/explorer",
+    "allow_execute": False,
+}
+
+
+def refused(**options: Any) -> str:
+    """What serve says when it refuses these options."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the callers check the text
+        serve(Registry(), **options)
+    return str(caught.value)
+
+
+def accepted(**options: Any) -> None:
+    """Check that the options are legal; an app is built, nothing is served."""
+    create_app(Registry(), **options)
+
+
+# The signature
+
+
+@pytest.mark.requirement("FR-SERVER-001", "FR-SERVER-002", "FR-SERVER-004", "FR-EXPLORER-006")
+@pytest.mark.parametrize("function", [serve, async_serve, create_app])
+def test_the_options_and_their_defaults_show_in_the_signature(function: Any) -> None:
+    first, *rest = inspect.signature(function).parameters.values()
+    assert first.name == "registry_or_executor"
+    assert first.default is inspect.Parameter.empty
+    assert {parameter.kind for parameter in rest} == {inspect.Parameter.KEYWORD_ONLY}
+    defaults = {parameter.name: parameter.default for parameter in rest}
+    assert SPECIFIED.items() <= defaults.items()
+
+
+@pytest.mark.requirement("FR-SERVER-001")
+def test_options_are_given_by_name_only() -> None:
+    with pytest.raises(TypeError):
+        serve(Registry(), "streamable-http")
+
+
+@pytest.mark.requirement("FR-SERVER-001")
+def test_an_unknown_option_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        serve(Registry(), colour="red")
+
+
+@pytest.mark.requirement("FR-OPENAI-001", "FR-OPENAI-003", "FR-OPENAI-004")
+def test_the_options_of_to_openai_tools_are_those_of_the_specification() -> None:
+    first, *rest = inspect.signature(to_openai_tools).parameters.values()
+    assert first.name == "registry_or_executor"
+    assert {parameter.kind for parameter in rest} == {inspect.Parameter.KEYWORD_ONLY}
+    assert {parameter.name: parameter.default for parameter in rest} == {
+        "embed_annotations": False,
+        "strict": False,
+        "tags": None,
+        "prefix": None,
+    }
+
+
+# The source
+
+
+@pytest.mark.requirement("FR-EXEC-005")
+@pytest.mark.parametrize("source", [None, "registry", 7, {}, Registry, object()], ids=lambda s: type(s).__name__)
+def test_anything_but_a_registry_or_executor_is_a_type_error(source: Any) -> None:
+    message = f"^Expected Registry or Executor instance, got {type(source).__name__}$"
+    for function in (serve, create_app):
+        with pytest.raises(TypeError, match=message):
+            function(source)
+
+
+@pytest.mark.requirement("FR-EXEC-005")
+@pytest.mark.parametrize("wrap", [Registry, lambda: Executor(Registry())], ids=["registry", "executor"])
+def test_a_registry_and_an_executor_are_accepted(wrap: Any) -> None:
+    create_app(wrap())
+
+
+# Transport, host and port
+
+
+@pytest.mark.requirement("FR-SERVER-007")
+@pytest.mark.parametrize("transport", ["websocket", "", "http", "stdio ", "streamable_http"])
+def test_an_unknown_transport_is_refused(transport: str) -> None:
+    assert refused(transport=transport) == (
+        f"Unknown transport: '{transport}'. Must be one of: stdio, streamable-http, sse"
+    )
+
+
+@pytest.mark.requirement("FR-SERVER-007")
+@pytest.mark.parametrize("transport", ["stdio", "STDIO", "streamable-http", "Streamable-HTTP", "sse", "SSE"])
+def test_a_transport_is_known_in_any_case(transport: str) -> None:
+    accepted(transport=transport)
+
+
+@pytest.mark.requirement("FR-SERVER-002", "FR-SERVER-003", "FR-TRANSPORT-003")
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+@pytest.mark.parametrize("port", [0, -1, 65536, 70000])
+def test_a_port_out_of_range_is_refused(transport: str, port: int) -> None:
+    assert refused(transport=transport, port=port) == f"Port must be between 1 and 65535, got {port}"
+
+
+@pytest.mark.requirement("FR-SERVER-002", "FR-SERVER-003", "FR-TRANSPORT-003")
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+@pytest.mark.parametrize("port", [1, 8000, 65535])
+def test_a_port_in_range_is_accepted(transport: str, port: int) -> None:
+    accepted(transport=transport, port=port)
+
+
+@pytest.mark.requirement("FR-SERVER-002", "FR-SERVER-003")
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+def test_an_empty_host_is_refused(transport: str) -> None:
+    assert refused(transport=transport, host="") == "Host must not be empty"
+
+
+@pytest.mark.requirement("FR-TRANSPORT-005")
+@pytest.mark.parametrize("options", [{"host": "0.0.0.0", "port": 9000}, {"host": "", "port": 0}, {"port": -5}], ids=str)
+def test_stdio_does_not_look_at_host_and_port(options: dict[str, Any]) -> None:
+    accepted(transport="stdio", **options)
+
+
+@pytest.mark.requirement("FR-SERVER-003", "FR-TRANSPORT-004")
+def test_sse_is_deprecated_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    create_app(Registry(), transport="sse")
+    (record,) = [record for record in caplog.records if record.name.startswith("apcore_mcp")]
+    assert record.levelname == "WARNING"
+    assert record.message == "SSE transport is deprecated; use streamable-http instead"
+
+
+@pytest.mark.requirement("FR-TRANSPORT-004")
+def test_streamable_http_is_not_deprecated(caplog: pytest.LogCaptureFixture) -> None:
+    create_app(Registry(), transport="streamable-http")
+    assert caplog.records == []
+
+
+# Identity
+
+
+@pytest.mark.requirement("FR-SERVER-004")
+def test_a_name_has_one_to_255_characters() -> None:
+    assert refused(name="") == "name must not be empty"
+    assert refused(name="n" * 256) == "name must not exceed 255 characters"
+    accepted(name="n")
+    accepted(name="n" * 255)
+
+
+@pytest.mark.requirement("FR-SERVER-004")
+def test_an_empty_version_is_refused() -> None:
+    assert refused(version="") == "version must not be empty"
+    accepted(version=None)
+    accepted(version="2.0.0")
+
+
+# Filters
+
+
+@pytest.mark.requirement("FR-SERVER-008")
+@pytest.mark.parametrize("tags", [[""], ["public", ""]])
+def test_an_empty_tag_is_refused(tags: list[str]) -> None:
+    assert refused(tags=tags) == "Tag values must not be empty"
+
+
+@pytest.mark.requirement("FR-SERVER-009")
+def test_an_empty_prefix_is_refused() -> None:
+    assert refused(prefix="") == "prefix must not be empty"
+
+
+@pytest.mark.requirement("FR-SERVER-008", "FR-SERVER-009")
+def test_absent_filters_are_accepted() -> None:
+    accepted(tags=None, prefix=None)
+    accepted(tags=[])
+
+
+# Explorer
+
+
+@pytest.mark.requirement("FR-EXPLORER-006")
+@pytest.mark.parametrize("prefix", ["explorer", "", "http://elsewhere/"])
+def test_an_explorer_prefix_starts_with_a_slash(prefix: str) -> None:
+    assert "explorer_prefix" in refused(explorer_prefix=prefix)
+
+
+@pytest.mark.requirement("FR-EXPLORER-006")
+@pytest.mark.parametrize("prefix", ["/explorer", "/explorer/", "/a/b"])
+def test_an_explorer_prefix_may_end_with_a_slash(prefix: str) -> None:
+    accepted(explorer=True, transport="streamable-http", explorer_prefix=prefix)
+
+
+# Logging
+
+
+@pytest.mark.requirement("FR-SERVER-010")
+@pytest.mark.parametrize("level", ["TRACE", "", "verbose", "CRITICAL", "10"])
+def test_an_unknown_log_level_is_refused(level: str) -> None:
+    assert refused(log_level=level) == (f"Unknown log level: '{level}'. Must be one of: DEBUG, INFO, WARNING, ERROR")
+
+
+@pytest.mark.requirement("FR-SERVER-010", "FR-LOG-005")
+def test_a_log_level_is_set_in_any_case() -> None:
+    code = """
+import logging
+from apcore import Registry
+from apcore_mcp import create_app
+for level in ("DEBUG", "INFO", "WARNING", "ERROR", "debug", "Warning"):
+    create_app(Registry(), log_level=level)
+    print(logging.getLevelName(logging.getLogger("apcore_mcp.server.router").getEffectiveLevel()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["DEBUG", "INFO", "WARNING", "ERROR", "DEBUG", "WARNING"]
+
+
+@pytest.mark.requirement("FR-SERVER-010", "FR-LOG-005")
+def test_without_a_log_level_logging_is_left_alone() -> None:
+    logger = logging.getLogger("apcore_mcp")
+    before = (logger.level, list(logger.handlers), logging.root.level, list(logging.root.handlers))
+    create_app(registry_of({"add": Add()}))
+    assert (logger.level, list(logger.handlers), logging.root.level, list(logging.root.handlers)) == before
+
+
+# The package
+
+
+@pytest.mark.requirement("FR-EXT-003")
+def test_the_public_names_are_the_documented_ones() -> None:
+    assert sorted(apcore_mcp.__all__) == [
+        "MCP_ELICIT_KEY",
+        "MCP_PROGRESS_KEY",
+        "__version__",
+        "async_serve",
+        "create_app",
+        "elicit",
+        "report_progress",
+        "serve",
+        "to_openai_tools",
+    ]
+    assert all(hasattr(apcore_mcp, name) for name in apcore_mcp.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        apcore_mcp.nonsense  # noqa: B018
