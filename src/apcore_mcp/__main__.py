@@ -1,7 +1,5 @@
 """`python -m apcore_mcp`."""
 
-import sys
-
 from apcore_mcp.cli import main
 
-sys.exit(main())
+raise SystemExit(main())

@@ -5,27 +5,27 @@ import dataclasses
 import os
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from apcore import Registry
 
 from apcore_mcp.options import MAX_NAME, Options
+from apcore_mcp.server.transport import diverted
 from apcore_mcp.serving import serve
 from apcore_mcp.version import __version__
 
 
 def _parser() -> argparse.ArgumentParser:
-    shape = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser("apcore-mcp", description="Serve apcore modules over MCP.", formatter_class=shape)
+    parser = argparse.ArgumentParser("apcore-mcp", description="Serve a directory of apcore modules over MCP.")
     parser.add_argument("--extensions-dir", required=True, type=Path, metavar="DIR", help="directory of apcore modules")
+    defaults = {"log_level": "INFO", "version": __version__}
     for option in dataclasses.fields(Options):
-        if option.metadata:
-            singular = option.name.rstrip("s") if option.metadata.get("action") == "append" else option.name
-            flag = "--" + singular.replace("_", "-")
-            parser.add_argument(flag, dest=option.name, default=option.default, **option.metadata)
-    parser.set_defaults(log_level="INFO", version=__version__)
+        if arguments := dict(option.metadata):
+            default = defaults.get(option.name, option.default)
+            arguments["help"] += f" (default: {default})" if default else ""
+            singular = option.name.rstrip("s") if arguments.get("action") == "append" else option.name
+            parser.add_argument(f"--{singular.replace('_', '-')}", dest=option.name, default=default, **arguments)
     return parser
 
 
@@ -41,15 +41,18 @@ def _problem(extensions: Path, options: dict[str, Any]) -> str | None:
     return next((text for text, met in checks.items() if not met), None)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Exit code 0 after a shutdown, 1 for invalid arguments, 2 if the server cannot start."""
     options = vars(_parser().parse_args(argv))
     extensions = options.pop("extensions_dir")
     if problem := _problem(extensions, options):
         return _fail(problem, 1)
+    if not sys.stderr.isatty():
+        os.set_blocking(2, False)  # log lines that nobody reads are lost instead of stopping us
     try:
         registry = Registry(extensions_dir=str(extensions))
-        registry.discover()
+        with diverted(1, 2):  # what modules print while they are imported is not MCP
+            registry.discover()
         serve(registry, **options)
     except ValueError as error:
         return _fail(str(error), 1)

@@ -16,8 +16,7 @@ from apcore_mcp.explorer import Explorer
 from apcore_mcp.modules import Source, registry_of
 from apcore_mcp.options import Hook, Options, takes_options
 from apcore_mcp.server.endpoint import Endpoint
-from apcore_mcp.server.guard import Guard
-from apcore_mcp.server.http import Sse, StreamableHTTP, health
+from apcore_mcp.server.http import Guard, Sse, StreamableHTTP, health
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
 from apcore_mcp.server.transport import run_http, run_stdio, stop_on_signals
@@ -42,7 +41,7 @@ class Bridge:
     async def running(self) -> AsyncIterator[None]:
         """Follow the registry, say that we started, and call the hooks around it."""
         options = self.options
-        self.endpoint.start()
+        self.endpoint.loop = asyncio.get_running_loop()
         self.tools.on_change = self.endpoint.tools_changed
         self.tools.start(self.registry, options.tags, options.prefix, options.cache_schemas)
         try:

@@ -1,6 +1,5 @@
 """Progress and streamed results, as a client sees them."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -139,7 +138,7 @@ async def test_the_helpers_do_nothing_outside_an_mcp_call(samples: Registry) -> 
     executor = Executor(samples)
     asked = await executor.call_async("ask.twice", {"key": "direct"})
     reported = await executor.call_async("progress.awaited", {"values": [1, 2]})
-    threaded = await asyncio.to_thread(executor.call, "progress.threaded", {"values": [1]})
+    threaded = await executor.call_async("progress.threaded", {"values": [1]})
     assert (asked, reported, threaded) == ({"answers": [None, None]}, {"reported": 2}, {"reported": 1})
 
 

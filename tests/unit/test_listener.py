@@ -16,8 +16,10 @@ def listening() -> Iterator[Any]:
     """Start listeners that are stopped at the end."""
     started: list[RegistryListener] = []
 
-    def start(registry: Registry, **options: Any) -> RegistryListener:
+    def start(registry: Registry, on_change: Any = None, **options: Any) -> RegistryListener:
         listener = RegistryListener()
+        if on_change is not None:
+            listener.on_change = on_change
         listener.start(registry, **options)
         started.append(listener)
         return listener

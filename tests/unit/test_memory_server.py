@@ -199,6 +199,29 @@ async def test_a_running_server_follows_its_registry(era: str) -> None:
         assert text(await client.call_tool("old.tool", {"a": 1, "b": 1})) == "Module not found: old.tool"
 
 
+@pytest.mark.requirement("NFR-REL-003", "FR-DYNAMIC-004")
+async def test_calls_and_lists_stay_right_while_a_thousand_changes_go_on(era: str) -> None:
+    registry = registry_of({"always.there": Add()})
+
+    def change() -> None:
+        for i in range(500):
+            registry.register(f"m.n{i}", Sample())
+            registry.unregister(f"m.n{i}")
+
+    async with connected(registry, era) as client:
+        changing = threading.Thread(target=change)
+        changing.start()
+        rounds = 0
+        while changing.is_alive() or rounds < 5:
+            rounds += 1
+            names = await tool_names(client)
+            assert "always.there" in names
+            assert names == sorted(names)
+            assert text(await client.call_tool("always.there", {"a": rounds, "b": 1})) == f'{{"sum": {rounds + 1}}}'
+        changing.join()
+        assert await tool_names(client) == ["always.there"]
+
+
 @pytest.mark.requirement("FR-DYNAMIC-003")
 async def test_a_client_of_the_handshake_era_is_told_of_a_change() -> None:
     told = asyncio.Event()
@@ -269,12 +292,18 @@ class Progress:
         self.seen.append((progress, total, message))
 
 
+async def streamed(client: Client, era: str, progress: Progress) -> types.CallToolResult:
+    """Call `s` with a progress token; without a wire in between, the newer client sends none by itself."""
+    meta: Any = {"progressToken": "a-token"} if era == "auto" else None
+    return await client.call_tool("s", {}, progress_callback=progress, meta=meta)
+
+
 @pytest.mark.requirement("FR-STREAM-001")
 async def test_chunks_are_progress_and_the_result_is_whole(era: str) -> None:
     module = Streaming({"a": 1}, {"b": {"x": 1}}, {"b": {"y": 2}, "a": 3})
     progress = Progress()
     async with connected(registry_of({"s": module}), era) as client:
-        result = await client.call_tool("s", {}, progress_callback=progress)
+        result = await streamed(client, era, progress)
     assert [number for number, _, _ in progress.seen] == [1, 2, 3]
     assert [json.loads(message or "") for _, _, message in progress.seen] == list(module.chunks)
     assert result.is_error is False
@@ -291,7 +320,21 @@ async def test_without_a_progress_token_the_call_is_atomic(era: str) -> None:
 async def test_a_module_that_does_not_declare_streaming_is_atomic(era: str) -> None:
     progress = Progress()
     async with connected(registry_of({"s": Streaming({"a": 1}, streaming=False)}), era) as client:
-        result = await client.call_tool("s", {}, progress_callback=progress)
+        result = await streamed(client, era, progress)
+    assert json.loads(text(result)) == {"atomic": True}
+    assert progress.seen == []
+
+
+@pytest.mark.requirement("FR-STREAM-001")
+async def test_an_executor_that_cannot_stream_is_called_atomically(era: str) -> None:
+    class Atomic(Executor):
+        @property
+        def stream(self) -> Any:
+            raise AttributeError("stream")
+
+    progress = Progress()
+    async with connected(Atomic(registry_of({"s": Streaming({"a": 1})})), era) as client:
+        result = await streamed(client, era, progress)
     assert json.loads(text(result)) == {"atomic": True}
     assert progress.seen == []
 
@@ -299,7 +342,7 @@ async def test_a_module_that_does_not_declare_streaming_is_atomic(era: str) -> N
 @pytest.mark.requirement("FR-STREAM-001")
 async def test_a_stream_without_chunks_is_an_empty_result(era: str) -> None:
     async with connected(registry_of({"s": Streaming()}), era) as client:
-        result = await client.call_tool("s", {}, progress_callback=Progress())
+        result = await streamed(client, era, Progress())
     assert (result.is_error, text(result)) == (False, "{}")
 
 
@@ -308,16 +351,16 @@ async def test_a_stream_that_fails_midway_is_an_error(era: str) -> None:
     progress = Progress()
     module = Streaming({"a": 1}, RuntimeError("secret /etc/passwd"))
     async with connected(registry_of({"s": module}), era) as client:
-        result = await client.call_tool("s", {}, progress_callback=progress)
+        result = await streamed(client, era, progress)
     assert (result.is_error, text(result)) == (True, "Internal error occurred")
     assert [number for number, _, _ in progress.seen] == [1]
 
 
 @pytest.mark.requirement("FR-STREAM-001")
-async def test_a_chunk_that_json_does_not_know_is_written_as_its_string() -> None:
+async def test_a_chunk_that_json_does_not_know_is_written_as_its_string(era: str) -> None:
     progress = Progress()
-    async with connected(registry_of({"s": Streaming({"a": {1}})})) as client:
-        result = await client.call_tool("s", {}, progress_callback=progress)
+    async with connected(registry_of({"s": Streaming({"a": {1}})}), era) as client:
+        result = await streamed(client, era, progress)
     assert json.loads(text(result)) == {"a": "{1}"}
     assert json.loads(progress.seen[0][2] or "") == {"a": "{1}"}
 

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -156,6 +157,33 @@ def test_sse_is_deprecated_with_a_warning(caplog: pytest.LogCaptureFixture) -> N
 def test_streamable_http_is_not_deprecated(caplog: pytest.LogCaptureFixture) -> None:
     create_app(Registry(), transport="streamable-http")
     assert caplog.records == []
+
+
+@pytest.mark.requirement("FR-SERVER-002", "FR-SERVER-003", "FR-TRANSPORT-003", "FR-TRANSPORT-004")
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+def test_a_port_in_use_is_an_os_error(transport: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        serve(Registry(), transport=transport, port=taken.getsockname()[1])
+
+
+@pytest.mark.requirement("FR-SERVER-001")
+@pytest.mark.parametrize(("stream", "number"), [("stdin", 0), ("stdout", 1)])
+def test_stdio_without_its_streams_is_a_runtime_error(stream: str, number: int) -> None:
+    code = f"""
+import os, sys
+os.close({number})
+sys.{stream} = sys.__{stream}__ = None
+from apcore import Registry
+from apcore_mcp import serve
+try:
+    serve(Registry())
+except RuntimeError as error:
+    sys.stderr.write(f"refused: {{error}}")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=30
+    )
+    assert "refused: " in done.stderr
 
 
 # Identity

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
@@ -326,6 +326,7 @@ _VALUES = st.recursive(
 
 
 @pytest.mark.requirement("FR-SCHEMA-002")
+@settings(max_examples=50)
 @given(_acyclic_schemas())
 def test_inlining_leaves_no_reference_and_never_touches_its_input(schema: dict[str, Any]) -> None:
     before = copy.deepcopy(schema)
@@ -336,6 +337,7 @@ def test_inlining_leaves_no_reference_and_never_touches_its_input(schema: dict[s
 
 
 @pytest.mark.requirement("FR-SCHEMA-002")
+@settings(max_examples=50)
 @given(_acyclic_schemas(), st.dictionaries(_NAMES, _VALUES, max_size=4))
 def test_inlining_accepts_and_refuses_the_same_arguments(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
     before = Draft202012Validator(schema).is_valid(arguments)

@@ -388,6 +388,8 @@ check("hostile text is shown, not run", {}, async ({ page, open, run }) => {
   await page.getByRole("button", { name: /Try it/ }).click();
   await page.getByRole("button", { name: "Reset" }).click();
   await run();
+  await open("data.schema");
+  await page.getByRole("tab", { name: "Schema" }).click();
   await open("data.odd");
   await run();
   assert.equal(await page.locator(".tree img").count(), 0);

@@ -9,7 +9,18 @@ function nested(levels) {
   return text;
 }
 
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAM0lEQVR4nO3NQQ0AAAjEMMC/52ECvlRA00nqs3m9AwAAAAAAAAAAAAAAAAAAAAAAgMMWx5oBP3s/G1gAAAAASUVORK5CYII=";
+/** A schema of required objects within objects, and of alternatives within alternatives. */
+function deepSchema(levels) {
+  let inner = { type: "string" };
+  let either = { type: "string" };
+  for (let level = 0; level < levels; level += 1) {
+    inner = object({ next: inner }, ["next"]);
+    either = { anyOf: [either, { type: "null" }] };
+  }
+  return object({ inner, either, many: { enum: Array.from({ length: 5000 }, (_value, index) => `choice ${index}`) } }, ["inner"]);
+}
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAABgAAAAQCAIAAACDRijCAAADdElEQVR42gXBAaesTBgA4H5JRERERERE9Mr2ybZSxzitbGtd6xgZY4yRkZGRMdZ13B/8PY/jYvAw+BgCDCGGCEOMIcGQYsgw5BgKDCWGCkONocHQYugw9BhGDAjDhGHGsGBw3BW8tfbXS7D+F65ttF7j9ZasfboO2fqVr6hYv8v1Xq1zvT6a9dmur27906/vcf1BK57WdV7JslLHJeCRi0/agNxCMkQExeSekEdKXhl55wQXhJSEVUTURDZEtUR3xPTkM5JfRGAil5m0C7k5LgWP/ufTW0C/QnqP6DOm74SuKWUZ3XKqCnqW9FPRfzW9NPTa0qGj3z19jPQPoniidKZiobvjMvBY67MhYPeQvSKGY8YSJlOmM/bJGRSsLdlQsXvNXg3DLWMdkz3TI/sgBhNrZzYs7O64HDx+9TkK+DPkOOI85irhNuWQ8WvOUcGfJccV5zVXDbcth45fe45G/kQcT5zPXC3cOq4AT9x8cQ/EOxQsEioWn0RcUjFk4pELXAhRCl2J31q0jUCteHWC9EKOwiABk7jN4r6It+Nu4G29vz2CbQ03GW023i7J9pVur2yj+aaK7W+5tdX2XW/vZuPtprvtX7/dxm1GG562bd7MstWOK8GTgy9fgWSh1JGEWA6JfKWSZVLnEgo5lPJVSVZL3Uho5dDJVy/ZKDWSMMlhlq9FMsfdwdu//P0d7Fu4f6L9Gu+PZKfprrO9zndU7D/lLqv9b73fmv3Z7qzbz36/jPs32vG07/P+u+y94yrwFPIVDpQKFUQKxQonSqUKMoVyhQulSgWVQrXCjVKtgk6hXuFRKaRgUmhWeFHKcQ/wjm//IMFxhkcbHc/4EMnxNz2G7PjJD1UcdXncq4PWh2mOa3u8umPrj9/x+EIHno5jPi7LMTuuBk/ffc0C/Qn1EGkca53oNtWvTMtcQ6HvpWaV/tR6aDRute502+vXqCXSMOn7rNmiP457gnfO/imC81943qOTx+dvcn6nJ8vOv/mJipOW56c6v+qTNKdtz6E71/4049mjE0/nOZ+35fxxXAOeefhGBuYSmldkVGzaxLxTozNzyw0ujCnNUBlSm09jUGtYZ357cx+NQAYm85iNXMzFcS149ulbFdhraHFkbWxRYnlqIbPP3KrCXkuLK2trixrLWwudffZWjfaKLJ6snS1aLP8f4Su1cD0yodgAAAAASUVORK5CYII=";
 const EVIL = '<img src=x onerror="window.__pwned=1"></script><script>window.__pwned=1</script>';
 
 /** Each tool: what the API says of it, and `run`, which gives a result or drives the stream itself. */
@@ -188,6 +199,14 @@ resize(width=800, height=600)
     tags: ["stress"],
     inputSchema: object({}),
     raw: () => nested(5000),
+  },
+  {
+    name: "data.schema",
+    description: "Asks for 1,500 nested objects and one of 5,000 choices.",
+    annotations: hints(true, false, true, false),
+    tags: ["stress"],
+    inputSchema: deepSchema(1500),
+    run: () => "fine",
   },
   {
     name: "data.rows",

@@ -71,3 +71,8 @@ test("renaming a key keeps its place", () => {
 test("a Python literal spells its words in Python", () => {
   expect(printPython(parseJson('{"a":[true,false,null,1.50,"x"]}'), 0)).toBe('{"a":[True,False,None,1.50,"x"]}');
 });
+
+test("a deep value handed on as Json is not walked again", () => {
+  const deep = parseJson(nested(5_000));
+  expect(printJson(toJson({ args: deep }))).toBe(`{"args":${nested(5_000)}}`);
+});

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type JsonObject, toJson } from "../src/lib/json";
+import { type JsonObject, objectOf, toJson } from "../src/lib/json";
+import { parseJson } from "../src/lib/json-parse";
 import { printJson } from "../src/lib/json-print";
 import { fieldOf, resolve, variantLabel } from "../src/lib/schema";
 import { newItem, seedArguments, switchVariant } from "../src/lib/seed";
@@ -109,4 +110,13 @@ test("secrets are left out wherever they stand", () => {
   });
   const args = schema({ key: "s3cret", list: [{ token: "t", id: 1 }], pay: { pin: "1234", n: 1 } });
   expect(printJson(withoutSecrets(root, args))).toBe('{"list":[{"id":1}],"pay":{"n":1}}');
+});
+
+test("5,000 nested alternatives or objects end in a plain field", () => {
+  let deep = "{}";
+  for (let level = 0; level < 5_000; level += 1) deep = `{"anyOf":[${deep}]}`;
+  expect(fieldOf(parseJson(deep), objectOf([])).kind).toBe("any");
+  deep = '{"type":"string"}';
+  for (let level = 0; level < 5_000; level += 1) deep = `{"type":"object","required":["a"],"properties":{"a":${deep}}}`;
+  expect(printJson(seedArguments(parseJson(deep) as JsonObject)).length).toBeLessThan(200);
 });

@@ -54,9 +54,11 @@ def _validation_text(error: SchemaValidationError, schema: Json, arguments: Any)
         facts = entry if isinstance(entry, Mapping) else vars(entry)
         code = str(facts.get("code") or facts.get("keyword") or facts.get("constraint") or "invalid")
         path = str(facts.get("field") or facts.get("path") or "").strip("/").replace("/", ".")
-        if missing.get(path) and code in ("required", "missing"):  # since 0.32 the path is that of the parent
-            path = missing[path].pop(0)
-        message = "invalid value" if _is_sensitive(schema, path) else facts.get("message", "invalid")
+        message = facts.get("message", "invalid")
+        if code in ("required", "missing"):  # since 0.32 the path is that of the parent
+            path = missing[path].pop(0) if missing.get(path) else path
+        elif _is_sensitive(schema, path):
+            message = "invalid value"
         lines.append(f"{path or 'input'}: {message} ({code})")
     return "\n- ".join(lines) if len(lines) > 1 else "Input validation failed"
 
@@ -76,7 +78,6 @@ def _missing_fields(schema: Json, arguments: Any) -> dict[str, list[str]]:
 
 def _is_sensitive(schema: Json, path: str) -> bool:
     """Whether a message about this field might repeat what must not be repeated."""
-    for step in path.split("."):
-        schema = schema.get("items" if step.isdigit() else "properties", {})
-        schema = schema if step.isdigit() else schema.get(step, {})
-    return bool(schema.get("x-sensitive"))
+    for step in path.split(".") if path else ():
+        schema = (schema.get("items") if step.isdigit() else schema.get("properties", {}).get(step)) or {}
+    return "x-sensitive" in str(schema)

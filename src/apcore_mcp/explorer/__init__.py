@@ -18,6 +18,7 @@ from apcore_mcp.server.endpoint import Endpoint, ToolTable
 from apcore_mcp.server.factory import Entry
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_INLINE = r"<(script|style)[^>]*>(.*?)</\1>"
 _INPUT_FAULTS = ("Input validation failed", "Invalid input")
 
 
@@ -92,12 +93,9 @@ def _not_found(request: Request) -> Response:
 
 def _policy(html: str) -> str:
     """Only the page's own script and style, known by their hashes, and only its own server."""
-    own = {tag: _hash(re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", html, re.DOTALL)[0]) for tag in ("script", "style")}
+    own = {tag: hashlib.sha256(text.encode()).digest() for tag, text in re.findall(_INLINE, html, re.DOTALL)}
+    script, style = (base64.b64encode(own[tag]).decode() for tag in ("script", "style"))
     return (
-        f"default-src 'none'; script-src {own['script']}; style-src {own['style']}; connect-src 'self'; "
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

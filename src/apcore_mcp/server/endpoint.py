@@ -3,13 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import mcp_types as types
 from apcore import Identity
 from mcp.server import Server, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions
-from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
@@ -17,14 +17,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
 
-from apcore_mcp.modules import Json
 from apcore_mcp.server.calls import ANSWER_WITHIN, Calls, Channel, Question, Run
 from apcore_mcp.server.factory import Entry
 
 logger = logging.getLogger(__name__)
 
 DOCS = "docs://"
-_ANSWER = "answer"
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
 CallResult = types.CallToolResult | types.InputRequiredResult
@@ -38,24 +36,17 @@ class ToolTable(Protocol):
     def entry(self, name: str) -> Entry | None: ...
 
 
-class _Server(Server[Any]):
-    """The SDK's server, telling handshake-era clients too that its lists change."""
-
-    def create_initialization_options(self, *args: Any, **kwargs: Any) -> InitializationOptions:
-        return super().create_initialization_options(NotificationOptions(tools_changed=True, resources_changed=True))
-
-
 class Endpoint:
     """Lists, calls, documents and announces the tools of one table."""
 
     def __init__(self, name: str, version: str, tools: ToolTable, run: Run) -> None:
         self._tools, self.calls = tools, Calls(run)
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._announcing: asyncio.Handle | None = None
         self._sessions: set[ServerSession] = set()
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
-        self.server: Server[Any] = _Server(
+        self.server: Server[Any] = Server(
             name,
             version=version,
             on_list_tools=self._list_tools,
@@ -65,20 +56,19 @@ class Endpoint:
             on_subscriptions_listen=self.listen,
             get_tool_input_schema=lambda tool: entry.tool.input_schema if (entry := tools.entry(tool)) else None,
         )
+        changes = NotificationOptions(tools_changed=True, resources_changed=True)
+        announce_changes = partial(self.server.create_initialization_options, changes)
+        self.server.create_initialization_options = announce_changes  # type: ignore[method-assign]
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             self.server.middleware.clear()  # spans that nobody collects cost up to a third of a call
         security = RequestStateSecurity.ephemeral(ttl=ANSWER_WITHIN)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
 
-    def start(self) -> None:
-        """Announce changes from now on, on the running loop."""
-        self._loop = asyncio.get_running_loop()
-
     def tools_changed(self) -> None:
-        """Tell every client, once per burst; callable from any thread."""
-        if self._loop is not None and not self._loop.is_closed() and self._announcing is None:
-            self._announcing = self._loop.call_soon_threadsafe(self._announce)
+        """Tell every client, once per burst, on the loop that serves them; callable from any thread."""
+        if self.loop is not None and not self.loop.is_closed() and self._announcing is None:
+            self._announcing = self.loop.call_soon_threadsafe(self._announce)
 
     def _announce(self) -> None:
         self._announcing = None
@@ -104,14 +94,14 @@ class Endpoint:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> CallResult:
         channel = _channel(ctx)
         if params.request_state is not None:
-            answer = accepted((params.input_responses or {}).get(_ANSWER))
+            answer = accepted((params.input_responses or {}).get("answer"))
             outcome = await self.calls.resume(params.request_state, answer, channel)
         else:
             outcome = await self.calls.begin(params.name, params.arguments, channel, _identity(ctx))
         if not isinstance(outcome, Question):
             return outcome
         form = types.ElicitRequestFormParams(message=outcome.message, requested_schema=outcome.schema)
-        asked: Any = {_ANSWER: types.ElicitRequest(params=form)}
+        asked: Any = {"answer": types.ElicitRequest(params=form)}
         return types.InputRequiredResult(input_requests=asked, request_state=outcome.id)
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
@@ -137,7 +127,7 @@ def accepted(answer: Any) -> Any | None:
 def _channel(ctx: Context) -> Channel:
     session, modern = ctx.session, ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    async def ask(message: str, schema: Json) -> Any | None:
+    async def ask(message: str, schema: Any) -> Any | None:
         return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
 
     wants_chunks = ctx.meta is not None and "progress_token" in ctx.meta

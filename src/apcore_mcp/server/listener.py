@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from apcore import Registry
 from mcp_types import Tool
@@ -47,16 +46,17 @@ class RegistryListener:
     def tools(self) -> dict[str, Tool]:
         return {name: entry.tool for name, entry in self.entries().items()}
 
-    def _on_event(self, module_id: str, module: Any) -> None:
+    def _on_event(self, module_id: str, module: object) -> None:
         """Make the entry say what the registry says now, whatever order events arrive in."""
         registry = self._registry
         if registry is not None and module_id.startswith(self._prefix or ""):
             with self._rebuilding:
                 with self._lock:
-                    self._entries.pop(module_id, None)
+                    known = self._entries.pop(module_id, None)
                 if module_id in registry.list(tags=self._tags, prefix=module_id):
                     self._store(registry, module_id)
-            self.on_change()
+            if known or self.entry(module_id):
+                self.on_change()
 
     def _store(self, registry: Registry, module_id: str) -> None:
         entry = MCPServerFactory().build_entry(registry, module_id)

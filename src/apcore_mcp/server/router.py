@@ -44,9 +44,9 @@ class ExecutionRouter:
                 _check_schema(entry.tool.input_schema, arguments)
             output = await self._execute(name, arguments, caller, entry)
         except (Exception, SystemExit) as error:
-            _log_failure(name, error)
             if getattr(error, "code", None) == "INVALID_MODULE_ID":
                 error = ModuleNotFoundError(module_id=name)
+            _log_failure(name, error)
             return ErrorMapper().to_mcp_error(error, self._input_schema(name, entry), arguments)
         return _result(output, structured=entry is not None and entry.tool.output_schema is not None)
 
@@ -117,11 +117,12 @@ def _check_schema(schema: Json, arguments: Json) -> None:
 
 
 def _log_failure(name: str, error: BaseException) -> None:
-    unexpected, text = is_unexpected(error), getattr(error, "message", None) or str(error)
-    kind = type(error).__name__
-    logger.error("Tool call error: %s - %s: %s", _printable(name), kind, text, exc_info=unexpected and error)
+    # Behind ": [" apcore repeats the values that a schema refused.
+    text = str(getattr(error, "message", None) or error).partition(": [")[0]
+    about = _printable(name), type(error).__name__, _printable(text)
+    logger.error("Tool call error: %s - %s: %s", *about, exc_info=error if is_unexpected(error) else None)
 
 
-def _printable(name: str) -> str:
-    """A client's text, fit for one line of a log."""
-    return name if name.isprintable() and len(name) <= 200 else ascii(name[:200])
+def _printable(text: str) -> str:
+    """Somebody's text, fit for one line of a log."""
+    return text if text.isprintable() and len(text) <= 200 else ascii(text[:200])

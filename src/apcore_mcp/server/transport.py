@@ -6,22 +6,19 @@ import math
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any
 
 import anyio
 import h11
 import uvicorn
 from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from apcore_mcp.server.endpoint import Endpoint
 
-STDIN = 0
 GRACE = 5.0
 READ_WITHIN = 30.0
 MAX_LINE = 16 * 1024 * 1024
@@ -29,49 +26,54 @@ MAX_LINE = 16 * 1024 * 1024
 
 async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
     """Serve stdin and stdout until the peer closes them or `stop` is set; answers on their way are delivered."""
-    source, received = _take_stdin(), asyncio.Queue[bytes]()
-    threading.Thread(target=_read_lines, args=(source, received, asyncio.get_running_loop()), daemon=True).start()
-    # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.
-    answers, outbox = anyio.create_memory_object_stream[SessionMessage](math.inf)
+    if sys.stdin is None or sys.stdout is None:
+        raise RuntimeError("stdin and stdout must be open to serve over stdio")
+    received: asyncio.Queue[bytes] = asyncio.Queue()
     lines: Any = _decoded(received)  # an async iterator of lines is all that the SDK asks of a text file
-    async with stdio_server(stdin=lines) as (read, write):
+    # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.
+    answers, outbox = anyio.create_memory_object_stream[Any](math.inf)
+    with diverted(0, os.open(os.devnull, os.O_RDONLY)) as source:
+        threading.Thread(target=_read_lines, args=(source, received, asyncio.get_running_loop()), daemon=True).start()
+        async with stdio_server(stdin=lines) as (read, write):
 
-        async def deliver() -> None:
-            async with write, outbox:
-                async for answer in outbox:
-                    await write.send(answer)
+            async def deliver() -> None:
+                async with write, outbox:
+                    async for answer in outbox:
+                        await write.send(answer)
 
-        options = endpoint.server.create_initialization_options()
-        serving = asyncio.create_task(endpoint.server.run(read, answers, options))
-        serving.add_done_callback(lambda _: stop.set())
-        delivering = asyncio.create_task(deliver())
-        try:
-            await stop.wait()
-        finally:
-            await endpoint.calls.drain(0 if serving.done() else GRACE)
-            await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
-            received.put_nowait(b"")
-            await asyncio.gather(serving, delivering)
-    os.dup2(source.fileno(), STDIN)
+            options = endpoint.server.create_initialization_options()
+            serving = asyncio.create_task(endpoint.server.run(read, answers, options))
+            serving.add_done_callback(lambda _: stop.set())
+            delivering = asyncio.create_task(deliver())
+            try:
+                await stop.wait()
+            finally:
+                await endpoint.calls.drain(0 if serving.done() else GRACE)
+                await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
+                received.put_nowait(b"")
+                await asyncio.gather(serving, delivering)
 
 
-def _take_stdin() -> BinaryIO:
-    """The input under a descriptor of our own; modules and their children find an empty stdin."""
+@contextlib.contextmanager
+def diverted(fd: int, elsewhere: int) -> Iterator[int]:
+    """Let a standard stream lead elsewhere for a while; its real end has another descriptor meanwhile."""
+    private = os.dup(fd)
+    os.dup2(elsewhere, fd)
     try:
-        private = os.dup(STDIN)
-    except OSError as error:
-        raise RuntimeError("stdin must be open to serve over stdio") from error
-    with open(os.devnull, "rb") as null:
-        os.dup2(null.fileno(), STDIN)
-    return os.fdopen(private, "rb", closefd=False)
+        yield private
+    finally:
+        os.dup2(private, fd)
 
 
-def _read_lines(source: BinaryIO, received: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
+def _read_lines(source: int, received: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
     """Runs in a daemon thread: a peer that says nothing cannot keep the process alive."""
     line = b"\n"
-    with contextlib.suppress(OSError, ValueError, RuntimeError):  # the stream or the loop was closed
+    with (
+        contextlib.suppress(OSError, RuntimeError),
+        open(source, "rb", closefd=False) as lines,
+    ):  # or the loop is closed
         while line:
-            line = source.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
+            line = lines.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
             loop.call_soon_threadsafe(received.put_nowait, line)
 
 
@@ -80,7 +82,7 @@ async def _decoded(received: asyncio.Queue[bytes]) -> AsyncIterator[str]:
         yield line.decode(errors="replace")
 
 
-async def run_http(app: ASGIApp, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
+async def run_http(app: Any, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
     """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     config = uvicorn.Config(
@@ -125,7 +127,7 @@ def stop_on_signals(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Ite
     """The first SIGINT or SIGTERM stops gracefully; the next one ends the process at once."""
     signals = (signal.SIGINT, signal.SIGTERM)
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def on_signal(*_: Any) -> None:
         for each in signals:
             signal.signal(each, signal.SIG_DFL)
         loop.call_soon_threadsafe(stop.set)

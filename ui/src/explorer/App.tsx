@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import { CopyButton } from "../components/CopyButton";
 import { Empty } from "../components/Notice";
 import { ConfirmDialog } from "./ConfirmDialog";
 import { Header } from "./Header";
@@ -55,17 +56,49 @@ function Welcome() {
   return (
     <div class="welcome">
       <h1 class="visually-hidden">Tool explorer</h1>
-      <Empty icon="leaf" title="Pick a tool to see what it does and run it" testId="welcome">
-        <p>
-          {settings.singleKeys.value ? (
-            <>
-              Press <kbd>/</kbd> to search, <kbd>↑</kbd> <kbd>↓</kbd> to move, <kbd>Enter</kbd> to open.
-            </>
-          ) : (
-            "Use the list to open a tool."
-          )}
-        </p>
-      </Empty>
+      <div class="welcome-box">
+        <Empty icon="leaf" title="Pick a tool to see what it does and run it" testId="welcome">
+          <p>
+            {settings.singleKeys.value ? (
+              <>
+                Press <kbd>/</kbd> to search, <kbd>↑</kbd> <kbd>↓</kbd> to move, <kbd>Enter</kbd> to open.
+              </>
+            ) : (
+              "Use the list to open a tool."
+            )}
+          </p>
+        </Empty>
+        <ServerCard />
+      </div>
     </div>
+  );
+}
+
+/** How an MCP client reaches the same tools. */
+function ServerCard() {
+  const { api, catalog } = useExplorer();
+  const info = catalog.info.value;
+  if (!info) return null;
+  const address = api.mcpUrl(info.mcpPath);
+  return (
+    <section class="card" aria-label="This server">
+      <dl class="facts">
+        <div>
+          <dt>MCP endpoint</dt>
+          <dd>
+            <code>{address}</code>
+            <CopyButton compact label="Copy the endpoint" text={() => address} />
+          </dd>
+        </div>
+        <div>
+          <dt>Transport</dt>
+          <dd>{info.transport}</dd>
+        </div>
+        <div>
+          <dt>Running tools here</dt>
+          <dd>{info.allowExecute ? "on" : "off (allow_execute)"}</dd>
+        </div>
+      </dl>
+    </section>
   );
 }

@@ -98,10 +98,15 @@ function sameQuantity(a: number | JsonNumber, b: number | JsonNumber): boolean {
   return numberOf(a) === numberOf(b);
 }
 
+/** An object of this module's making is Json already, all the way down. */
+function isParsed(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === bare;
+}
+
 /** Turns a plain JavaScript value into Json; for constants written in code. */
 export function toJson(value: unknown): Json {
   if (value === null || typeof value === "boolean" || typeof value === "number" || typeof value === "string") return value;
-  if (value instanceof JsonNumber) return value;
+  if (value instanceof JsonNumber || isParsed(value)) return value;
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value === "object") {
     return objectOf(Object.entries(value as object).filter(([, item]) => item !== undefined).map(([key, item]) => [key, toJson(item)]));

@@ -106,13 +106,14 @@ function overlay(base: JsonObject, top: JsonObject): JsonObject {
   return required.size > 0 ? withKey(merged, "required", [...required]) : merged;
 }
 
-export function fieldOf(schema: Json | undefined, root: JsonObject): Field {
+export function fieldOf(schema: Json | undefined, root: JsonObject, depth = 0): Field {
   const flat = resolve(schema, root);
+  if (depth > LONGEST_CHAIN) return field("any", flat);
   if (Object.hasOwn(flat, "const")) return field("const", flat);
   if (Array.isArray(get(flat, "enum"))) return enumField(flat);
   for (const keyword of ["oneOf", "anyOf"]) {
     const branches = listAt(flat, keyword).map((branch) => resolve(branch, root));
-    if (branches.length > 0 && branches.some(saysWhatItIs)) return branchField(flat, keyword, branches, root);
+    if (branches.length > 0 && branches.some(saysWhatItIs)) return branchField(flat, keyword, branches, root, depth);
   }
   return typedField(flat);
 }
@@ -134,7 +135,7 @@ function saysWhatItIs(branch: JsonObject): boolean {
   return ["type", "properties", "const", "enum", "items", "oneOf", "anyOf"].some((key) => Object.hasOwn(branch, key));
 }
 
-function branchField(flat: JsonObject, keyword: string, branches: JsonObject[], root: JsonObject): Field {
+function branchField(flat: JsonObject, keyword: string, branches: JsonObject[], root: JsonObject, depth: number): Field {
   const base = withKey(flat, keyword, undefined);
   const real = branches.filter((branch) => get(branch, "type") !== "null" && get(branch, "const") !== null);
   const nullable = real.length < branches.length;
@@ -145,7 +146,7 @@ function branchField(flat: JsonObject, keyword: string, branches: JsonObject[], 
     return field("enum", base, { nullable, choices });
   }
   if (variants.length > 1) return field("variants", base, { nullable, variants });
-  const only = fieldOf(describedBy(base, variants[0] as JsonObject), root);
+  const only = fieldOf(describedBy(base, variants[0] as JsonObject), root, depth + 1);
   return { ...only, nullable: nullable || only.nullable };
 }
 

@@ -6,6 +6,8 @@ import { Icon } from "../Icon";
 import { focusSoon } from "./ObjectControl";
 import { idOf, type Slot } from "./slot";
 
+const PAGE = 50;
+
 interface Props {
   slot: Slot;
   /** What further entries look like; undefined when none are asked for. */
@@ -17,6 +19,7 @@ interface Props {
 export function ExtraEntries({ slot, schema, known }: Props) {
   const object = isObject(slot.value) ? slot.value : objectOf([]);
   const extras = Object.entries(object).filter(([key]) => !known.has(key));
+  const [limit, setLimit] = useState(PAGE);
   const add = (): void => {
     let index = extras.length + 1;
     while (Object.hasOwn(object, `key${index}`)) index += 1;
@@ -27,7 +30,7 @@ export function ExtraEntries({ slot, schema, known }: Props) {
     <div class="list">
       {extras.length > 0 && (
         <ul class="rows">
-          {extras.map(([key, value], index) => (
+          {extras.slice(0, limit).map(([key, value], index) => (
             <li key={index} class="row entry">
               <KeyInput id={idOf(slot, `-key-${index}`)} name={key} taken={(next) => Object.hasOwn(object, next)} onRename={(next) => slot.onChange(withRenamed(object, key, next))} />
               <div class="row-field">
@@ -53,6 +56,11 @@ export function ExtraEntries({ slot, schema, known }: Props) {
             </li>
           ))}
         </ul>
+      )}
+      {extras.length > limit && (
+        <button type="button" class="button small" onClick={() => setLimit(limit + PAGE)}>
+          Show more entries ({extras.length - limit} left)
+        </button>
       )}
       {schema !== undefined && (
         <div class="list-foot">

@@ -1,0 +1,458 @@
+"""Signals, the end of stdin, and modules that misbehave while the server stops or talks over stdio."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from e2e.modules import Journal
+from e2e.servers import Address, child, cli_command, free_port, http_child, over_stdio, server_command
+from e2e.waiting import DEADLINE, wait_until
+from e2e.wire import ERAS, HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, messages, modern_body, modern_headers
+
+GRACE = 5.0
+SLACK = 3.0
+"""What a loaded machine may add to the grace period that the requirement states."""
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+def stops(process: subprocess.Popen[bytes], within: float) -> int:
+    return process.wait(within)
+
+
+class Pipe:
+    """A stdio server spoken to line by line, in either era."""
+
+    def __init__(self, process: subprocess.Popen[bytes], era: str) -> None:
+        self.process = process
+        self.era = era
+        self.lines: queue.Queue[bytes] = queue.Queue()
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+        if era == "legacy":
+            info = {"name": "pipe", "version": "1"}
+            self.send("initialize", {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": info}, id=0)
+            assert self.receive()["id"] == 0
+            self.send("notifications/initialized")
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put(line)
+
+    def send(self, method: str, params: dict[str, Any] | None = None, id: Any = None) -> None:
+        message = modern_body(method, params) if self.era == MODERN else {"jsonrpc": "2.0", "method": method}
+        if self.era == "legacy" and params is not None:
+            message["params"] = params
+        message.pop("id", None)
+        if id is not None:
+            message["id"] = id
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def call(self, name: str, id: Any, **arguments: Any) -> None:
+        self.send("tools/call", {"name": name, "arguments": arguments}, id)
+
+    def receive(self, within: float = DEADLINE) -> Any:
+        return json.loads(self.lines.get(timeout=within))
+
+    def rest(self) -> list[Any]:
+        """All that comes until the server closes its output; every line must be JSON."""
+        self.reader.join(DEADLINE)
+        assert not self.reader.is_alive()
+        return [json.loads(line) for line in list(self.lines.queue)]
+
+
+@contextlib.contextmanager
+def piped(command: list[str], era: str = MODERN, **keywords: Any) -> Iterator[Pipe]:
+    with child(command, **keywords) as process:
+        try:
+            yield Pipe(process, era)
+        finally:
+            process.kill() if process.poll() is None else None
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.requirement("NFR-REL-001", "FR-SERVER-005", "FR-TRANSPORT-001")
+def test_stdio_calls_in_flight_finish_after_a_signal_and_their_answers_arrive(
+    journal: Journal, number: int, era: str
+) -> None:
+    with piped(server_command(journal), era) as pipe:
+        for id in range(1, 6):
+            pipe.call("work.nap" if id % 2 else "work.nap_sync", id, key=str(id), seconds=1.0)
+        wait_until(lambda: sum(line.startswith("started") for line in journal.lines) == 5)
+        pipe.process.send_signal(number)
+        assert stops(pipe.process, GRACE + SLACK) == 0
+        answers = {answer["id"]: json.loads(answer["result"]["content"][0]["text"]) for answer in pipe.rest()}
+    assert answers == {id: {"key": str(id)} for id in range(1, 6)}
+    assert journal.lines[0] == "startup"
+    assert journal.lines[-2:] == ["shutdown", "returned"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.requirement("NFR-REL-001", "FR-SERVER-005", "FR-SERVER-002")
+async def test_http_calls_in_flight_finish_after_a_signal_and_their_answers_arrive(
+    journal: Journal, number: int
+) -> None:
+    port = free_port()
+    command = server_command(journal, transport="streamable-http", port=port)
+    answers: list[Any] = []
+    with http_child(command, port) as (process, address):
+
+        async def nap(era: str, key: str) -> None:
+            async with Client(address.mcp, mode=era) as client:
+                await client.list_tools()  # now, or the client asks for the output schema when the server is gone
+                result = await client.call_tool("work.nap", {"key": key, "seconds": 1.0})
+                answers.append(json.loads(result.content[0].text)["key"])
+
+        async with anyio.create_task_group() as group:
+            for count, era in enumerate([*ERAS, *ERAS, MODERN]):
+                group.start_soon(nap, era, str(count))
+            with anyio.fail_after(DEADLINE):
+                while sum(line.startswith("started") for line in journal.lines) < 5:
+                    await anyio.sleep(0.01)
+            process.send_signal(number)
+        assert sorted(answers) == ["0", "1", "2", "3", "4"]
+        assert stops(process, GRACE + SLACK) == 0
+    assert journal.lines[-2:] == ["shutdown", "returned"]
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "stdio"])
+@pytest.mark.requirement("NFR-REL-001", "FR-CLI-008")
+def test_a_call_that_outlasts_the_grace_is_cancelled_and_the_process_ends(journal: Journal, transport: str) -> None:
+    port = free_port()
+    command = server_command(journal, transport=transport, port=port)
+    with contextlib.ExitStack() as stack:
+        if transport == "stdio":
+            pipe = stack.enter_context(piped(command))
+            process = pipe.process
+            pipe.call("work.hold", 1, key="long")
+        else:
+            process, address = stack.enter_context(http_child(command, port))
+            _hold_in_a_thread(stack, address)
+        wait_until(lambda: "started long" in journal)
+        signalled = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert stops(process, GRACE + SLACK) == 0
+        took = time.monotonic() - signalled
+    assert "cancelled long" in journal
+    assert took >= GRACE - 0.5, "the call was not given its grace"
+    assert journal.lines[-2:] == ["shutdown", "returned"]
+
+
+def _hold_in_a_thread(stack: contextlib.ExitStack, address: Address) -> None:
+    async def hold() -> None:
+        with contextlib.suppress(BaseException):
+            async with Client(address.mcp, mode="legacy") as client:
+                await client.call_tool("work.hold", {"key": "long"})
+
+    thread = threading.Thread(target=anyio.run, args=(hold,))
+    thread.start()
+    stack.callback(thread.join, DEADLINE)
+
+
+@pytest.mark.requirement("NFR-REL-001")
+def test_open_streams_do_not_hold_the_server(journal: Journal) -> None:
+    port = free_port()
+    command = server_command(journal, transport="streamable-http", port=port)
+    with http_child(command, port) as (process, address), httpx2.Client(timeout=DEADLINE) as client:
+        listen = modern_body("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        info = {"name": "raw", "version": "1"}
+        params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": info}
+        opened = client.post(
+            address.mcp, json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, headers=JSON_OR_STREAM
+        )
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
+        with (
+            client.stream("POST", address.mcp, json=listen, headers=modern_headers("subscriptions/listen")) as listening,
+            client.stream("GET", address.mcp, headers={"Accept": "text/event-stream", **session}) as getting,
+        ):
+            assert [stream.status_code for stream in (listening, getting)] == [200, 200]
+            process.send_signal(signal.SIGTERM)
+            assert stops(process, GRACE) == 0
+    assert journal.lines[-2:] == ["shutdown", "returned"]
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "stdio"])
+@pytest.mark.requirement("NFR-REL-001")
+def test_a_second_signal_ends_at_once(journal: Journal, transport: str) -> None:
+    port = free_port()
+    command = server_command(journal, transport=transport, port=port)
+    with contextlib.ExitStack() as stack:
+        if transport == "stdio":
+            pipe = stack.enter_context(piped(command))
+            process = pipe.process
+            pipe.call("work.hold", 1, key="long")
+        else:
+            process, address = stack.enter_context(http_child(command, port))
+            _hold_in_a_thread(stack, address)
+        wait_until(lambda: "started long" in journal)
+        process.send_signal(signal.SIGTERM)
+        # The first signal has arrived when the server refuses what is new.
+        if transport == "stdio":
+            deadline = time.monotonic() + DEADLINE
+            for id in range(2, 100_000):
+                pipe.call("math.add", id, a=1, b=1)
+                if "shutting down" in json.dumps(pipe.receive()):
+                    break
+                assert time.monotonic() < deadline
+        else:
+            wait_until(lambda: not _accepts(address))
+        process.send_signal(signal.SIGTERM)
+        assert stops(process, 2.0) != 0
+    assert "cancelled long" not in journal
+
+
+def _accepts(address: Address) -> bool:
+    try:
+        httpx2.get(address / "health", timeout=1)
+    except httpx2.HTTPError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "stdio"])
+@pytest.mark.requirement("NFR-REL-001")
+def test_calls_that_arrive_while_stopping_are_refused_clearly(journal: Journal, transport: str) -> None:
+    port = free_port()
+    command = server_command(journal, transport=transport, port=port)
+    if transport == "streamable-http":
+        with http_child(command, port) as (process, address), httpx2.Client(timeout=DEADLINE) as kept:
+            headers = modern_headers("tools/call", "math.add")
+            body = call_body("math.add", {"a": 1, "b": 1})
+            assert kept.post(address.mcp, json=body, headers=headers).status_code == 200
+            with contextlib.ExitStack() as stack:
+                _hold_in_a_thread(stack, address)
+                wait_until(lambda: "started long" in journal)
+                process.send_signal(signal.SIGTERM)
+                wait_until(lambda: not _accepts(address))
+                try:  # a kept connection is either closed or answered, but nothing runs
+                    late = kept.post(address.mcp, json=body, headers=headers)
+                    assert "shutting down" in late.text
+                except httpx2.HTTPError:
+                    pass
+                journal.write("release long")
+                assert stops(process, GRACE + SLACK) == 0
+        return
+    with piped(command) as pipe:
+        pipe.call("work.hold", 1, key="long")
+        wait_until(lambda: "started long" in journal)
+        pipe.process.send_signal(signal.SIGTERM)
+        seen: list[Any] = []
+        for id in range(2, 100_000):
+            pipe.call("secret.vault", id)
+            seen.append(pipe.receive())
+            if "shutting down" in json.dumps(seen[-1]):
+                break
+        assert seen[-1]["result"]["isError"] is True
+        journal.write("release long")
+        assert stops(pipe.process, GRACE + SLACK) == 0
+        assert {"id": 1} == {key: value for key, value in pipe.rest()[-1].items() if key == "id"}
+
+
+EXTENSION = '''
+import threading
+from pydantic import BaseModel
+
+print("printed while it was imported")
+
+
+class In(BaseModel):
+    key: str
+
+
+class Out(BaseModel):
+    key: str
+
+
+class {name}:
+    description = "An extension"
+    input_schema = In
+    output_schema = Out
+
+    def execute(self, inputs, context):
+        {body}
+        return {{"key": inputs["key"]}}
+'''
+
+
+@pytest.fixture
+def extensions(tmp_path: Path) -> Path:
+    folder = tmp_path / "extensions" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "echo.py").write_text(EXTENSION.format(name="Echo", body="pass"))
+    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close(); threading.Event().wait()"
+    (folder / "stuck.py").write_text(EXTENSION.format(name="Stuck", body=stuck))
+    return folder.parent
+
+
+def impatient(command: list[str]) -> list[str]:
+    """The same command line with a grace that a test can wait for."""
+    patched = (
+        "import sys, apcore_mcp.cli, apcore_mcp.server.transport as transport; transport.GRACE = 0.3; "
+        "sys.exit(apcore_mcp.cli.main(sys.argv[1:]))"
+    )
+    return [sys.executable, "-c", patched, *command[3:]]
+
+
+@pytest.mark.requirement("FR-CLI-008", "FR-CLI-001", "NFR-REL-001")
+def test_a_sync_module_that_never_returns_does_not_keep_the_cli_alive(extensions: Path, tmp_path: Path) -> None:
+    with piped(impatient(cli_command(extensions))) as pipe:
+        pipe.call("tools.stuck", 1, key="k")
+        wait_until((tmp_path / "stuck").exists)
+        pipe.process.send_signal(signal.SIGINT)
+        assert stops(pipe.process, GRACE) == 0
+
+
+@pytest.mark.requirement("FR-CLI-008", "FR-CLI-003", "FR-CLI-004", "NFR-REL-001")
+def test_a_sync_module_that_never_returns_does_not_keep_the_http_cli_alive(extensions: Path, tmp_path: Path) -> None:
+    port = free_port()
+    command = impatient(cli_command(extensions, "--transport", "streamable-http", "--port", str(port)))
+    body, headers = call_body("tools.stuck", {"key": "k"}), modern_headers("tools/call", "tools.stuck")
+    with http_child(command, port) as (process, address), httpx2.Client(timeout=0.5) as client:
+        with pytest.raises(httpx2.TimeoutException):
+            client.post(address.mcp, json=body, headers=headers)
+        wait_until((tmp_path / "stuck").exists)
+        process.send_signal(signal.SIGTERM)
+        assert stops(process, GRACE) == 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.requirement("FR-TRANSPORT-002", "FR-CLI-008", "FR-SERVER-005", "FR-SERVER-001")
+def test_the_end_of_stdin_ends_the_server_with_code_0(extensions: Path, era: str) -> None:
+    with piped(cli_command(extensions), era, stderr=subprocess.PIPE) as pipe:
+        pipe.call("tools.echo", 1, key="k")
+        assert pipe.receive()["id"] == 1
+        assert pipe.process.stdin is not None
+        pipe.process.stdin.close()
+        assert stops(pipe.process, GRACE) == 0
+        assert pipe.process.stderr is not None
+        assert b"Traceback" not in pipe.process.stderr.read()
+
+
+@pytest.mark.requirement("FR-TRANSPORT-002", "FR-CLI-008")
+def test_stdin_that_is_empty_from_the_start_ends_the_server_with_code_0(extensions: Path) -> None:
+    done = subprocess.run(cli_command(extensions), stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE)
+    assert done.returncode == 0
+    assert done.stdout == b""
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.requirement("FR-TRANSPORT-002")
+def test_a_parent_that_reads_no_more_does_not_hang_the_server(journal: Journal) -> None:
+    with child(server_command(journal)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.close()
+        for id in range(1, 20):
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(call_body("math.add", {"a": 1, "b": 2}, id)).encode() + b"\n")
+                process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        stops(process, GRACE + SLACK)
+    assert "shutdown" in journal
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.requirement("FR-TRANSPORT-001")
+def test_whatever_a_module_prints_stays_off_the_wire(journal: Journal, era: str) -> None:
+    with piped(server_command(journal), era, stderr=subprocess.PIPE) as pipe:
+        for id in range(1, 4):
+            pipe.call("loud.prints", id)
+        answers = {}
+        for _ in range(3):
+            answer = pipe.receive()
+            answers[answer["id"]] = json.loads(answer["result"]["content"][0]["text"])
+        assert answers == dict.fromkeys((1, 2, 3), {"printed": True, "stdin": ""})
+        assert pipe.process.stdin is not None
+        pipe.process.stdin.close()
+        assert stops(pipe.process, GRACE) == 0
+        assert pipe.rest() == []
+        assert pipe.process.stderr is not None
+        assert b"from a child" in pipe.process.stderr.read()
+
+
+@pytest.mark.requirement("FR-TRANSPORT-001", "FR-CLI-001")
+def test_what_a_module_prints_while_it_is_imported_stays_off_the_wire(extensions: Path) -> None:
+    with piped(cli_command(extensions)) as pipe:
+        pipe.call("tools.echo", 1, key="k")
+        assert pipe.receive()["result"]["structuredContent"] == {"key": "k"}
+        assert pipe.process.stdin is not None
+        pipe.process.stdin.close()
+        assert stops(pipe.process, GRACE) == 0
+        assert pipe.rest() == []
+
+
+@pytest.mark.requirement("FR-TRANSPORT-001")
+def test_garbage_on_stdin_does_not_end_the_server(journal: Journal) -> None:
+    with piped(server_command(journal)) as pipe:
+        pipe.call("math.add", 1, a=1, b=1)
+        assert pipe.receive()["id"] == 1
+        for garbage in (b"\n", b"not json\n", b"\xff\xfe\n", b"[1,2]\n", b"[" * 100_000 + b"\n", b"{}\n", b"null\n"):
+            pipe.write(garbage)
+        pipe.call("math.add", 2, a=2, b=2)
+        while (answer := pipe.receive()).get("id") != 2:
+            assert "error" in answer
+        assert answer["result"]["structuredContent"] == {"sum": 4}
+
+
+@pytest.mark.requirement("FR-TRANSPORT-001")
+def test_stderr_that_nobody_reads_does_not_block_calls(journal: Journal) -> None:
+    with piped(server_command(journal, log_level="DEBUG"), stderr=subprocess.PIPE) as pipe:
+        for id in range(1, 400):
+            pipe.call("fail.leak", id)  # a traceback each: far more than a pipe holds
+            if id % 20 == 0:
+                pipe.call("math.add", 1000 + id, a=id, b=0)
+        seen = 0
+        while seen < 19:
+            answer = pipe.receive(within=8)
+            seen += answer["id"] > 1000
+        pipe.process.kill()
+
+
+@pytest.mark.requirement("FR-TRANSPORT-005", "FR-EXPLORER-001")
+def test_stdio_ignores_the_network_options_and_the_explorer(journal: Journal) -> None:
+    with piped(server_command(journal, transport="stdio", host="", port=0, explorer=True, allow_execute=True)) as pipe:
+        pipe.call("math.add", 1, a=1, b=2)
+        assert pipe.receive()["result"]["structuredContent"] == {"sum": 3}
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("NFR-COMPAT-004", "FR-TRANSPORT-001", "FR-CLI-001")
+async def test_a_desktop_style_configuration_starts_the_server(extensions: Path, tmp_path: Path) -> None:
+    """The shape that Claude Desktop, Cursor and VS Code keep in their configuration files."""
+    configuration = tmp_path / "claude_desktop_config.json"
+    script = Path(sys.executable).with_name("apcore-mcp")
+    entry = {"command": str(script), "args": ["--extensions-dir", str(extensions), "--name", "my-tools"]}
+    configuration.write_text(json.dumps({"mcpServers": {"apcore": entry}}))
+    for parameters in json.loads(configuration.read_text())["mcpServers"].values():
+        server = StdioServerParameters(**parameters, env={"PYTHONPATH": os.environ.get("PYTHONPATH", "")})
+        with (tmp_path / "stderr").open("w") as errors:
+            async with Client(stdio_client(server, errlog=errors), mode="legacy") as client:
+                assert client.server_info is not None
+                assert client.server_info.name == "my-tools"
+                assert [tool.name for tool in (await client.list_tools()).tools] == ["tools.echo", "tools.stuck"]
+                result = await client.call_tool("tools.echo", {"key": "k"})
+    assert result.structured_content == {"key": "k"}
