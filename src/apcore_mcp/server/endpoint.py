@@ -40,9 +40,8 @@ class Endpoint:
     """Lists, calls, documents and announces the tools of one table."""
 
     def __init__(self, name: str, version: str, tools: ToolTable, run: Run) -> None:
-        self._tools, self.calls = tools, Calls(run)
+        self._tools, self.calls, self._announcing = tools, Calls(run), False
         self.loop: asyncio.AbstractEventLoop | None = None
-        self._announcing: asyncio.Handle | None = None
         self._sessions: set[ServerSession] = set()
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
@@ -67,11 +66,12 @@ class Endpoint:
 
     def tools_changed(self) -> None:
         """Tell every client, once per burst, on the loop that serves them; callable from any thread."""
-        if self.loop is not None and not self.loop.is_closed() and self._announcing is None:
-            self._announcing = self.loop.call_soon_threadsafe(self._announce)
+        if self.loop is not None and not self.loop.is_closed() and not self._announcing:
+            self._announcing = True  # before the call: the loop's thread may be quicker than this one
+            self.loop.call_soon_threadsafe(self._announce)
 
     def _announce(self) -> None:
-        self._announcing = None
+        self._announcing = False
         published = self._bus.publish(ToolsListChanged()), self._bus.publish(ResourcesListChanged())
         self._sending = asyncio.gather(*published, *map(self._notify, self._sessions))
 

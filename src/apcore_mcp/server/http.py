@@ -40,7 +40,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
-        if refusal is None and scope.get("method") == "POST":
+        kind = dict(scope.get("headers", ())).get(b"content-type", b"")
+        if refusal is None and scope.get("method") == "POST" and b"json" in kind:
             scope[BODY] = await Request(scope, receive).body()
             receive = _replay(scope[BODY], receive)
             try:
@@ -63,8 +64,7 @@ class Guard:
     def _is_us(self, host: str) -> bool:
         match = _HOST.fullmatch(host)
         name = match[1].strip("[]").casefold().removesuffix(".") if match else ""
-        local = _is_loopback(name)
-        return name in self._names or bool(local) or (self._beyond_loopback and local is not None)
+        return name in self._names or bool(local := _is_loopback(name)) or (self._beyond_loopback and local is not None)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
