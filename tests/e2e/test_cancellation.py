@@ -103,9 +103,9 @@ async def test_a_reset_connection_cancels_its_call_and_no_other(address: Address
 async def test_a_cancelled_notification_cancels_a_handshake_era_call(
     address: Address, journal: Journal, name: str
 ) -> None:
-    async with httpx2.AsyncClient(timeout=DEADLINE) as client, Handshake(client, address) as session:
+    received: list[Any] = []
+    async with httpx2.AsyncClient(timeout=DEADLINE) as client, Handshake(client, address) as session:  # noqa: SIM117
         async with anyio.create_task_group() as group:
-            received: list[Any] = []
 
             async def call() -> None:
                 params = {"name": name, "arguments": {"key": "k"}, "_meta": {"progressToken": 9}}
@@ -157,7 +157,9 @@ async def test_one_client_cannot_cancel_the_call_of_another(address: Address, jo
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.requirement("FR-EXEC-003")
-async def test_a_cancel_that_races_the_end_leaves_the_session_usable(address: Address, journal: Journal, era: str) -> None:
+async def test_a_cancel_that_races_the_end_leaves_the_session_usable(
+    address: Address, journal: Journal, era: str
+) -> None:
     async with Client(address.mcp, mode=era) as client:
         for attempt in range(30):
             with anyio.move_on_after(0.0005 * attempt):
@@ -167,8 +169,7 @@ async def test_a_cancel_that_races_the_end_leaves_the_session_usable(address: Ad
 
 
 @pytest.mark.requirement("FR-EXT-002")
-async def test_cancelling_the_retry_of_a_question_reaches_the_module(address: Address, journal: Journal) -> None:
-    """The call that was suspended and resumed is the same call; whoever holds its last request can cancel it."""
+async def test_cancelling_a_call_that_waits_for_the_user_ends_its_question(address: Address, journal: Journal) -> None:
     asked = anyio.Event()
 
     async def never(context: Any, params: Any) -> types.ElicitResult:

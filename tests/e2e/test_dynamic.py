@@ -256,7 +256,11 @@ class Unconvertible(Add):
 async def test_a_module_that_cannot_be_a_tool_does_not_disturb_the_others(
     registry: Registry, served: Address, journal: Journal
 ) -> None:
-    looped: dict[str, Any] = {"$defs": {"a": {"$ref": "#/$defs/a"}}, "type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}}
+    looped: dict[str, Any] = {
+        "$defs": {"a": {"$ref": "#/$defs/a"}},
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/a"}},
+    }
     broken = Add(journal)
     broken.input_schema = looped  # type: ignore[assignment]
     async with Client(served.mcp, mode=MODERN) as client:
@@ -267,7 +271,7 @@ async def test_a_module_that_cannot_be_a_tool_does_not_disturb_the_others(
         assert (await client.call_tool("good.two", {"a": 1, "b": 1})).structured_content == {"sum": 2}
 
 
-MODULE = '''
+MODULE = """
 from pydantic import BaseModel
 
 
@@ -286,7 +290,7 @@ class Greet:
 
     def execute(self, inputs, context):
         return {{"greeting": "{greeting} " + inputs["name"]}}
-'''
+"""
 
 
 @pytest.mark.requirement("FR-DYNAMIC-001", "FR-DYNAMIC-002", "FR-DYNAMIC-003")
@@ -320,9 +324,11 @@ async def test_a_listening_client_that_reads_nothing_does_not_hold_the_others(
 ) -> None:
     body = modern_body("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
     headers = modern_headers("subscriptions/listen")
-    async with httpx2.AsyncClient(timeout=DEADLINE) as raw:
-        async with raw.stream("POST", served.mcp, json=body, headers=headers) as unread:
-            assert unread.status_code == 200
-            async with watching(served.mcp, MODERN) as watcher:
-                in_a_thread(registry.register, "new.tool", Add(journal))
-                await eventually(lambda: watcher.told == 1)
+    async with (
+        httpx2.AsyncClient(timeout=DEADLINE) as raw,
+        raw.stream("POST", served.mcp, json=body, headers=headers) as unread,
+    ):
+        assert unread.status_code == 200
+        async with watching(served.mcp, MODERN) as watcher:
+            in_a_thread(registry.register, "new.tool", Add(journal))
+            await eventually(lambda: watcher.told == 1)

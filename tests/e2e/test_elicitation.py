@@ -185,6 +185,19 @@ async def test_the_first_state_does_not_answer_the_second_question(raw: Raw2026,
     assert journal.lines.count("run k") == 1
 
 
+@pytest.mark.requirement("FR-EXT-002")
+async def test_a_retry_without_the_answer_is_asked_again(raw: Raw2026, journal: Journal) -> None:
+    """What the protocol recommends for a response that is missing or has the wrong key."""
+    state = await raw.asked()
+    for responses in ({}, {"wrong": YES}):
+        again = (await raw.post("ask.once", "k", requestState=state, inputResponses=responses))["result"]
+        assert again["resultType"] == "input_required"
+        state = again["requestState"]
+    answered = (await raw.answer(state))["result"]
+    assert json.loads(answered["content"][0]["text"]) == {"answers": [{"ok": True}]}
+    assert journal.lines.count("run k") == 1
+
+
 def _flip(state: str, position: int) -> str:
     return state[:position] + ("A" if state[position] != "A" else "B") + state[position + 1 :]
 

@@ -8,10 +8,12 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from apcore import Registry
 from mcp import Client
 
+from apcore_mcp import __version__
 from e2e.modules import Journal
-from e2e.servers import Address
+from e2e.servers import Address, serving
 from e2e.waiting import DEADLINE, eventually
 from e2e.wire import ERAS, JSON_OR_STREAM, MODERN, Handshake, call_body, modern_call, modern_headers
 
@@ -99,6 +101,7 @@ async def test_a_made_up_session_id_is_not_found(address: Address) -> None:
         assert (await session.request("tools/list")).status_code == 200
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK drops the first id's stream
 @pytest.mark.requirement("NFR-PERF-004")
 async def test_the_same_request_id_twice_in_one_session_is_answered_without_cross_talk(
     address: Address, journal: Journal
@@ -130,10 +133,8 @@ async def test_mcp_is_one_exact_path_and_never_redirects(address: Address) -> No
         exact = await client.post(address.mcp, json=body, headers=modern_headers("tools/call", "math.add"))
         assert exact.status_code == 200
         assert exact.json()["result"]["structuredContent"] == {"sum": 3}
-        for path in ("mcp/", "mcp//", "//mcp", "MCP", "mcp/x", "", "sse", "messages/"):
+        for path in ("mcp/", "mcp//", "MCP", "mcp/x", "", "sse", "messages/", "health/"):
             other = await client.post(address / path, json=body, headers=modern_headers("tools/call", "math.add"))
-            if path == "//mcp":
-                continue  # the client itself normalises it
             assert other.status_code == 404, path
 
 
@@ -177,10 +178,7 @@ def _accepted(port: int) -> Any:
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.requirement("FR-SERVER-004", "FR-CLI-005")
-async def test_the_server_tells_its_name_and_version(era: str, samples: Any) -> None:
-    from apcore_mcp import __version__
-    from e2e.servers import serving
-
+async def test_the_server_tells_its_name_and_version(era: str, samples: Registry) -> None:
     mode = "auto" if era == MODERN else era
     for options, expected in (({}, ("apcore-mcp", __version__)), ({"name": "n", "version": "9.9"}, ("n", "9.9"))):
         with serving(samples, **options) as address:

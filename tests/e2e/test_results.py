@@ -106,9 +106,7 @@ async def test_the_acl_decides_and_its_refusal_names_nobody(samples: Registry, j
 
 
 @pytest.mark.requirement("NFR-SEC-002", "FR-ERROR-009")
-async def test_the_cause_of_an_internal_error_is_in_the_log(
-    address: Address, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_cause_of_an_internal_error_is_in_the_log(address: Address, caplog: pytest.LogCaptureFixture) -> None:
     async with Client(address.mcp, mode=MODERN) as client:
         await client.call_tool("fail.leak")
     assert SECRET in caplog.text

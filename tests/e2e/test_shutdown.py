@@ -20,9 +20,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from e2e.modules import Journal
-from e2e.servers import Address, child, cli_command, free_port, http_child, over_stdio, server_command
+from e2e.servers import Address, child, cli_command, free_port, http_child, server_command
 from e2e.waiting import DEADLINE, wait_until
-from e2e.wire import ERAS, HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, messages, modern_body, modern_headers
+from e2e.wire import ERAS, HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, modern_body, modern_headers
 
 GRACE = 5.0
 SLACK = 3.0
@@ -181,11 +181,15 @@ def test_open_streams_do_not_hold_the_server(journal: Journal) -> None:
         info = {"name": "raw", "version": "1"}
         params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": info}
         opened = client.post(
-            address.mcp, json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, headers=JSON_OR_STREAM
+            address.mcp,
+            json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params},
+            headers=JSON_OR_STREAM,
         )
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": HANDSHAKE}
         with (
-            client.stream("POST", address.mcp, json=listen, headers=modern_headers("subscriptions/listen")) as listening,
+            client.stream(
+                "POST", address.mcp, json=listen, headers=modern_headers("subscriptions/listen")
+            ) as listening,
             client.stream("GET", address.mcp, headers={"Accept": "text/event-stream", **session}) as getting,
         ):
             assert [stream.status_code for stream in (listening, getting)] == [200, 200]
@@ -268,10 +272,10 @@ def test_calls_that_arrive_while_stopping_are_refused_clearly(journal: Journal, 
         assert seen[-1]["result"]["isError"] is True
         journal.write("release long")
         assert stops(pipe.process, GRACE + SLACK) == 0
-        assert {"id": 1} == {key: value for key, value in pipe.rest()[-1].items() if key == "id"}
+        assert {key: value for key, value in pipe.rest()[-1].items() if key == "id"} == {"id": 1}
 
 
-EXTENSION = '''
+EXTENSION = """
 import threading
 from pydantic import BaseModel
 
@@ -294,7 +298,7 @@ class {name}:
     def execute(self, inputs, context):
         {body}
         return {{"key": inputs["key"]}}
-'''
+"""
 
 
 @pytest.fixture
@@ -385,7 +389,7 @@ def test_whatever_a_module_prints_stays_off_the_wire(journal: Journal, era: str)
         for _ in range(3):
             answer = pipe.receive()
             answers[answer["id"]] = json.loads(answer["result"]["content"][0]["text"])
-        assert answers == dict.fromkeys((1, 2, 3), {"printed": True, "stdin": ""})
+        assert answers == {key: {"printed": True, "stdin": ""} for key in (1, 2, 3)}
         assert pipe.process.stdin is not None
         pipe.process.stdin.close()
         assert stops(pipe.process, GRACE) == 0

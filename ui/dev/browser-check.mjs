@@ -25,7 +25,7 @@ async function visit({ width = 1280, theme = "light", hash = "", quietErrors = f
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && noise.push(message.text()));
   page.on("pageerror", (error) => noise.push(`pageerror: ${error.message}`));
   page.on("dialog", (dialog) => noise.push(`dialog: ${dialog.message()}`));
-  page.on("request", (request) => !request.url().startsWith(server.url) && !request.url().startsWith("data:") && noise.push(`left the server: ${request.url()}`));
+  page.on("request", (request) => !request.url().startsWith(new URL(server.url).origin) && !request.url().startsWith("data:") && noise.push(`left the server: ${request.url()}`));
   await page.addInitScript(() => {
     window.__violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
@@ -214,7 +214,7 @@ check("messages stand beside their fields and the way round works", {}, async ({
   assert.equal(await page.getByTestId("field-problem").allTextContents().then((all) => all.join("; ")), "Must be at most 8192; Must be a whole number");
   await page.getByRole("button", { name: "Send anyway" }).click();
   await page.locator("[data-testid=result][data-status=done]").waitFor();
-  assert.equal(server.state.calls[0].text, '{"width":99999,"height":"x","filter":"bilinear"}');
+  assert.deepEqual(server.state.calls[0].args, { width: 99999, height: "x", filter: "bilinear" });
   await width.fill("123456789012345678901234567890");
   await page.getByRole("button", { name: "Send anyway" }).click();
   await page.waitForTimeout(200);
@@ -266,8 +266,7 @@ check("alternatives, maps, null, constants and secrets", {}, async ({ page, serv
   await page.getByRole("button", { name: "Send null for discount" }).click();
   await page.getByLabel("api_key").fill("s3cret");
   await run();
-  const sent = JSON.parse(server.state.calls[0].text);
-  assert.deepEqual(sent, {
+  assert.deepEqual(server.state.calls[0].args, {
     customer: { name: "Ada", email: "ada@example.org", vip: false },
     items: [{ sku: "ABC-1", quantity: 1 }],
     payment: { method: "invoice", days: 14 },
@@ -302,7 +301,7 @@ check("a dangerous tool asks first, and Back runs nothing", {}, async ({ page, s
   assert.equal(server.state.calls.length, 1);
 });
 
-check("a question is asked and its answer sent", {}, async ({ page, open }) => {
+check("a question is asked and the same call goes on with its answer", {}, async ({ page, server, open }) => {
   await open("travel.book");
   await page.getByLabel("to", { exact: true }).fill("Lisbon");
   await page.getByTestId("run").click();
@@ -311,6 +310,8 @@ check("a question is asked and its answer sent", {}, async ({ page, open }) => {
   await page.getByRole("button", { name: "Answer" }).click();
   await page.locator("[data-testid=result][data-status=done]").waitFor();
   assert.ok((await page.getByTestId("result-value").textContent()).includes('"first"'));
+  const { requestState, inputResponses, arguments: args } = JSON.parse(server.state.calls[1].text).params;
+  assert.deepEqual({ requestState, inputResponses, args }, { requestState: "sealed", inputResponses: { answer: { action: "accept", content: { seat: "first" } } }, args: { to: "Lisbon" } });
   await page.getByTestId("run").click();
   await page.getByTestId("question").waitFor();
   await page.keyboard.press("Escape");
@@ -346,13 +347,25 @@ check("the list follows the server, and says so", {}, async ({ page, server }) =
 check("a server that goes away is noticed, and Retry recovers", { quietErrors: true }, async ({ page, server }) => {
   await page.getByTestId("tool-link").first().waitFor();
   await page.getByTestId("live-state").filter({ hasText: "Live" }).waitFor();
-  await page.route("**/explorer/*", (route) => route.abort());
+  await page.route("**/*", (route) => route.abort());
   for (const listener of server.state.listeners) listener.destroy();
   await page.getByTestId("offline").waitFor();
-  await page.unroute("**/explorer/*");
+  await page.unroute("**/*");
   await page.getByRole("button", { name: "Retry" }).click();
   await page.getByTestId("offline").waitFor({ state: "detached" });
   await page.getByTestId("live-state").filter({ hasText: "Live" }).waitFor();
+});
+
+check("without an MCP endpoint tools run plainly and nothing claims to be live", { mcp: false }, async ({ page, server, open, run }) => {
+  await page.getByTestId("tool-link").first().waitFor();
+  await page.getByTestId("live-state").waitFor({ state: "detached" });
+  await open("reports.build");
+  await run();
+  await open("travel.book");
+  await page.getByRole("tab", { name: "Code" }).click();
+  assert.ok((await page.getByTestId("code").textContent()).includes("/explorer/tools/travel.book/call"));
+  assert.equal(await page.getByRole("tab", { name: "Python" }).count(), 0);
+  assert.equal(server.state.calls.length, 1);
 });
 
 check("5,000 levels and 10,000 rows stay usable", {}, async ({ page, open, run }) => {

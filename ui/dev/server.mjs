@@ -1,5 +1,6 @@
 /**
- * A development server for the Explorer: dist/explorer.html under its real CSP, and a fake API.
+ * A development server for the Explorer: dist/explorer.html under its real CSP, a fake API,
+ * and as much of MCP 2026-07-28 as the page speaks.
  * Loopback only, no dependencies. `npm run dev-server -- 8123`
  */
 import { createHash } from "node:crypto";
@@ -36,8 +37,26 @@ const detail = (tool) => ({
   examples: tool.examples ?? [],
 });
 
-/** Starts the server; the returned object changes what it offers while it runs. */
-export async function start({ port = 0, prefix = "/explorer", allowExecute = true, tools = TOOLS } = {}) {
+const PROTOCOL = "2026-07-28";
+const META = "io.modelcontextprotocol/";
+
+/** Why the request is not one of 2026-07-28, or null: its headers must say what its body says. */
+function mismatch(headers, { method, params }) {
+  if (!headers.accept?.includes("application/json") || !headers.accept.includes("text/event-stream")) return "Accept must name JSON and event streams";
+  if (headers["mcp-protocol-version"] !== PROTOCOL || params._meta[`${META}protocolVersion`] !== PROTOCOL) return "Unsupported protocol version";
+  if (!params._meta[`${META}clientCapabilities`]) return "_meta lacks the client's capabilities";
+  if (headers["mcp-method"] !== method) return "Mcp-Method does not match the body";
+  if (method === "tools/call" && decodeHeader(headers["mcp-name"]) !== params.name) return "Mcp-Name does not match the body";
+  return null;
+}
+
+function decodeHeader(value) {
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(value);
+  return encoded ? Buffer.from(encoded[1], "base64").toString("utf8") : value;
+}
+
+/** Starts the server; the returned object changes what it offers while it runs. Without `mcp` it only has plain calls. */
+export async function start({ port = 0, prefix = "/explorer", allowExecute = true, mcp = true, tools = TOOLS } = {}) {
   const state = { tools, allowExecute, listeners: new Set(), cancelled: 0, calls: [] };
 
   const json = (response, status, body) => {
@@ -45,47 +64,81 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
     response.end(typeof body === "string" ? body : JSON.stringify(body));
   };
 
-  async function stream(request, response, action) {
-    response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+  /** The text of a tool's output. */
+  async function output(tool, args, call) {
+    if (tool.raw) return tool.raw();
+    return JSON.stringify(tool.stream ? await tool.stream(args, call) : tool.run(args));
+  }
+
+  async function plainCall(request, response, tool) {
+    const text = await body(request);
+    if (!state.allowExecute) return json(response, 403, { error: "Tool execution is disabled" });
+    if (!tool) return json(response, 404, { error: "Tool not found" });
+    const args = JSON.parse(text);
+    state.calls.push({ tool: tool.name, args, text });
+    try {
+      const silent = { progress: () => undefined, wait: () => undefined, ask: () => ({ action: "decline" }) };
+      return json(response, 200, `{"result":${await output(tool, args, silent)}}`);
+    } catch (error) {
+      return json(response, error.message.startsWith("Input validation failed") ? 400 : 500, { error: error.message });
+    }
+  }
+
+  async function endpoint(request, response) {
+    const text = await body(request);
+    const message = JSON.parse(text);
+    const refusal = mismatch(request.headers, message);
+    if (refusal) return json(response, 400, { jsonrpc: "2.0", id: message.id, error: { code: -32020, message: refusal } });
+    if (message.method === "subscriptions/listen") return listen(response);
+    const { name, arguments: args, inputResponses, _meta } = message.params;
+    const tool = state.tools.find((each) => each.name === name);
+    state.calls.push({ tool: name, args, text });
     let open = true;
     response.on("close", () => {
       if (!response.writableEnded) state.cancelled += 1;
       open = false;
     });
-    const send = (event, data) => open && response.write(`event: ${event}\ndata: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
-    const wait = (milliseconds) => new Promise((resolve, reject) => setTimeout(() => (open ? resolve() : reject(new Error("gone"))), milliseconds));
+    const write = (written) => {
+      if (!response.headersSent) response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+      if (open) response.write(`event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...written })}\r\n\r\n`);
+    };
+    const finish = (result) => {
+      if (!response.headersSent) return json(response, 200, { jsonrpc: "2.0", id: message.id, result });
+      write({ id: message.id, result });
+      return response.end();
+    };
+    const call = {
+      progress: (progress, total, note) => write({ method: "notifications/progress", params: { progressToken: _meta.progressToken, progress, ...(total === null ? {} : { total }), message: note } }),
+      wait: (milliseconds) => new Promise((resolve, reject) => setTimeout(() => (open ? resolve() : reject(new Error("gone"))), milliseconds)),
+      ask: (question, requestedSchema) => {
+        if (inputResponses) return inputResponses.answer;
+        throw Object.assign(new Error("asks"), { question: { message: question, requestedSchema } });
+      },
+    };
     try {
-      await action(send, wait);
+      if (!tool) throw new Error(`Module not found: ${name}`);
+      await call.wait(30);
+      const content = [{ type: "text", text: await output(tool, args, call) }];
+      return finish({ resultType: "complete", content, isError: false, ...(tool.outputSchema ? { structuredContent: JSON.parse(content[0].text) } : {}) });
     } catch (error) {
-      send("error", { error: error.message, status: error.status ?? 500 });
+      if (!error.question) return finish({ resultType: "complete", content: [{ type: "text", text: error.message }], isError: true });
+      return finish({ resultType: "input_required", inputRequests: { answer: { method: "elicitation/create", params: error.question } }, requestState: "sealed" });
     }
-    response.end();
   }
 
-  async function call(request, response, tool) {
-    const text = await body(request);
-    if (!state.allowExecute) return json(response, 403, { error: "Tool execution is disabled" });
-    if (!tool) return json(response, 404, { error: "Tool not found" });
-    const args = JSON.parse(text);
-    state.calls.push({ tool: tool.name, text });
-    const streamed = (request.headers.accept ?? "").includes("text/event-stream");
-    if (!streamed) {
-      try {
-        return json(response, 200, tool.raw ? `{"result":${tool.raw()}}` : { result: tool.run(args) });
-      } catch (error) {
-        return json(response, error.status ?? 500, { error: error.message });
-      }
-    }
-    return stream(request, response, async (send, wait) => {
-      if (tool.stream) return tool.stream(args, send, wait);
-      await wait(30);
-      return send("result", tool.raw ? `{"result":${tool.raw()}}` : { result: tool.run(args) });
-    });
+  function listen(response) {
+    const write = (message) => response.write(`event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\r\n\r\n`);
+    response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+    write({ method: "notifications/subscriptions/acknowledged", params: { notifications: { toolsListChanged: true } } });
+    const listener = { changed: () => write({ method: "notifications/tools/list_changed" }), destroy: () => response.destroy() };
+    state.listeners.add(listener);
+    response.on("close", () => state.listeners.delete(listener));
   }
 
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");
     const path = pathname.startsWith(`${prefix}/`) ? pathname.slice(prefix.length) : null;
+    if (mcp && pathname === "/mcp" && request.method === "POST") return endpoint(request, response);
     if (pathname === prefix) {
       response.writeHead(307, { Location: `${prefix}/` });
       return response.end();
@@ -102,23 +155,11 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
       });
       return response.end(html);
     }
-    if (path === "/info") return json(response, 200, { name: "apcore-mcp", version: "0.1.0", transport: "streamable-http", mcpPath: "/mcp", allowExecute: state.allowExecute });
+    if (path === "/info") return json(response, 200, { name: "apcore-mcp", version: "0.1.0", allowExecute: state.allowExecute, mcpPath: mcp ? "../mcp" : null });
     if (path === "/tools") return json(response, 200, state.tools.map(summary));
-    if (path === "/events") {
-      response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-      response.write(": hello\n\n");
-      state.listeners.add(response);
-      return response.on("close", () => state.listeners.delete(response));
-    }
-    const answer = path.match(/^\/calls\/([^/]+)$/);
-    if (answer && request.method === "POST") {
-      const reply = JSON.parse(await body(request));
-      const asked = state.tools.find((tool) => tool.answer);
-      return stream(request, response, (send, wait) => asked.answer(reply, send, wait));
-    }
     const match = path.match(/^\/tools\/([^/]+)(\/call)?$/);
     const tool = match && state.tools.find((each) => each.name === decodeURIComponent(match[1]));
-    if (match?.[2] && request.method === "POST") return call(request, response, tool);
+    if (match?.[2] && request.method === "POST") return plainCall(request, response, tool);
     if (tool) return json(response, 200, detail(tool));
     return json(response, 404, { error: match ? `Tool '${decodeURIComponent(match[1])}' not found` : "Not found" });
   });
@@ -129,7 +170,7 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
     state,
     change(next) {
       state.tools = next;
-      for (const listener of state.listeners) listener.write("event: changed\ndata: {}\n\n");
+      for (const listener of state.listeners) listener.changed();
     },
     async stop() {
       server.closeAllConnections();

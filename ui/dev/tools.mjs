@@ -151,13 +151,13 @@ resize(width=800, height=600)
     tags: ["reports"],
     streaming: true,
     inputSchema: object({ steps: { type: "integer", default: 10 }, pause_ms: { type: "integer", default: 200 }, endless: { type: "boolean", default: false } }),
-    stream: async (args, send, wait) => {
+    stream: async (args, { progress, wait }) => {
       const steps = args.steps ?? 10;
       for (let step = 1; step <= steps; step += 1) {
-        send("progress", { progress: step, total: args.endless ? null : steps, message: `Chapter ${step} of ${steps} written` });
+        progress(step, args.endless ? null : steps, `Chapter ${step} of ${steps} written`);
         await wait(args.pause_ms ?? 200);
       }
-      send("result", { result: { pages: steps * 12, url: "https://example.org/report.pdf" } });
+      return { pages: steps * 12, url: "https://example.org/report.pdf" };
     },
   },
   {
@@ -166,18 +166,13 @@ resize(width=800, height=600)
     annotations: hints(false, false, false, true),
     tags: ["travel"],
     inputSchema: object({ to: { type: "string" } }, ["to"]),
-    stream: async (args, send, wait) => {
-      send("progress", { progress: 1, total: 3, message: "Looking for connections" });
+    stream: async (args, { progress, wait, ask }) => {
+      progress(1, 3, "Looking for connections");
       await wait(150);
-      send("question", {
-        id: "q1",
-        message: `Which class to ${args.to}, and may we contact you?`,
-        schema: object({ seat: { enum: ["first", "second"], description: "Class of travel." }, email: { type: "string", format: "email" } }, ["seat"]),
-      });
-    },
-    answer: async (reply, send) => {
-      if (reply.action === "accept") send("result", { result: { booked: true, seat: reply.content.seat } });
-      else send("error", { error: `The question was answered with ${reply.action}`, status: 500 });
+      const seat = { enum: ["first", "second"], description: "Class of travel." };
+      const reply = ask(`Which class to ${args.to}, and may we contact you?`, object({ seat, email: { type: "string", format: "email" } }, ["seat"]));
+      if (reply.action !== "accept") throw new Error(`The question was answered with ${reply.action}`);
+      return { booked: true, seat: reply.content.seat };
     },
   },
   {
@@ -187,8 +182,8 @@ resize(width=800, height=600)
     tags: ["math"],
     inputSchema: object({ dividend: { type: "number" }, divisor: { type: "number" } }, ["dividend", "divisor"]),
     run: (args) => {
-      if (args.divisor === 0) throw Object.assign(new Error("ModuleExecuteError: division by zero"), { status: 500 });
-      if (args.divisor === 13) throw Object.assign(new Error("Input validation failed:\n- divisor: thirteen is not lucky (value_error)"), { status: 400 });
+      if (args.divisor === 0) throw new Error("ModuleExecuteError: division by zero");
+      if (args.divisor === 13) throw new Error("Input validation failed:\n- divisor: thirteen is not lucky (value_error)");
       return args.dividend / args.divisor;
     },
   },

@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
-import { Api, type CallEvent } from "../src/lib/api";
+import { Api } from "../src/lib/api";
+import type { Caller, CallEvent, CallRequest } from "../src/lib/call";
 import { ago, duration, size } from "../src/lib/format";
 import { type Call, History } from "../src/lib/history";
 import { type JsonObject, toJson } from "../src/lib/json";
 import { pictureOf } from "../src/lib/media";
 import { countTags, find, group } from "../src/lib/search";
-import { curl, jsonRpc, python } from "../src/lib/snippet";
+import { curl, jsonRpc, plainCurl, python } from "../src/lib/snippet";
 import { memoryStorage } from "../src/lib/storage";
 import { toolDetailOf } from "../src/lib/tool";
 import { type Run, Runner } from "../src/explorer/runner";
+import { collect } from "./collect";
 
 const object = (value: unknown): JsonObject => toJson(value) as JsonObject;
 const tools = [
@@ -34,13 +36,15 @@ test("tools are grouped by the part before the first dot", () => {
   expect(countTags(tools)).toEqual([["media", 2], ["image", 1]]);
 });
 
-test("code for elsewhere quotes whatever the arguments hold", () => {
-  const site = { callUrl: "http://h/explorer/tools/a'b/call", mcpUrl: "http://h/mcp", tool: 'a"b', args: object({ q: "it's $HOME `x`", yes: true }) };
-  expect(curl(site)).toContain(`'http://h/explorer/tools/a'\\''b/call'`);
+test("code for elsewhere is the very request, and quotes whatever the arguments hold", () => {
+  const site = { mcpUrl: "http://h/a'b/mcp", tool: { name: 'a"b', inputSchema: object({}) }, args: object({ q: "it's $HOME `x`", yes: true }) };
+  expect(curl(site)).toContain(`curl -N 'http://h/a'\\''b/mcp'`);
+  expect(curl(site)).toContain(`-H 'Mcp-Name: a"b'`);
   expect(curl(site)).toContain(`it'\\''s $HOME \`x\``);
   expect(python(site)).toContain('client.call_tool("a\\"b", arguments)');
   expect(python(site)).toContain('"yes": True');
-  expect(JSON.parse(jsonRpc(site))).toEqual({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: 'a"b', arguments: { q: "it's $HOME `x`", yes: true } } });
+  expect(JSON.parse(jsonRpc(site))).toMatchObject({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: 'a"b', arguments: { q: "it's $HOME `x`", yes: true } } });
+  expect(plainCurl("http://h/explorer/tools/x/call", site)).not.toContain("Mcp-Name");
 });
 
 test("only bitmaps in base64 are pictures", () => {
@@ -95,46 +99,36 @@ test("quantities read well", () => {
   expect([ago(0, 10_000), ago(0, 120_000), ago(0, 7_200_000)]).toEqual(["just now", "2 min ago", "2 h ago"]);
 });
 
-test("addresses stay below the page's own, whatever its prefix", () => {
+test("addresses are told from the page's own, whatever its prefix", () => {
   for (const page of ["http://h:1/custom/", "http://h:1/custom", "http://h:1/custom/index.html", "http://h:1/custom/#/tool/x?args=y"]) {
     expect(new Api(page).callUrl("a/b c")).toBe("http://h:1/custom/tools/a%2Fb%20c/call");
-    expect(new Api(page).eventsUrl).toBe("http://h:1/custom/events");
-    expect(new Api(page).mcpUrl("/mcp")).toBe("http://h:1/mcp");
+    expect(new Api(page).url("../mcp")).toBe("http://h:1/mcp");
   }
 });
 
-function answering(status: number, body: string, type: string): typeof fetch {
-  return async () => new Response(body, { status, headers: { "content-type": type } });
-}
-
-async function events(fetcher: typeof fetch): Promise<CallEvent[]> {
-  const found: CallEvent[] = [];
-  for await (const event of new Api("http://h/", fetcher).call("t", object({}), new AbortController().signal)) found.push(event);
-  return found;
-}
-
-test("an answer that is no stream is understood too", async () => {
-  expect(await events(answering(200, '{"result":null}', "application/json"))).toEqual([{ type: "result", result: null }]);
-  expect(await events(answering(403, '{"error":"Tool execution is disabled"}', "application/json"))).toEqual([{ type: "error", error: "Tool execution is disabled", status: 403 }]);
-  expect(await events(answering(502, "<html>", "text/html"))).toMatchObject([{ type: "error", status: 502 }]);
+test("a plain call gives its result or says why not", async () => {
+  const call = async (status: number, body: string): Promise<CallEvent[]> => {
+    const api = new Api("http://h/", async () => new Response(body, { status }));
+    return collect(api.call({ tool: { name: "t", inputSchema: object({}) }, args: object({}) }, new AbortController().signal));
+  };
+  expect(await call(200, '{"result":null}')).toEqual([{ type: "result", result: null }]);
+  expect(await call(200, "{}")).toMatchObject([{ type: "error", status: 200 }]);
+  expect(await call(403, '{"error":"Tool execution is disabled"}')).toEqual([{ type: "error", error: "Tool execution is disabled", status: 403 }]);
+  expect(await call(502, "<html>")).toMatchObject([{ type: "error", status: 502 }]);
 });
 
-test("a stream ends with its first answer, and one without an answer is an error", async () => {
-  const stream = 'event: progress\ndata: {"progress":1}\n\nevent: result\ndata: {"result":1}\n\nevent: result\ndata: {"result":2}\n\n';
-  expect((await events(answering(200, stream, "text/event-stream"))).map((event) => event.type)).toEqual(["progress", "result"]);
-  expect(await events(answering(200, ": nothing\n\n", "text/event-stream"))).toMatchObject([{ type: "error", status: 0 }]);
-});
-
-test("a run goes through a question to its result", async () => {
-  const bodies: string[] = [];
-  const fetcher: typeof fetch = async (input, init) => {
-    bodies.push(`${String(input)} ${String(init?.body)}`);
-    const event = String(input).endsWith("/call") ? 'event: question\ndata: {"id":"q/1","message":"?","schema":null}\n\n' : 'event: result\ndata: {"result":[1]}\n\n';
-    return new Response(event, { headers: { "content-type": "text/event-stream" } });
+test("a run goes through a question to its result, as the same call", async () => {
+  const requests: CallRequest[] = [];
+  const question = { key: "answer", state: "sealed", message: "?", schema: null };
+  const caller: Caller = {
+    async *call(request) {
+      requests.push(request);
+      yield request.reply ? { type: "result", result: [1] } : { type: "question", question };
+    },
   };
   let ended: (run: Run) => void = () => undefined;
   const end = new Promise<Run>((resolve) => (ended = resolve));
-  const runner = new Runner(new Api("http://h/", fetcher), () => 0, ended);
+  const runner = new Runner(() => caller, () => 0, ended);
   const asked = new Promise<void>((resolve) => {
     const stop = runner.runs.subscribe((runs) => {
       if (runs.get("t")?.status === "asking") {
@@ -143,9 +137,11 @@ test("a run goes through a question to its result", async () => {
       }
     });
   });
-  runner.start("t", object({ a: 1 }));
+  const request = { tool: { name: "t", inputSchema: object({}) }, args: object({ a: 1 }) };
+  runner.start(request);
   await asked;
-  runner.answer("t", { action: "accept", content: object({ b: 2 }) });
+  const answer = { action: "accept" as const, content: object({ b: 2 }) };
+  runner.answer("t", answer);
   expect(await end).toMatchObject({ status: "done", size: 3, question: null });
-  expect(bodies).toEqual(['http://h/tools/t/call {"a":1}', 'http://h/calls/q%2F1 {"action":"accept","content":{"b":2}}']);
+  expect(requests).toEqual([request, { ...request, reply: { question, answer } }]);
 });

@@ -42,9 +42,7 @@ class SchemaConverter:
         return _Inliner(schema).copy(schema)  # type: ignore[no-any-return]
 
     def _ensure_object_type(self, schema: Json) -> Json:
-        if not schema:
-            return {"type": "object", "properties": {}}
-        return schema if schema.get("type") == "object" else {**schema, "type": "object"}
+        return {**schema, "type": "object"} if schema else {"type": "object", "properties": {}}
 
 
 class _Inliner:

@@ -1,9 +1,6 @@
 """The Explorer: a page on which people browse, read and try the tools; it runs them as any MCP client does."""
 
-import base64
-import hashlib
 import json
-import re
 from importlib.resources import files
 from typing import Any
 
@@ -16,9 +13,9 @@ from apcore_mcp.options import Options
 from apcore_mcp.server.calls import Channel
 from apcore_mcp.server.endpoint import Endpoint, ToolTable
 from apcore_mcp.server.factory import Entry
+from apcore_mcp.server.http import unless_gone
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
-_INLINE = r"<(script|style)[^>]*>(.*?)</\1>"
 _INPUT_FAULTS = ("Input validation failed", "Invalid input")
 
 
@@ -27,8 +24,8 @@ class Explorer:
 
     def __init__(self, tools: ToolTable, endpoint: Endpoint, options: Options) -> None:
         self._tools, self._endpoint, self._options = tools, endpoint, options
-        html = files(__package__).joinpath("explorer.html").read_text(encoding="utf-8")
-        self._page = HTMLResponse(html, headers=_HEADERS | {"Content-Security-Policy": _policy(html)})
+        html, policy = (files(__package__).joinpath(f"explorer.{kind}").read_text("utf-8") for kind in ("html", "csp"))
+        self._page = HTMLResponse(html, headers=_HEADERS | {"Content-Security-Policy": policy.strip()})
 
     def routes(self) -> list[BaseRoute]:
         prefix = self._options.explorer_prefix
@@ -50,10 +47,9 @@ class Explorer:
         entry = self._tools.entry(request.path_params["name"])
         if entry is None:
             return _not_found(request)
-        tool, about = entry.tool, entry.descriptor
-        detail = {"inputSchema": tool.input_schema, "outputSchema": tool.output_schema}
-        examples = [vars(example) for example in about.examples or ()]
-        return _json(_summary(entry) | detail | {"documentation": about.documentation, "examples": examples})
+        detail: dict[str, Any] = {"inputSchema": entry.tool.input_schema, "outputSchema": entry.tool.output_schema}
+        detail["examples"] = [vars(example) for example in entry.descriptor.examples or ()]
+        return _json(_summary(entry) | detail | {"documentation": entry.descriptor.documentation})
 
     async def _call(self, request: Request) -> Response:
         name, host = request.path_params["name"], request.headers["host"]
@@ -65,9 +61,10 @@ class Explorer:
             return _json({"error": "Content-Type must be application/json"}, 415)
         if self._tools.entry(name) is None:
             return _not_found(request)
-        result: Any = await self._endpoint.calls.begin(name, await request.json(), Channel())
-        text = result.content[0].text
-        if result.is_error:
+        call = self._endpoint.calls.begin(name, await request.json(), Channel())
+        result: Any = await unless_gone(request.receive, call)
+        text = result.content[0].text if result else "The client went away"
+        if not result or result.is_error:
             return _json({"error": text}, 400 if text.startswith(_INPUT_FAULTS) else 500)
         return _json({"result": json.loads(text)})
 
@@ -89,13 +86,3 @@ def _json(content: Any, status: int = 200) -> Response:
 
 def _not_found(request: Request) -> Response:
     return _json({"error": f"Tool '{request.path_params['name']}' not found"}, 404)
-
-
-def _policy(html: str) -> str:
-    """Only the page's own script and style, known by their hashes, and only its own server."""
-    own = {tag: hashlib.sha256(text.encode()).digest() for tag, text in re.findall(_INLINE, html, re.DOTALL)}
-    script, style = (base64.b64encode(own[tag]).decode() for tag in ("script", "style"))
-    return (
-        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )

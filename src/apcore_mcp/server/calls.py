@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 from apcore import CancelToken, Identity
@@ -39,7 +39,7 @@ class Channel(NamedTuple):
     send_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
     wants_chunks: bool = False
     can_answer: bool = False
-    ask: Callable[[str, Json], Awaitable[Any | None]] | None = None
+    ask: Callable[[str, Json], Coroutine[Any, Any, Any]] | None = None
 
 
 class Call:
@@ -98,20 +98,22 @@ class Call:
         await send(self._last, total, message)
 
     async def _elicit(self, message: str, schema: Json) -> Any | None:
-        if not self.channel.can_answer:
-            return None
-        if self.channel.ask is not None:
-            try:
-                return await self.channel.ask(message, schema)
-            except Exception:
-                logger.warning("The client could not be asked", exc_info=True)
-                return None
-        question_id = self._suspend(self)
-        if question_id is None or self._turn.done():
+        if not self.channel.can_answer or self._turn.done():
             return None
         self._answer = self._loop.create_future()
-        self._turn.set_result(Question(id=question_id, message=message, schema=schema))
-        return await self._answer
+        if self.channel.ask is None:
+            question_id = self._suspend(self)
+            if question_id is None:
+                return None
+            self.question = Question(question_id, message, schema)
+            self._turn.set_result(self.question)
+            return await self._answer
+        asking = asyncio.ensure_future(self.channel.ask(message, schema))
+        asking.add_done_callback(lambda ask: self.resume(None if ask.cancelled() or ask.exception() else ask.result()))
+        try:
+            return await self._answer
+        finally:
+            asking.cancel()
 
 
 Run = Callable[[str, Json | None, Call], Awaitable[CallToolResult]]
@@ -124,7 +126,7 @@ class Calls:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._running: dict[asyncio.Future[CallToolResult], Call] = {}
-        self._suspended: dict[str, tuple[Call, asyncio.TimerHandle]] = {}
+        self._suspended: dict[str, Call] = {}
         self._draining = False
 
     async def begin(self, name: str, arguments: Json | None, channel: Channel, who: Identity | None = None) -> Outcome:
@@ -138,11 +140,12 @@ class Calls:
         run.add_done_callback(self._running.pop)
         return await call.turn()
 
-    async def resume(self, question_id: str, answer: Any | None, channel: Channel) -> Outcome:
-        if question_id not in self._suspended:
+    async def resume(self, question_id: str, answer: Any | None, channel: Channel, answered: bool = True) -> Outcome:
+        call = self._suspended.pop(question_id, None)
+        if call is None:
             return error_result(GONE)
-        call, expiry = self._suspended.pop(question_id)
-        expiry.cancel()
+        if not answered and (again := self._suspend(call)):
+            return call.question._replace(id=again)
         call.attach(channel)
         call.resume(answer)
         return await call.turn()
@@ -162,11 +165,10 @@ class Calls:
             logger.warning("%d calls wait for an answer already; a further question is not asked", MAX_SUSPENDED)
             return None
         question_id = secrets.token_urlsafe(16)
-        expiry = asyncio.get_running_loop().call_later(ANSWER_WITHIN, self._expire, question_id)
-        self._suspended[question_id] = (call, expiry)
+        self._suspended[question_id] = call
+        asyncio.get_running_loop().call_later(ANSWER_WITHIN, self._expire, question_id)
         return question_id
 
     def _expire(self, question_id: str) -> None:
-        call, expiry = self._suspended.pop(question_id)
-        expiry.cancel()
-        call.cancel()
+        if call := self._suspended.pop(question_id, None):
+            call.cancel()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from functools import partial
+from secrets import token_bytes
 from typing import Any, Protocol
 
 import mcp_types as types
@@ -61,7 +62,8 @@ class Endpoint:
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             self.server.middleware.clear()  # spans that nobody collects cost up to a third of a call
-        security = RequestStateSecurity.ephemeral(ttl=ANSWER_WITHIN)
+        principal = lambda ctx: getattr(_identity(ctx), "id", None)  # noqa: E731 - who asked must answer
+        security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=principal)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
 
     def tools_changed(self) -> None:
@@ -94,8 +96,8 @@ class Endpoint:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> CallResult:
         channel = _channel(ctx)
         if params.request_state is not None:
-            answer = accepted((params.input_responses or {}).get("answer"))
-            outcome = await self.calls.resume(params.request_state, answer, channel)
+            answer = (params.input_responses or {}).get("answer")
+            outcome = await self.calls.resume(params.request_state, accepted(answer), channel, answer is not None)
         else:
             outcome = await self.calls.begin(params.name, params.arguments, channel, _identity(ctx))
         if not isinstance(outcome, Question):

@@ -7,7 +7,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -113,7 +113,7 @@ class StreamableHTTP:
         if version in HANDSHAKE_PROTOCOL_VERSIONS or b'"progressToken"' in scope.get(BODY, b""):
             await self._streams.handle_request(scope, receive, send)
         else:
-            await until_disconnect(self._json.handle_request, scope, receive, send)
+            await unless_gone(receive, self._json.handle_request(scope, receive, send))
 
 
 class Sse:
@@ -132,8 +132,8 @@ class Sse:
             await self._server.run(read, write, self._server.create_initialization_options())
 
 
-async def until_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Cancel a slow answer when its client goes away; the SDK watches only streams."""
+async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
+    """The result of the work, or None once its client went away; the SDK watches only streams."""
 
     async def watch() -> None:
         await asyncio.sleep(0.1)  # most answers are quicker than that
@@ -144,7 +144,7 @@ async def until_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: S
     with anyio.CancelScope() as cancel:
         watching = asyncio.create_task(watch())
         try:
-            await app(scope, receive, send)
+            return await work
         finally:
             watching.cancel()
 

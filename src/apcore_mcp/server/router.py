@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
 from apcore_mcp.adapters.errors import ErrorMapper, error_result, is_unexpected
-from apcore_mcp.adapters.schema import SchemaConverter
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.modules import Json
 from apcore_mcp.server.calls import Call
@@ -56,7 +55,7 @@ class ExecutionRouter:
         data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
         context: Context[Any] = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
         streaming = entry is not None and getattr(entry.descriptor.annotations, "streaming", False)
-        if not (streaming and caller.channel.wants_chunks and hasattr(self._executor, "stream")):
+        if not (streaming and caller.channel.wants_chunks and getattr(self._executor, "stream", None)):
             return await self._executor.call_async(name, arguments, context)
         complete: Json = {}
         count = 0
@@ -70,8 +69,8 @@ class ExecutionRouter:
 
     def _input_schema(self, name: str, entry: Entry | None) -> Json | None:
         with contextlib.suppress(Exception):  # without a table, ask the registry; its fault is no news here
-            known: Any = entry.descriptor if entry else self._executor.registry.get_definition(name)
-            return SchemaConverter().convert_input_schema(known)
+            definition: Any = None if entry else self._executor.registry.get_definition(name)
+            return entry.tool.input_schema if entry else definition.input_schema
         return None
 
 

@@ -68,10 +68,7 @@ def diverted(fd: int, elsewhere: int) -> Iterator[int]:
 def _read_lines(source: int, received: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop) -> None:
     """Runs in a daemon thread: a peer that says nothing cannot keep the process alive."""
     line = b"\n"
-    with (
-        contextlib.suppress(OSError, RuntimeError),
-        open(source, "rb", closefd=False) as lines,
-    ):  # or the loop is closed
+    with contextlib.suppress(OSError, RuntimeError), open(source, "rb", closefd=False) as lines:
         while line:
             line = lines.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
             loop.call_soon_threadsafe(received.put_nowait, line)
@@ -85,10 +82,9 @@ async def _decoded(received: asyncio.Queue[bytes]) -> AsyncIterator[str]:
 async def run_http(app: Any, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
     """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
-    config = uvicorn.Config(
-        app, http=_ImpatientProtocol, log_config=None, access_log=False, timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
+    setup = uvicorn.Config(app, http=_Impatient, log_config=None, access_log=False, lifespan="off", server_header=False)
+    setup.timeout_graceful_shutdown = 1
+    server = uvicorn.Server(setup)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # signals are ours
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     serving.add_done_callback(lambda _: stop.set())
@@ -103,7 +99,7 @@ async def run_http(app: Any, endpoint: Endpoint, listening: socket.socket, stop:
         await serving
 
 
-class _ImpatientProtocol(H11Protocol):
+class _Impatient(H11Protocol):
     """Closes a connection whose request does not arrive in time, head or body."""
 
     def connection_made(self, transport: Any) -> None:
@@ -132,9 +128,8 @@ def stop_on_signals(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Ite
             signal.signal(each, signal.SIG_DFL)
         loop.call_soon_threadsafe(stop.set)
 
-    before = {}
-    with contextlib.suppress(ValueError):  # not the main thread: whoever owns the signals stops us
-        before = {each: signal.signal(each, on_signal) for each in signals}
+    ours = threading.current_thread() is threading.main_thread()  # elsewhere, whoever owns the signals stops us
+    before = {each: signal.signal(each, on_signal) for each in signals if ours}
     try:
         yield
     finally:

@@ -76,23 +76,25 @@ function Welcome() {
 
 /** How an MCP client reaches the same tools. */
 function ServerCard() {
-  const { api, catalog } = useExplorer();
+  const { catalog, mcp } = useExplorer();
   const info = catalog.info.value;
   if (!info) return null;
-  const address = api.mcpUrl(info.mcpPath);
+  const address = mcp.value?.url;
   return (
     <section class="card" aria-label="This server">
       <dl class="facts">
         <div>
           <dt>MCP endpoint</dt>
           <dd>
-            <code>{address}</code>
-            <CopyButton compact label="Copy the endpoint" text={() => address} />
+            {address ? (
+              <>
+                <code>{address}</code>
+                <CopyButton compact label="Copy the endpoint" text={() => address} />
+              </>
+            ) : (
+              "over the old SSE transport, without progress and questions here"
+            )}
           </dd>
-        </div>
-        <div>
-          <dt>Transport</dt>
-          <dd>{info.transport}</dd>
         </div>
         <div>
           <dt>Running tools here</dt>

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { CopyButton } from "../components/CopyButton";
 import { Coloured } from "../components/JsonText";
 import { Tabs } from "../components/Tabs";
-import { type CallSite, curl, jsonRpc, python } from "../lib/snippet";
+import { type CallSite, curl, jsonRpc, plainCurl, python } from "../lib/snippet";
 import type { Opened } from "./catalog";
 import { useExplorer } from "./model";
 
@@ -16,22 +16,19 @@ type Language = "curl" | "python" | "jsonrpc";
 
 /** The same call for a terminal, a program or an MCP client. */
 export function CodePanel({ opened }: { opened: Opened }) {
-  const { api, catalog } = useExplorer();
+  const { api, mcp } = useExplorer();
   const [language, setLanguage] = useState<Language>("curl");
-  const site: CallSite = {
-    callUrl: api.callUrl(opened.tool.name),
-    mcpUrl: api.mcpUrl(catalog.info.value?.mcpPath ?? "/mcp"),
-    tool: opened.tool.name,
-    args: opened.draft.value.value,
-  };
+  const call = { tool: opened.tool, args: opened.draft.value.value };
+  const mcpUrl = mcp.value?.url;
   const { label, write } = LANGUAGES[language];
-  const text = write(site);
+  const text = mcpUrl === undefined ? plainCurl(api.callUrl(opened.tool.name), call) : write({ mcpUrl, ...call });
+  const languages = (Object.keys(LANGUAGES) as Language[]).filter((name) => name === "curl" || mcpUrl !== undefined);
   return (
     <Tabs
       label="Language"
       current={language}
       onSelect={setLanguage}
-      tabs={(Object.keys(LANGUAGES) as Language[]).map((name) => ({ name, label: LANGUAGES[name].label }))}
+      tabs={languages.map((name) => ({ name, label: LANGUAGES[name].label }))}
       end={<CopyButton label={`Copy ${label}`} text={() => text} testId="copy-code" />}
     >
       <pre class="code" tabIndex={0} role="region" aria-label={`${label} code`} data-testid="code">

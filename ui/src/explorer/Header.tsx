@@ -2,7 +2,7 @@ import { Icon, type IconName } from "../components/Icon";
 import { useExplorer } from "./model";
 import type { Theme } from "./settings";
 
-const LIVE = { connecting: "Connecting", live: "Live", lost: "Reconnecting" } as const;
+const LIVE = { static: "", paused: "Paused", connecting: "Connecting", live: "Live", lost: "Reconnecting" } as const;
 const THEMES: [Theme, IconName, string][] = [
   ["system", "screen", "System theme"],
   ["light", "sun", "Light theme"],
@@ -22,10 +22,12 @@ export function Header() {
         <span class="brand-name">{info?.name ?? "Explorer"}</span>
         {info?.version && <span class="brand-version">{info.version}</span>}
       </a>
-      <span class={`live ${live}`} data-testid="live-state" title={info ? `${info.transport} at ${info.mcpPath}` : undefined}>
-        <span class="live-dot" aria-hidden="true" />
-        <span class="live-text">{LIVE[live]}</span>
-      </span>
+      {live !== "static" && (
+        <span class={`live ${live}`} data-testid="live-state" title="Whether this list follows the server">
+          <span class="live-dot" aria-hidden="true" />
+          <span class="live-text">{LIVE[live]}</span>
+        </span>
+      )}
       <div class="top-end">
         <button type="button" class="button ghost" aria-label="History" data-testid="open-history" onClick={() => (explorer.panel.value = { type: "history" })}>
           <Icon name="clock" />

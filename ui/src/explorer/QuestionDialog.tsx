@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { Dialog } from "../components/Dialog";
 import { SchemaForm } from "../components/form/SchemaForm";
-import type { Question } from "../lib/api";
+import type { Question } from "../lib/call";
 import { FormDraft } from "../lib/draft";
 import { emptyObject } from "../lib/json";
 import { useExplorer } from "./model";
@@ -9,7 +9,7 @@ import { useExplorer } from "./model";
 /** A question the tool asks in the middle of a call. */
 export function QuestionDialog({ tool, question }: { tool: string; question: Question }) {
   const { runner } = useExplorer();
-  const draft = useMemo(() => new FormDraft(question.schema ?? emptyObject()), [question.id]);
+  const draft = useMemo(() => new FormDraft(question.schema ?? emptyObject()), [question]);
   const accept = (): void => {
     if (draft.submit()) runner.answer(tool, { action: "accept", content: draft.value.peek() });
     else requestAnimationFrame(() => document.querySelector<HTMLElement>("dialog [aria-invalid=true]")?.focus());

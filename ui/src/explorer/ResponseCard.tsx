@@ -159,5 +159,5 @@ function failureTitle(status: number): string {
   if (status === 400) return "The server refused the arguments";
   if (status === 403) return "Not allowed";
   if (status === 404) return "No such tool";
-  return "The tool failed";
+  return status === 500 ? "The tool failed" : "The server refused the call";
 }

@@ -107,7 +107,7 @@ function Ready({ opened }: { opened: Opened }) {
         )}
         {view === "schema" && <Schemas tool={tool} />}
       </Tabs>
-      {question && <QuestionDialog key={question.id} tool={tool.name} question={question} />}
+      {question && <QuestionDialog key={question.state ?? question.key} tool={tool.name} question={question} />}
     </article>
   );
 }

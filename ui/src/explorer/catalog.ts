@@ -1,7 +1,8 @@
 /** What the server offers: itself, its tools, and the tools looked at. */
 import { type Signal, signal } from "@preact/signals";
-import { type Api, ApiError } from "../lib/api";
+import type { Api } from "../lib/api";
 import { FormDraft } from "../lib/draft";
+import { ApiError } from "../lib/http";
 import { sameJson } from "../lib/json";
 import type { ServerInfo, ToolDetail, ToolSummary } from "../lib/tool";
 

@@ -8,10 +8,11 @@ import { serverProblems } from "../lib/draft";
 import { type Call, History, type Outcome } from "../lib/history";
 import type { JsonObject } from "../lib/json";
 import { parseHash, type Route, toolHash } from "../lib/link";
+import { Mcp } from "../lib/mcp";
 import { withoutSecrets } from "../lib/secrets";
 import type { Storage } from "../lib/storage";
 import { Catalog, type Opened } from "./catalog";
-import { LiveEvents } from "./live";
+import { LiveTools } from "./live";
 import { type Run, Runner } from "./runner";
 import type { Settings } from "./settings";
 
@@ -22,7 +23,7 @@ export type Panel = { type: "help" } | { type: "history" } | { type: "confirm"; 
 export class Explorer {
   readonly catalog: Catalog;
   readonly runner: Runner;
-  readonly live: LiveEvents;
+  readonly live: LiveTools;
   readonly route: Signal<Route>;
   readonly query = signal("");
   readonly tags: Signal<ReadonlySet<string>> = signal(new Set());
@@ -31,6 +32,8 @@ export class Explorer {
   readonly toast: Signal<string> = signal("");
   readonly calls: Signal<Call[]> = signal([]);
   readonly canRun: ReadonlySignal<boolean>;
+  /** Null if the server has no endpoint for pages, undefined while it was not asked. */
+  readonly mcp: ReadonlySignal<Mcp | null | undefined>;
 
   constructor(
     readonly api: Api,
@@ -39,17 +42,22 @@ export class Explorer {
     private readonly page: Window,
   ) {
     this.catalog = new Catalog(api, (message) => this.say(message));
-    this.runner = new Runner(api, () => performance.now(), (run) => this.ended(run));
-    this.live = new LiveEvents(api.eventsUrl, () => void this.refresh(), () => void this.catalog.load());
+    this.runner = new Runner(() => this.mcp.peek() ?? api, () => performance.now(), (run) => this.ended(run));
+    this.live = new LiveTools(() => this.mcp.peek(), () => void this.refresh(), () => void this.catalog.load());
     this.route = signal(parseHash(page.location.hash));
     this.canRun = computed(() => this.catalog.info.value?.allowExecute ?? false);
+    this.mcp = computed(() => {
+      const path = this.catalog.info.value?.mcpPath;
+      return typeof path === "string" ? new Mcp(api.url(path)) : path;
+    });
   }
 
   async start(): Promise<void> {
     this.page.addEventListener("hashchange", () => void this.follow());
     await this.catalog.load();
     this.calls.value = this.history.list();
-    this.live.connect();
+    this.listen();
+    this.page.document.addEventListener("visibilitychange", () => this.listen());
     await this.follow();
   }
 
@@ -60,8 +68,8 @@ export class Explorer {
   }
 
   async retry(): Promise<void> {
-    this.live.connect();
     await this.refresh();
+    this.listen();
     this.calls.value = this.history.list();
   }
 
@@ -87,13 +95,13 @@ export class Explorer {
   runUnchecked({ tool, draft }: Opened): void {
     if (!draft.sendable) return;
     if (isDestructive(tool) || tool.requiresApproval) this.panel.value = { type: "confirm", tool: tool.name };
-    else this.runner.start(tool.name, draft.value.peek());
+    else this.runner.start({ tool, args: draft.value.peek() });
   }
 
   confirmed(tool: string): void {
     this.panel.value = null;
     const opened = this.catalog.ready(tool);
-    if (opened) this.runner.start(tool, opened.draft.value.peek());
+    if (opened) this.runner.start({ tool: opened.tool, args: opened.draft.value.peek() });
   }
 
   /** Brings an earlier call's arguments back into its tool's form. */
@@ -118,6 +126,11 @@ export class Explorer {
 
   say(message: string): void {
     this.toast.value = message;
+  }
+
+  private listen(): void {
+    if (this.page.document.hidden) this.live.pause();
+    else this.live.connect();
   }
 
   private get history(): History {

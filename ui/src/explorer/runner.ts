@@ -1,7 +1,8 @@
 /** Runs tools: one call per tool at a time, followed through progress, questions and its end. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { type Answer, type Api, ApiError, type CallEvent, type Progress, type Question } from "../lib/api";
+import type { Answer, Caller, CallEvent, CallRequest, Progress, Question } from "../lib/call";
 import { byteLength } from "../lib/format";
+import { ApiError } from "../lib/http";
 import type { Json, JsonObject } from "../lib/json";
 import { printJson } from "../lib/json-print";
 
@@ -22,6 +23,12 @@ export interface Run {
   question: Question | null;
 }
 
+/** What it takes to go on with a call, or to end it. */
+interface Flight {
+  request: CallRequest;
+  abort: AbortController;
+}
+
 const MOST_MESSAGES = 200;
 
 /** Whether the call still goes on. */
@@ -31,10 +38,10 @@ export function isActive(run: Run | undefined): boolean {
 
 export class Runner {
   private readonly state: Signal<ReadonlyMap<string, Run>> = signal(new Map());
-  private readonly aborts = new Map<string, AbortController>();
+  private readonly flights = new Map<string, Flight>();
 
   constructor(
-    private readonly api: Api,
+    private readonly caller: () => Caller,
     private readonly clock: () => number,
     private readonly onEnd: (run: Run) => void,
   ) {}
@@ -47,12 +54,11 @@ export class Runner {
     return isActive(this.state.peek().get(tool));
   }
 
-  start(tool: string, args: JsonObject): void {
-    if (this.isActive(tool)) return;
-    const abort = new AbortController();
-    this.aborts.set(tool, abort);
+  start(request: CallRequest): void {
+    const { tool, args } = request;
+    if (this.isActive(tool.name)) return;
     const run: Run = {
-      tool,
+      tool: tool.name,
       args,
       status: "running",
       startedAt: this.clock(),
@@ -66,16 +72,16 @@ export class Runner {
       question: null,
     };
     this.put(run);
-    void this.follow(tool, this.api.call(tool, args, abort.signal), abort.signal);
+    void this.follow({ request, abort: new AbortController() });
   }
 
   answer(tool: string, answer: Answer): void {
     const run = this.state.peek().get(tool);
-    const abort = this.aborts.get(tool);
-    if (run?.status !== "asking" || !run.question || !abort) return;
-    const { id } = run.question;
+    const flight = this.flights.get(tool);
+    if (run?.status !== "asking" || !run.question || !flight) return;
     this.put({ ...run, status: "running", question: null });
-    void this.follow(tool, this.api.answer(id, answer, abort.signal), abort.signal);
+    const request = { ...flight.request, reply: { question: run.question, answer } };
+    void this.follow({ ...flight, request });
   }
 
   /** Stops the call. The server sees the connection close, or the question cancelled. */
@@ -83,7 +89,7 @@ export class Runner {
     const run = this.state.peek().get(tool);
     if (run?.status === "asking") this.answer(tool, { action: "cancel" });
     else if (run?.status === "running") {
-      this.aborts.get(tool)?.abort();
+      this.flights.get(tool)?.abort.abort();
       this.end(tool, { status: "cancelled" });
     }
   }
@@ -95,9 +101,12 @@ export class Runner {
     this.state.value = next;
   }
 
-  private async follow(tool: string, events: AsyncGenerator<CallEvent>, signal: AbortSignal): Promise<void> {
+  private async follow(flight: Flight): Promise<void> {
+    const tool = flight.request.tool.name;
+    const { signal } = flight.abort;
+    this.flights.set(tool, flight);
     try {
-      for await (const event of events) {
+      for await (const event of this.caller().call(flight.request, signal)) {
         if (signal.aborted) return;
         this.take(tool, event);
       }
@@ -133,7 +142,7 @@ export class Runner {
     if (!run) return;
     const ended = { ...run, ...change, question: null, took: this.clock() - run.startedAt };
     this.put(ended);
-    this.aborts.delete(tool);
+    this.flights.delete(tool);
     this.onEnd(ended);
   }
 

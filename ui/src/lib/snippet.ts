@@ -1,18 +1,21 @@
 /** The same call, written for elsewhere. */
-import { type JsonObject, toJson } from "./json";
+import type { CallRequest } from "./call";
 import { printJson, printPython } from "./json-print";
+import { toolCall } from "./mcp-request";
 
-export interface CallSite {
-  /** Address of the call on this page's own API. */
-  callUrl: string;
+export interface CallSite extends CallRequest {
   /** Address of the MCP endpoint. */
   mcpUrl: string;
-  tool: string;
-  args: JsonObject;
 }
 
-export function curl({ callUrl, args }: CallSite): string {
-  return [`curl -X POST ${shell(callUrl)}`, `  -H 'Content-Type: application/json'`, `  --data-raw ${shell(printJson(args, 2))}`].join(" \\\n");
+export function curl(site: CallSite): string {
+  const { headers, body } = toolCall(site);
+  return curlOf(site.mcpUrl, headers, printJson(body, 2));
+}
+
+/** For a server that has no MCP endpoint of this kind. */
+export function plainCurl(callUrl: string, { args }: CallRequest): string {
+  return curlOf(callUrl, { "Content-Type": "application/json" }, printJson(args, 2));
 }
 
 export function python({ mcpUrl, tool, args }: CallSite): string {
@@ -25,7 +28,7 @@ from mcp import Client
 async def main() -> None:
     async with Client(${JSON.stringify(mcpUrl)}) as client:
         arguments = ${literal}
-        result = await client.call_tool(${JSON.stringify(tool)}, arguments)
+        result = await client.call_tool(${JSON.stringify(tool.name)}, arguments)
         print(result)
 
 
@@ -33,8 +36,13 @@ asyncio.run(main())
 `;
 }
 
-export function jsonRpc({ tool, args }: CallSite): string {
-  return printJson(toJson({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: args } }), 2);
+export function jsonRpc(site: CallSite): string {
+  return printJson(toolCall(site).body, 2);
+}
+
+function curlOf(url: string, headers: Record<string, string>, body: string): string {
+  const lines = Object.entries(headers).map(([name, value]) => `  -H ${shell(`${name}: ${value}`)}`);
+  return [`curl -N ${shell(url)}`, ...lines, `  --data-raw ${shell(body)}`].join(" \\\n");
 }
 
 function shell(text: string): string {

@@ -4,8 +4,8 @@ import { emptyObject, get, isObject, type Json, type JsonObject } from "./json";
 export interface ServerInfo {
   name: string;
   version: string;
-  transport: string;
-  mcpPath: string;
+  /** Relative to the page; null where the server speaks MCP in a way that a page cannot use. */
+  mcpPath: string | null;
   allowExecute: boolean;
 }
 
@@ -45,8 +45,7 @@ export function infoOf(json: Json): ServerInfo {
   return {
     name: text(info, "name") || "MCP server",
     version: text(info, "version"),
-    transport: text(info, "transport"),
-    mcpPath: text(info, "mcpPath") || "/mcp",
+    mcpPath: text(info, "mcpPath") || null,
     allowExecute: get(info, "allowExecute") === true,
   };
 }

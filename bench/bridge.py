@@ -1,0 +1,346 @@
+"""`python -m bench.bridge [--quick] [--json FILE]`: the bridge beside its limit, the bare SDK and the public peer."""
+
+import argparse
+import contextlib
+import gc
+import importlib.metadata
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.measure import Round, Series, interleaved, resident_mb
+from bench.peers import PEER, HttpServer, Process, StdioServer, Worker, peer_python
+from bench.report import Report, Table
+from bench.wire import ERAS, LEGACY, MODERN, WrongAnswer, call, drive, listing
+
+NAMES = ("ours", "bare", "limit", "sdk", "lean", "peer")
+CLIENTS = 16
+FEW = 10
+Results = dict[str, Series]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    rounds: int
+    slice: float
+    calls: int
+    starts: int
+    in_flight: tuple[int, ...]
+
+
+FULL = Effort(rounds=5, slice=0.4, calls=300, starts=3, in_flight=(1, CLIENTS))
+QUICK = Effort(rounds=2, slice=0.12, calls=80, starts=1, in_flight=(1,))
+
+
+def speaking(era: str, names: tuple[str, ...] = NAMES) -> list[str]:
+    """The peer speaks only the older era."""
+    return [name for name in names if name != "peer" or era == LEGACY]
+
+
+@contextlib.contextmanager
+def closing(processes: dict[str, Process]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for process in processes.values():
+            process.close()
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"[{time.monotonic() - STARTED:5.0f} s] {text}\n")
+
+
+STARTED = time.monotonic()
+
+
+class Bench:
+    """Asks one question after the other and keeps what later questions need."""
+
+    def __init__(self, effort: Effort, report: Report) -> None:
+        self.effort, self.report = effort, report
+        self.http: dict[tuple[str, int], Results] = {}
+        self.stdio: dict[tuple[str, int], Results] = {}
+        self.memory: dict[tuple[str, int], Results] = {}
+
+    def run(self) -> None:
+        thousand = self.start_up()
+        with closing(dict(thousand)):
+            say("100 tools: servers")
+            hundred = {name: HttpServer(name, 100) for name in NAMES}
+            with closing(dict(hundred)):
+                for server in hundred.values():
+                    server.wait()
+                self.over_http(hundred)
+                answers = self.concurrent_clients(hundred)
+                self.lists(hundred, thousand)
+                self.resident(hundred, thousand)
+        self.over_stdio()
+        self.in_memory()
+        self.calls()
+        self.against_the_peer()
+        self.net_of_the_module()
+        self.requirements(answers)
+
+    def start_up(self) -> dict[str, HttpServer]:
+        """Start one after the other, as nothing else here may run meanwhile; the last ones stay."""
+        say("start-up with 1,000 modules")
+        times: dict[str, list[dict[str, float]]] = {"ours": [], "peer": []}
+        last: dict[str, HttpServer] = {}
+        for _ in range(self.effort.starts):
+            for name, stages in times.items():
+                if name in last:
+                    last.pop(name).close()
+                last[name] = HttpServer(name, 1000)
+                last[name].wait()
+                stages.append(last[name].stages)
+        table = self.report.table("Start-up: 1,000 modules of 10 properties, seconds until the first answer")
+        for stage, what in (
+            ("serve", "from `serve()`"),
+            ("cpu", "… CPU"),
+            ("process", "from the start of the process"),
+        ):
+            values = {name: statistics.median(each[stage] for each in stages) for name, stages in times.items()}
+            ratio = values["ours"] / values["peer"]
+            judged = {"target": "≤ 0.70 of peer", "met": ratio <= 0.7} if stage == "serve" else {}
+            table.add(what, dict(values), ratio=ratio, **judged)
+        self.starting = table
+        for name in ("sdk", "limit"):
+            last[name] = HttpServer(name, 1000)
+        for name in ("sdk", "limit"):
+            last[name].wait()
+        return last
+
+    def over_http(self, servers: dict[str, HttpServer]) -> None:
+        for era in ERAS:
+            for clients in (1, CLIENTS):
+                say(f"tools/call over HTTP, {era}, {clients} clients")
+                self.http[era, clients] = self._http_calls(servers, era, clients)
+
+    def _http_calls(self, servers: dict[str, HttpServer], era: str, clients: int) -> Results:
+        connections = {name: [servers[name].connect(era) for _ in range(clients)] for name in speaking(era)}
+
+        def measure(name: str) -> Round:
+            return servers[name].cpu_of(
+                lambda: drive(connections[name], lambda: call(era), seconds=self.effort.slice, most=2000)
+            )
+
+        try:
+            return interleaved(connections, measure, rounds=self.effort.rounds)
+        finally:
+            for each in connections.values():
+                for one in each:
+                    one.close()
+
+    def concurrent_clients(self, servers: dict[str, HttpServer]) -> dict[str, float | None]:
+        """The share of right answers when every client counts its requests from one, as real clients do."""
+        say("equal request ids at once")
+        shares: dict[str, float | None] = {}
+        for name in ("ours", "sdk", "peer"):
+            right = tried = 0
+            for turn in range(1, 9):
+                connections = [servers[name].connect(LEGACY) for _ in range(CLIENTS)]
+                numbers = iter(range(10_000 * turn, 20_000 * turn))
+                tried += CLIENTS
+                for one in connections:
+                    one.socket.settimeout(3)
+                with contextlib.suppress(WrongAnswer, TimeoutError, ConnectionError, StopIteration):
+                    drive(
+                        connections, lambda n=numbers, t=turn: call(LEGACY, t, next(n)), seconds=9, most=CLIENTS, wait=3
+                    )
+                    right += CLIENTS
+                for one in connections:
+                    one.close()
+            shares[name] = 100 * right / tried
+        return shares
+
+    def lists(self, hundred: dict[str, HttpServer], thousand: dict[str, HttpServer]) -> None:
+        table = self.report.table("tools/list over HTTP, milliseconds (p50)")
+        for tools, servers in ((100, hundred), (1000, thousand)):
+            for era in ERAS:
+                say(f"tools/list, {tools} tools, {era}")
+                names = speaking(era, ("ours", "limit", "sdk", "peer"))
+                connections = {name: [servers[name].connect(era)] for name in names}
+
+                def measure(
+                    name: str,
+                    servers: dict[str, HttpServer] = servers,
+                    all_: dict = connections,
+                    e: str = era,
+                    n: int = tools,
+                ) -> Round:
+                    asked = partial(drive, all_[name], lambda: listing(e), seconds=self.effort.slice, most=40, tools=n)
+                    return servers[name].cpu_of(asked)
+
+                results = interleaved(connections, measure, rounds=self.effort.rounds)
+                values = {name: series.p50 for name, series in results.items()}
+                ratio = values["ours"] / values["sdk"]
+                judged = {"target": "≤ 1.30 of bare SDK", "met": ratio <= 1.3} if tools == 1000 else {}
+                table.add(f"{tools:,} tools, {era}", dict(values), ratio=ratio, **judged)
+                table.add("… server CPU", {name: series.cpu for name, series in results.items()})
+                for one in connections.values():
+                    one[0].close()
+
+    def resident(self, hundred: dict[str, HttpServer], thousand: dict[str, HttpServer]) -> None:
+        table = self.report.table("Resident memory of the server, MB")
+        for tools, servers in ((100, hundred), (1000, thousand)):
+            names = ("ours", "limit", "sdk", "peer")
+            added = {name: servers[name].rss_ready - servers[name].rss_before for name in names}
+            now = {name: resident_mb(servers[name].pid) for name in names}
+            table.add(f"{tools:,} tools, after the calls above", dict(now), ratio=now["ours"] / now["peer"])
+            table.add("… added from `serve()` until ready", dict(added), ratio=added["ours"] / added["peer"])
+
+    def over_stdio(self) -> None:
+        for era in ERAS:
+            say(f"tools/call over stdio, {era}")
+            servers = {name: StdioServer(name, FEW, era) for name in speaking(era)}
+            with closing(dict(servers)):
+                for in_flight in self.effort.in_flight:
+
+                    def measure(name: str, servers: dict = servers, e: str = era, n: int = in_flight) -> Round:
+                        pipe, seconds = servers[name].pipe, self.effort.slice / 2
+                        asked = partial(pipe.drive, lambda: call(e), in_flight=n, seconds=seconds, most=1000)
+                        return servers[name].cpu_of(asked)
+
+                    self.stdio[era, in_flight] = interleaved(servers, measure, rounds=self.effort.rounds)
+
+    def in_memory(self) -> None:
+        say("workers")
+        workers = {name: Worker(name, FEW) for name in NAMES}
+        with closing(dict(workers)):
+            for era in ERAS:
+                for in_flight in self.effort.in_flight:
+                    say(f"tools/call in memory, {era}, {in_flight} at once")
+
+                    def measure(name: str, e: str = era, n: int = in_flight) -> Round:
+                        count = self.effort.calls // (5 if name == "peer" else 1)
+                        return workers[name].ask(e, [call(e) for _ in range(max(count, n))], n)
+
+                    self.memory[era, in_flight] = interleaved(speaking(era), measure, rounds=self.effort.rounds)
+            self._inside(workers)
+
+    def _inside(self, workers: dict[str, Worker]) -> None:
+        say("executor, router, build_tools")
+        both, effort = ("ours", "peer"), self.effort
+        self.executor = interleaved(both, lambda name: workers[name].time("executor", calls=200), rounds=effort.rounds)
+        self.router = interleaved(both, lambda name: workers[name].time("router", calls=250), rounds=effort.rounds)
+        self.builds: dict[str, dict[str, float]] = {}
+        timings: dict[str, list[dict[str, float]]] = {name: [] for name in both}
+        for _ in range(effort.rounds):
+            for name in both:
+                timings[name].append(workers[name].do("build", modules=100))
+        for name in both:
+            self.builds[name] = {
+                key: statistics.median(each[key] for each in timings[name]) for key in timings[name][0]
+            }
+        alone = workers["ours"].do("build", modules=1000)["definitions"] / 1000
+        self.starting.add("apcore's `get_definition` alone, once for each", {"limit": alone})
+        self.weights = {name: workers[name].do("weigh", modules=100)["mb"] for name in both}
+
+    def calls(self) -> None:
+        table = self.report.table(
+            "tools/call: milliseconds and calls per second (100 tools; ratio: limit for the rate, peer else)"
+        )
+        for where, results in (("HTTP", self.http), ("stdio", self.stdio), ("memory", self.memory)):
+            for (era, clients), series in results.items():
+                what = f"{where} {era}, {clients} at once"
+                peer = series.get("peer")
+                ratio = peer.p50 / series["ours"].p50 if peer else None
+                table.add(f"{what}: p50", {name: each.p50 for name, each in series.items()}, ratio=ratio)
+                table.add("… p99", {name: each.p99 for name, each in series.items()})
+                table.add("… server CPU", {name: each.cpu for name, each in series.items()})
+                table.add("… calls/s", {name: each.rate for name, each in series.items()})
+
+    def against_the_peer(self) -> None:
+        table = self.report.table("Milliseconds per call against the peer, one client (p50)")
+        for where, results in (("in memory", self.memory), ("HTTP", self.http), ("stdio", self.stdio)):
+            peer = results[LEGACY, 1]["peer"]
+            for era in (LEGACY, MODERN):
+                ours = results[era, 1]["ours"]
+                ratio = peer.p50 / ours.p50
+                judged = {} if where == "stdio" else {"target": "≥ 5× fewer", "met": ratio >= 5}
+                what = f"{where}, {era}" + (" against the peer's only era" if era == MODERN else "")
+                table.add(what, {"ours": ours.p50, "peer": peer.p50}, ratio=ratio, **judged)
+
+    def net_of_the_module(self) -> None:
+        """The executor's time is taken off each of our calls; `bare` is the same without it in the first place."""
+        title = "Calls per second for a module whose own cost is taken out (ratio to the bare SDK)"
+        table, cost = self.report.table(title), self.executor["ours"].p50
+        table.add("Executor.call_async alone, ms (p50)", {name: each.p50 for name, each in self.executor.items()})
+        for where, results in (("HTTP", self.http), ("stdio", self.stdio), ("in memory", self.memory)):
+            for (era, clients), series in results.items():
+                rates = {name: each.rate for name, each in series.items() if name not in ("bare", "peer")}
+                net = 1000 / max(1000 / rates["ours"] - cost, 1e-3)
+                judged = {"ratio": net / rates["sdk"], "target": "≥ 0.80 of bare SDK", "met": net >= 0.8 * rates["sdk"]}
+                _net_row(table, f"{where} {era}, {clients} at once, subtracted", net, rates, judged)
+                bare = series["bare"].rate
+                _net_row(table, "… measured without the pipeline", bare, rates, {"ratio": bare / rates["sdk"]})
+                cpu = {name: each.cpu for name, each in series.items() if name != "peer"}
+                table.add("… server CPU, ms", cpu, ratio=(cpu["sdk"] or 0) / (cpu["bare"] or 1))
+
+    def requirements(self, answers: dict[str, float | None]) -> None:
+        table = self.report.table("Requirements of the specification")
+        tools = {name: each["tools"] for name, each in self.builds.items()}
+        definitions = {name: each["definitions"] for name, each in self.builds.items()}
+        net = {name: tools[name] - definitions[name] for name in tools}
+        table.add(
+            "NFR-PERF-001 build_tools, 100 × 10 properties, ms", dict(tools), target="< 100 ms", met=tools["ours"] < 100
+        )
+        table.add("… of which get_definition", dict(definitions))
+        table.add("… net of it", dict(net))
+        router = {name: each.p50 for name, each in self.router.items()}
+        mean = {
+            name: statistics.fmean(t for r in each.rounds for t in r.latencies) for name, each in self.router.items()
+        }
+        table.add("NFR-PERF-002 router overhead, ms (p50)", dict(router), target="< 0.1 ms", met=router["ours"] < 0.1)
+        table.add("… mean", dict(mean), target="< 5 ms", met=mean["ours"] < 5)
+        heavy = dict(self.weights)
+        table.add("NFR-PERF-003 100 tools, MB", dict(heavy), target="< 10 MB", met=heavy["ours"] < 10)
+        table.add(
+            f"NFR-PERF-004 rounds of {CLIENTS} clients all answered right, equal ids, %",
+            answers,
+            target="100 %",
+            met=answers["ours"] == 100,
+        )
+
+
+def _net_row(table: Table, what: str, ours: float, rates: dict[str, float], judged: dict) -> None:
+    table.add(what, {**rates, "ours": None, "bare": ours}, **judged)
+
+
+def facts(quick: bool) -> dict[str, str]:
+    versions = ", ".join(
+        f"{name} {importlib.metadata.version(name)}" for name in ("apcore", "mcp", "starlette", "uvicorn")
+    )
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": f"{os.cpu_count()} shared cores, {platform.machine()}, Linux, load {load} before the run",
+        "versions": f"Python {platform.python_version()}, {versions}; peer {PEER}",
+        "effort": "quick" if quick else "full",
+        "GC": "on in the servers, as they ship; off in the client",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.bridge", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="shorter and fewer rounds, for development")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE too")
+    arguments = parser.parse_args()
+    peer_python()
+    report = Report(facts(arguments.quick))
+    gc.disable()
+    Bench(QUICK if arguments.quick else FULL, report).run()
+    report.facts["duration"] = f"{time.monotonic() - STARTED:.0f} s"
+    print(report.text())
+    if arguments.json:
+        report.save(arguments.json)
+
+
+if __name__ == "__main__":
+    main()

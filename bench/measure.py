@@ -1,0 +1,91 @@
+"""Numbers from repeated, interleaved rounds."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """What one subject did in one round; times in milliseconds per call."""
+
+    latencies: list[float]
+    seconds: float
+    cpu: float | None = None
+
+    @property
+    def p50(self) -> float:
+        return percentile(self.latencies, 50)
+
+    @property
+    def rate(self) -> float:
+        return len(self.latencies) / self.seconds
+
+    @property
+    def cpu_per_call(self) -> float | None:
+        return None if self.cpu is None else self.cpu * 1000 / len(self.latencies)
+
+
+@dataclass
+class Series:
+    """The rounds of one subject."""
+
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def p50(self) -> float:
+        return statistics.median(each.p50 for each in self.rounds)
+
+    @property
+    def p99(self) -> float:
+        return percentile([latency for each in self.rounds for latency in each.latencies], 99)
+
+    @property
+    def rate(self) -> float:
+        return statistics.median(each.rate for each in self.rounds)
+
+    @property
+    def cpu(self) -> float | None:
+        costs = [each.cpu_per_call for each in self.rounds if each.cpu_per_call is not None]
+        return statistics.median(costs) if costs else None
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(share / 100 * (len(ordered) - 1)))]
+
+
+def interleaved(
+    subjects: Iterable[Subject], measure: Callable[[Subject], Round], *, rounds: int
+) -> dict[Subject, Series]:
+    """A B C A B C …, after one round of each that does not count."""
+    series = {subject: Series() for subject in subjects}
+    for number in range(rounds + 1):
+        for subject, measured in series.items():
+            result = measure(subject)
+            if number:
+                measured.rounds.append(result)
+    return series
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of all living threads of a process, in nanosecond steps."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+
+
+def resident_mb(pid: int | str = "self") -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds that the work takes."""
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1000

@@ -1,0 +1,93 @@
+"""Tables for people and JSON for machines."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+SUBJECTS = {
+    "ours": "ours",
+    "bare": "ours, net",
+    "limit": "limit",
+    "sdk": "bare SDK",
+    "lean": "lean SDK",
+    "peer": "peer",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One measured question. `met` is None where nothing was promised."""
+
+    what: str
+    values: dict[str, float | None]
+    ratio: float | None = None
+    target: str = ""
+    met: bool | None = None
+
+    def cells(self, subjects: list[str]) -> list[str]:
+        verdict = {True: "met", False: "MISSED", None: ""}[self.met]
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}×"
+        return [self.what, *(number(self.values.get(name)) for name in subjects), ratio, self.target, verdict]
+
+
+@dataclass
+class Table:
+    title: str
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, what: str, values: dict[str, float | None], **judgement: Any) -> None:
+        self.rows.append(Row(what=what, values=values, **judgement))
+
+    def lines(self) -> list[str]:
+        """Markdown that reads as plain text."""
+        subjects = [name for name in SUBJECTS if any(row.values.get(name) is not None for row in self.rows)]
+        head = ["", *(SUBJECTS[name] for name in subjects), "ratio", "target", ""]
+        cells = [head, *(row.cells(subjects) for row in self.rows)]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
+        lines = [
+            "| "
+            + " | ".join(_pad(cell, width, at) for at, (cell, width) in enumerate(zip(line, widths, strict=True)))
+            + " |"
+            for line in cells
+        ]
+        rule = "|" + "|".join("-" * (width + 1) + ("-" if not at else ":") for at, width in enumerate(widths)) + "|"
+        return [f"### {self.title}", "", lines[0], rule, *lines[1:], ""]
+
+
+def _pad(cell: str, width: int, column: int) -> str:
+    return cell.ljust(width) if column == 0 else cell.rjust(width)
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+@dataclass
+class Report:
+    facts: dict[str, str]
+    tables: list[Table] = field(default_factory=list)
+
+    def table(self, title: str) -> Table:
+        self.tables.append(Table(title))
+        return self.tables[-1]
+
+    @property
+    def missed(self) -> list[str]:
+        return [
+            f"{table.title}: {row.what}: ratio {row.ratio and round(row.ratio, 2)}, target {row.target}"
+            for table in self.tables
+            for row in table.rows
+            if row.met is False
+        ]
+
+    def text(self) -> str:
+        facts = [f"{name}: {fact}" for name, fact in self.facts.items()]
+        loud = [f"!!! TARGET MISSED – {each}" for each in self.missed] or ["Every target is met."]
+        return "\n".join([*facts, "", *(line for table in self.tables for line in table.lines()), *loud])
+
+    def save(self, file: Path) -> None:
+        tables = [asdict(table) for table in self.tables]
+        file.write_text(json.dumps({"facts": self.facts, "tables": tables, "missed": self.missed}, indent=2) + "\n")

@@ -1,0 +1,418 @@
+"""`python -m e2e.conformance_server PORT`: what the official conformance suite expects to find, behind our bridge.
+
+All that a module can do is a module in a registry and runs through the bridge. What an apcore module has no way to
+say (images, audio, prompts, resources of its own, sampling, roots, log messages) is answered by handlers added to the
+bridge's server, so that the suite sees a whole server.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
+
+import mcp_types as types
+from apcore import Registry
+from mcp.server.subscriptions import PromptsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from apcore_mcp import elicit, report_progress
+from apcore_mcp.options import Options
+from apcore_mcp.serving import Bridge
+
+PNG = base64.b64encode(
+    bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+        "1f15c4890000000d49444154789c6360f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+    )
+).decode()
+WAV = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00").decode()
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+OK = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+SCHEMA_2020_12 = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+HEADER_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "priority": {"type": "integer", "x-mcp-header": "Priority"},
+        "verbose": {"type": "boolean", "x-mcp-header": "Verbose"},
+    },
+}
+
+Run = Callable[[dict[str, Any], Any], Awaitable[dict[str, Any]]]
+registry = Registry()
+
+
+def module(schema: dict[str, Any] | None = None, name: str | None = None) -> Callable[[Run], Run]:
+    """Register a coroutine function as an apcore module of its own name."""
+
+    def decorate(run: Run) -> Run:
+        class Scripted:
+            description = (run.__doc__ or run.__name__).strip()
+            input_schema = schema or {"type": "object", "properties": {}}
+            output_schema: ClassVar[dict[str, Any]] = {}
+
+            async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+                return await run(inputs, context)
+
+        registry.register(name or run.__name__, Scripted())
+        return run
+
+    return decorate
+
+
+@module()
+async def test_simple_text(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Returns text."""
+    return {"text": "This is a simple text response for testing."}
+
+
+@module()
+async def test_error_handling(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Always fails."""
+    raise RuntimeError("This tool intentionally returns an error for testing")
+
+
+@module()
+async def test_tool_with_progress(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Reports progress."""
+    for progress in (0, 50, 100):
+        await report_progress(context, progress, 100)
+        await asyncio.sleep(0.05)
+    return {"done": True}
+
+
+@module({"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]})
+async def test_elicitation(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks for a user name and an address."""
+    fields = {"username": {"type": "string"}, "email": {"type": "string"}}
+    schema = {"type": "object", "properties": fields, "required": list(fields)}
+    return {"response": await elicit(context, inputs["message"], schema)}
+
+
+@module()
+async def test_elicitation_sep1034_defaults(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks with default values."""
+    fields = {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": True},
+    }
+    return {"response": await elicit(context, "Check these", {"type": "object", "properties": fields})}
+
+
+@module()
+async def test_elicitation_sep1330_enums(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks with every kind of enumeration."""
+    plain = ["option1", "option2", "option3"]
+    titled = [
+        {"const": f"value{n}", "title": f"{name} Option"} for n, name in enumerate(("First", "Second", "Third"), 1)
+    ]
+    names = ["Option One", "Option Two", "Option Three"]
+    fields = {
+        "untitledSingle": {"type": "string", "enum": plain},
+        "titledSingle": {"type": "string", "oneOf": titled},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": names},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
+        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+    }
+    return {"response": await elicit(context, "Choose", {"type": "object", "properties": fields})}
+
+
+@module()
+async def test_input_required_result_elicitation(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks for a name."""
+    answer = await elicit(context, "What is your name?", NAME)
+    return {"text": f"Hello, {(answer or {}).get('name', 'stranger')}!"}
+
+
+@module()
+async def test_input_required_result_request_state(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks for a confirmation."""
+    return {"text": "state-ok", "answer": await elicit(context, "Please confirm", OK)}
+
+
+@module()
+async def test_input_required_result_tampered_state(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks for a confirmation."""
+    return {"answer": await elicit(context, "Please confirm", OK)}
+
+
+@module()
+async def test_input_required_result_multi_round(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Asks twice."""
+    color = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
+    name = await elicit(context, "Step 1: What is your name?", NAME)
+    return {"name": name, "color": await elicit(context, "Step 2: What is your favorite color?", color)}
+
+
+@module()
+async def test_streaming_elicitation(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Reports and asks."""
+    await report_progress(context, 1, 2)
+    return {"answer": await elicit(context, "What is your name?", NAME)}
+
+
+@module()
+async def test_trigger_tool_change(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Changes the list of tools: a module comes and goes."""
+    module(name="test_transient")(test_simple_text)
+    registry.unregister("test_transient")
+    return {"changed": True}
+
+
+@module(SCHEMA_2020_12)
+async def json_schema_2020_12_tool(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Tool with JSON Schema 2020-12 features"""
+    return inputs
+
+
+@module(HEADER_SCHEMA)
+async def test_custom_headers(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Arguments that are mirrored into headers."""
+    return inputs
+
+
+# What a module cannot say: answered on the bridge's own server.
+
+bridge = Bridge(registry, Options(name="conformance", transport="streamable-http", port=int(sys.argv[1])))
+server = bridge.endpoint.server
+
+
+def text(value: str) -> types.TextContent:
+    return types.TextContent(text=value)
+
+
+def resource(uri: str, value: str, mime_type: str = "text/plain") -> types.EmbeddedResource:
+    return types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=value))
+
+
+IMAGE = types.ImageContent(data=PNG, mime_type="image/png")
+ELICIT_NAME = types.ElicitRequest(
+    params=types.ElicitRequestFormParams(message="What is your name?", requested_schema=NAME)
+)
+SAMPLE = types.CreateMessageRequest(
+    params=types.CreateMessageRequestParams(
+        messages=[types.SamplingMessage(role="user", content=text("What is the capital of France?"))], max_tokens=100
+    )
+)
+CONTENT: dict[str, list[Any]] = {
+    "test_image_content": [IMAGE],
+    "test_audio_content": [types.AudioContent(data=WAV, mime_type="audio/wav")],
+    "test_embedded_resource": [resource("test://embedded-resource", "This is an embedded resource content.")],
+    "test_multiple_content_types": [
+        text("Multiple content types test:"),
+        IMAGE,
+        resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
+    ],
+}
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "test_input_required_result_sampling": {"capital_question": SAMPLE},
+    "test_input_required_result_list_roots": {"client_roots": types.ListRootsRequest()},
+    "test_input_required_result_multiple_inputs": {
+        "user_name": ELICIT_NAME,
+        "greeting": SAMPLE,
+        "client_roots": types.ListRootsRequest(),
+    },
+    "test_input_required_result_capabilities": {"user_name": ELICIT_NAME, "capital_question": SAMPLE},
+}
+CAPABILITIES = {
+    "user_name": types.ClientCapabilities(elicitation=types.ElicitationCapability()),
+    "capital_question": types.ClientCapabilities(sampling=types.SamplingCapability()),
+}
+OTHERS = ["test_sampling", "test_tool_with_logging", "test_logging_tool", "test_missing_capability"]
+for special in (*CONTENT, *QUESTIONS, *OTHERS, "test_trigger_prompt_change"):
+    arguments = {"prompt": {"type": "string"}} if special == "test_sampling" else {}
+    module({"type": "object", "properties": arguments}, special)(test_simple_text)
+
+bridged_call = server.get_request_handler("tools/call")
+bridged_resources = server.get_request_handler("resources/list")
+bridged_read = server.get_request_handler("resources/read")
+assert bridged_call is not None
+assert bridged_resources is not None
+assert bridged_read is not None
+BRIDGE_KEY = "answer"
+prompt_names = ["test_simple_prompt", "test_prompt_with_image", "test_input_required_result_prompt"]
+
+
+def result(*content: Any) -> types.CallToolResult:
+    return types.CallToolResult(content=list(content))
+
+
+async def log(ctx: Any) -> None:
+    for step in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            await ctx.session.send_log_message("info", step, related_request_id=ctx.request_id)
+            await asyncio.sleep(0.05)
+
+
+async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> Any:
+    name = params.name
+    if name in CONTENT:
+        return result(*CONTENT[name])
+    if name in ("test_tool_with_logging", "test_logging_tool"):
+        await log(ctx)
+        return result(text("logged"))
+    if name == "test_sampling":
+        prompt = str((params.arguments or {}).get("prompt"))
+        asked = [types.SamplingMessage(role="user", content=text(prompt))]
+        answer = await ctx.session.create_message(asked, max_tokens=100, related_request_id=ctx.request_id)
+        return result(text(f"LLM response: {answer.content.text}"))
+    if name == "test_missing_capability":
+        needed = CAPABILITIES["capital_question"]
+        if not ctx.session.check_client_capability(needed):
+            data = types.MissingRequiredClientCapabilityErrorData(required_capabilities=needed)
+            dumped = data.model_dump(by_alias=True, exclude_none=True)
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Sampling is needed", dumped)
+        return result(text("sampling is there"))
+    if name == "test_trigger_prompt_change":
+        prompt_names.append(f"test_extra_{len(prompt_names)}")
+        await bridge.endpoint.listen._bus.publish(PromptsListChanged())
+        return result(text("changed"))
+    if name in QUESTIONS:
+        questions = {
+            key: question
+            for key, question in QUESTIONS[name].items()
+            if not name.endswith("capabilities") or ctx.session.check_client_capability(CAPABILITIES[key])
+        }
+        answers = params.input_responses or {}
+        if not questions.keys() <= answers.keys():
+            return types.InputRequiredResult(input_requests=questions, request_state="asked")
+        return result(text(json.dumps({key: str(answer) for key, answer in answers.items()})))
+    if name == "test_input_required_result_elicitation":
+        return await call_with_named_question(ctx, params, "user_name")
+    return await bridged_call.handler(ctx, params)
+
+
+async def call_with_named_question(ctx: Any, params: types.CallToolRequestParams, key: str) -> Any:
+    """The suite insists on the key of this one question; what the bridge calls its questions is its own affair."""
+    if params.input_responses is not None:
+        renamed = {BRIDGE_KEY if name == key else name: answer for name, answer in params.input_responses.items()}
+        params = params.model_copy(update={"input_responses": renamed})
+    outcome = await bridged_call.handler(ctx, params)
+    if isinstance(outcome, types.InputRequiredResult):
+        [question] = (outcome.input_requests or {}).values()
+        return outcome.model_copy(update={"input_requests": {key: question}})
+    return outcome
+
+
+async def list_prompts(ctx: Any, params: Any) -> types.ListPromptsResult:
+    arguments = {
+        "test_prompt_with_arguments": ["arg1", "arg2"],
+        "test_prompt_with_embedded_resource": ["resourceUri"],
+        **{name: [] for name in prompt_names},
+    }
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(
+                name=name,
+                description=f"The prompt {name}",
+                arguments=[types.PromptArgument(name=argument, required=True) for argument in names],
+            )
+            for name, names in sorted(arguments.items())
+        ]
+    )
+
+
+async def get_prompt(ctx: Any, params: types.GetPromptRequestParams) -> Any:
+    given = params.arguments or {}
+    match params.name:
+        case "test_prompt_with_arguments":
+            content: list[Any] = [text(f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'")]
+        case "test_prompt_with_embedded_resource":
+            embedded = resource(given["resourceUri"], "Embedded resource content for testing.")
+            content = [embedded, text("Please process the embedded resource above.")]
+        case "test_prompt_with_image":
+            content = [IMAGE, text("Please analyze the image above.")]
+        case "test_input_required_result_prompt" if not params.input_responses:
+            schema = {"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}
+            form = types.ElicitRequestFormParams(message="What context should the prompt use?", requested_schema=schema)
+            return types.InputRequiredResult(input_requests={"user_context": types.ElicitRequest(params=form)})
+        case _:
+            content = [text("This is a simple prompt for testing.")]
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=item) for item in content])
+
+
+async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
+    documents = await bridged_resources.handler(ctx, params)
+    names = {"static-text": "text/plain", "static-binary": "image/png", "watched-resource": "text/plain"}
+    theirs = [
+        types.Resource(uri=f"test://{name}", name=name, description=f"The resource {name}", mime_type=mime_type)
+        for name, mime_type in names.items()
+    ]
+    return types.ListResourcesResult(resources=[*documents.resources, *theirs])
+
+
+async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
+    template = types.ResourceTemplate(
+        uri_template="test://template/{id}/data",
+        name="template",
+        description="Data by id",
+        mime_type="application/json",
+    )
+    return types.ListResourceTemplatesResult(resource_templates=[template])
+
+
+async def read_resource(ctx: Any, params: types.ReadResourceRequestParams) -> Any:
+    uri = params.uri
+    if uri == "test://static-binary":
+        return types.ReadResourceResult(contents=[types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG)])
+    if uri.startswith("test://template/") and uri.endswith("/data"):
+        number = uri.split("/")[3]
+        data = json.dumps({"id": number, "templateTest": True, "data": f"Data for ID: {number}"})
+        content = types.TextResourceContents(uri=uri, mime_type="application/json", text=data)
+        return types.ReadResourceResult(contents=[content])
+    if uri in ("test://static-text", "test://watched-resource"):
+        value = "This is the content of the static text resource."
+        content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=value)
+        return types.ReadResourceResult(contents=[content])
+    return await bridged_read.handler(ctx, params)
+
+
+async def complete(ctx: Any, params: types.CompleteRequestParams) -> types.CompleteResult:
+    return types.CompleteResult(completion=types.Completion(values=["paris", "park", "party"], has_more=False))
+
+
+async def nothing(ctx: Any, params: Any) -> types.EmptyResult:
+    return types.EmptyResult()
+
+
+server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+server.add_request_handler("prompts/list", types.PaginatedRequestParams, list_prompts)
+server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
+server.add_request_handler("resources/list", types.PaginatedRequestParams, list_resources)
+server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, list_templates)
+server.add_request_handler("resources/read", types.ReadResourceRequestParams, read_resource)
+server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, nothing)
+server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, nothing)
+server.add_request_handler("completion/complete", types.CompleteRequestParams, complete)
+server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, nothing)
+
+if __name__ == "__main__":
+    asyncio.run(bridge.run(asyncio.Event()))

@@ -1,0 +1,258 @@
+"""The HTTP edge: which hosts and pages may talk to the server, on every route."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from apcore import Registry
+from mcp import Client
+
+from apcore_mcp import async_serve
+from e2e.modules import Journal
+from e2e.servers import Address, free_port, serving
+from e2e.waiting import DEADLINE
+from e2e.wire import MODERN, call_body, modern_headers
+
+CALL = call_body("secret.vault")
+HEADERS = modern_headers("tools/call", "secret.vault")
+
+
+@pytest.fixture
+def http(samples: Registry) -> Iterator[Address]:
+    with serving(samples, explorer=True, allow_execute=True) as address:
+        yield address
+
+
+@pytest.fixture
+def sse(samples: Registry) -> Iterator[Address]:
+    with serving(samples, transport="sse", explorer=True, allow_execute=True) as address:
+        yield address
+
+
+ROUTES: list[tuple[str, str, Any]] = [
+    ("POST", "mcp", CALL),
+    ("GET", "mcp", None),
+    ("DELETE", "mcp", None),
+    ("OPTIONS", "mcp", None),
+    ("GET", "health", None),
+    ("GET", "explorer/", None),
+    ("GET", "explorer", None),
+    ("GET", "explorer/info", None),
+    ("GET", "explorer/tools", None),
+    ("GET", "explorer/tools/math.add", None),
+    ("POST", "explorer/tools/secret.vault/call", {}),
+    ("GET", "no/such/route", None),
+]
+SSE_ROUTES: list[tuple[str, str, Any]] = [("GET", "sse", None), ("POST", "messages/", CALL), ("GET", "health", None)]
+
+FOREIGN_HOSTS = [
+    "evil.com",
+    "127.0.0.1.evil.com",
+    "localhost.evil.com",
+    "evil.com:8000",
+    "localhost@evil.com",
+    "evil.com/localhost",
+    "a/?x=",
+    "x/health?",
+    "127.0.0.1:99999999",
+    "127.0.0.1:80:80",
+    "127.0.0.1 evil.com",
+    "localhost\tevil.com",
+    "[::1",
+    "[::1]evil.com",
+    "0x7f.1",
+    "2130706433",
+    "127.1",
+    "10.0.0.1",
+    "0.0.0.0",
+    "[::]",
+    "ⓛocalhost",
+    "",
+]
+FOREIGN_ORIGINS = [
+    "http://evil.com",
+    "https://evil.com:8000",
+    "null",
+    "http://127.0.0.1.evil.com",
+    "http://localhost@evil.com",
+    "http://evil.com/localhost",
+    "http://evil.com#localhost",
+    "file://",
+    "chrome-extension://localhost",
+    "localhost",
+    "javascript://localhost",
+    "http://localhost http://evil.com",
+    "",
+]
+
+
+def raw(address: Address, method: str, path: str, body: Any, headers: list[tuple[str, str]]) -> tuple[int, str, str]:
+    """Send exactly these headers; the status, the head and the body of the answer."""
+    content = b"" if body is None else json.dumps(body).encode()
+    head = "".join(f"{key}: {value}\r\n" for key, value in headers)
+    request = f"{method} /{path} HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", address.port), timeout=DEADLINE) as connection:
+        connection.sendall(request.encode("utf-8") + content)
+        answer = b""
+        while b"\r\n\r\n" not in answer and (part := connection.recv(65536)):
+            answer += part
+        while not answer.startswith(b"HTTP/1.1 200") and (part := connection.recv(65536)):
+            answer += part
+    start, _, rest = answer.decode("utf-8", "replace").partition("\r\n\r\n")
+    return int(start.split()[1]), start, rest
+
+
+STANDARD = list(HEADERS.items())
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ROUTES, ids=[f"{m} {p}" for m, p, _ in ROUTES])
+@pytest.mark.requirement("NFR-SEC-001", "FR-TRANSPORT-003")
+def test_foreign_hosts_and_origins_are_refused_on_every_route(
+    http: Address, journal: Journal, method: str, path: str, body: Any
+) -> None:
+    for host in FOREIGN_HOSTS:
+        status, _, _ = raw(http, method, path, body, [("Host", host), *STANDARD])
+        assert status in (400, 421), (host, status)
+    own = f"127.0.0.1:{http.port}"
+    for origin in FOREIGN_ORIGINS:
+        status, head, text = raw(http, method, path, body, [("Host", own), ("Origin", origin), *STANDARD])
+        assert status == 403, (origin, status)
+        assert "access-control-allow" not in head.lower()
+        assert json.loads(text)["id"] is None
+    assert "vault opened" not in journal
+
+
+@pytest.mark.parametrize(("method", "path", "body"), SSE_ROUTES, ids=[f"{m} {p}" for m, p, _ in SSE_ROUTES])
+@pytest.mark.requirement("FR-SERVER-003", "FR-TRANSPORT-004")
+def test_foreign_hosts_and_origins_are_refused_on_the_old_transport(
+    sse: Address, method: str, path: str, body: Any
+) -> None:
+    for host in FOREIGN_HOSTS[:6]:
+        assert raw(sse, method, path, body, [("Host", host), *STANDARD])[0] in (400, 421), host
+    own = f"127.0.0.1:{sse.port}"
+    for origin in FOREIGN_ORIGINS[:4]:
+        assert raw(sse, method, path, body, [("Host", own), ("Origin", origin), *STANDARD])[0] == 403, origin
+
+
+@pytest.mark.requirement("NFR-SEC-001")
+def test_exactly_one_host_header_is_required_and_forwarded_ones_are_ignored(http: Address, journal: Journal) -> None:
+    own = ("Host", f"127.0.0.1:{http.port}")
+    assert raw(http, "POST", "mcp", CALL, STANDARD)[0] == 400
+    assert raw(http, "POST", "mcp", CALL, [own, own, *STANDARD])[0] == 400
+    assert raw(http, "POST", "mcp", CALL, [own, ("Host", "evil.com"), *STANDARD])[0] == 400
+    forwarded = [("X-Forwarded-Host", "localhost"), ("Forwarded", "host=localhost"), ("X-Forwarded-For", "127.0.0.1")]
+    assert raw(http, "POST", "mcp", CALL, [("Host", "evil.com"), *forwarded, *STANDARD])[0] in (400, 421)
+    assert "vault opened" not in journal
+
+
+@pytest.mark.requirement("FR-TRANSPORT-003")
+def test_loopback_names_and_same_origin_pages_are_welcome(http: Address) -> None:
+    for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]", "127.0.0.53", "localhost."):
+        assert raw(http, "GET", "health", None, [("Host", f"{host}:{http.port}")])[0] == 200, host
+        assert raw(http, "GET", "health", None, [("Host", host)])[0] == 200, host
+        origin = ("Origin", f"http://{host}:{http.port}")
+        assert raw(http, "GET", "health", None, [("Host", f"{host}:{http.port}"), origin])[0] == 200, host
+
+
+@pytest.mark.requirement("FR-SERVER-002", "FR-TRANSPORT-003")
+def test_every_interface_works_out_of_the_box_and_rebinding_does_not(samples: Registry) -> None:
+    with serving(samples, host="0.0.0.0") as address:
+        name = socket.gethostname()
+        for host in ("127.0.0.1", "localhost", "10.1.2.3", "[2001:db8::1]", "192.168.0.7", name, name.upper()):
+            assert raw(address, "GET", "health", None, [("Host", f"{host}:{address.port}")])[0] == 200, host
+        for host in ("evil.com", "127.0.0.1.evil.com", "10.1.2.3.evil.com", f"{name}.evil.com", "example"):
+            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 421, host
+        own = ("Host", f"10.1.2.3:{address.port}")
+        assert raw(address, "GET", "health", None, [own, ("Origin", "http://evil.com")])[0] == 403
+        assert raw(address, "GET", "health", None, [own, ("Origin", f"http://10.1.2.3:{address.port}")])[0] == 200
+
+
+@pytest.mark.requirement("FR-SERVER-002")
+def test_the_operator_can_allow_further_names(samples: Registry) -> None:
+    with serving(samples, allowed_hosts=["tools.example", "other.example"]) as address:
+        for host in ("tools.example", "Tools.Example:8443", "other.example"):
+            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 200, host
+            origin = ("Origin", f"https://{host}")
+            assert raw(address, "GET", "health", None, [("Host", host), origin])[0] == 200, host
+        for host in ("x.tools.example", "tools.example.evil.com", "evil.com"):
+            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 421, host
+
+
+@pytest.mark.requirement("FR-SERVER-002")
+def test_the_refusal_tells_the_operator_what_to_do(http: Address) -> None:
+    status, _, text = raw(http, "GET", "health", None, [("Host", "tools.example")])
+    assert status == 421
+    assert "allowed_hosts" in json.loads(text)["error"]["message"]
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("FR-SERVER-002", "FR-TRANSPORT-003")
+async def test_ipv6_loopback_can_be_bound(samples: Registry) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    port = free_port()
+    task = asyncio.create_task(async_serve(samples, transport="streamable-http", host="::1", port=port))
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while True:
+                try:
+                    async with Client(f"http://[::1]:{port}/mcp", mode=MODERN) as client:
+                        result = await client.call_tool("math.add", {"a": 1, "b": 2})
+                    break
+                except BaseException:
+                    if task.done():
+                        task.result()
+                    await asyncio.sleep(0.02)
+        assert result.structured_content == {"sum": 3}
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@pytest.mark.requirement("FR-EXPLORER-004")
+def test_a_preflight_from_another_page_is_not_granted(http: Address) -> None:
+    asked = [("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", "content-type")]
+    own = ("Host", f"127.0.0.1:{http.port}")
+    for path in ("mcp", "explorer/tools/math.add/call", "health"):
+        for origin in ("http://evil.com", f"http://127.0.0.1:{http.port}"):
+            _, head, _ = raw(http, "OPTIONS", path, None, [own, ("Origin", origin), *asked])
+            assert "access-control-allow" not in head.lower()
+
+
+@pytest.mark.requirement("FR-TRANSPORT-003")
+def test_websocket_upgrades_are_refused(http: Address) -> None:
+    upgrade = [
+        ("Host", f"127.0.0.1:{http.port}"),
+        ("Upgrade", "websocket"),
+        ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ("Sec-WebSocket-Version", "13"),
+    ]
+    for path in ("mcp", "health", "explorer/", "ws"):
+        content = "".join(f"{key}: {value}\r\n" for key, value in upgrade)
+        with socket.create_connection(("127.0.0.1", http.port), timeout=DEADLINE) as connection:
+            connection.sendall(f"GET /{path} HTTP/1.1\r\n{content}\r\n".encode())
+            assert not connection.recv(1024).startswith(b"HTTP/1.1 101"), path
+    assert httpx2.get(http / "health").status_code == 200
+
+
+@pytest.mark.requirement("FR-EXPLORER-001", "FR-EXPLORER-005")
+def test_the_explorer_page_carries_a_strict_policy(http: Address) -> None:
+    page = httpx2.get(http / "explorer/")
+    policy = page.headers["content-security-policy"]
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "'sha256-" in policy
+    assert "unsafe" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["referrer-policy"] == "no-referrer"

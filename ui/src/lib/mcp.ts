@@ -1,0 +1,129 @@
+/** A client of the server's own MCP endpoint. */
+import type { Caller, CallEvent, CallRequest, Progress } from "./call";
+import { ApiError, browserFetch, errorText, type Fetch, send, textIn, tryParse } from "./http";
+import { get, isNumber, isObject, type Json, type JsonObject, numberOf } from "./json";
+import { listening, type McpRequest, requestInit, toolCall } from "./mcp-request";
+import { EventParser } from "./sse";
+
+/** How texts begin that speak of the arguments; any other failure is the tool's. */
+const INPUT_FAULTS = /^(Input validation failed|Invalid input)/;
+const BROKEN = "The connection broke while the tool was running.";
+const NO_ANSWER = "The server ended the call without an answer.";
+
+export class Mcp implements Caller {
+  constructor(
+    readonly url: string,
+    private readonly fetch: Fetch = browserFetch,
+  ) {}
+
+  async *call(request: CallRequest, signal: AbortSignal): AsyncGenerator<CallEvent> {
+    for await (const message of this.messages(toolCall(request), signal)) {
+      const event = callEventOf(message);
+      if (event) yield event;
+      if (event && event.type !== "progress") return;
+    }
+    yield { type: "error", error: NO_ANSWER, status: 0 };
+  }
+
+  /** Tells when the server listens, then each time its list of tools changed; ends when the connection does. */
+  async *listen(signal: AbortSignal): AsyncGenerator<"listening" | "changed"> {
+    for await (const message of this.messages(listening(), signal)) {
+      const method = get(message, "method");
+      if (method === "notifications/subscriptions/acknowledged") yield "listening";
+      if (method === "notifications/tools/list_changed") yield "changed";
+    }
+  }
+
+  /** The JSON-RPC messages that answer a request, be it one or a stream of them. */
+  private async *messages(request: McpRequest, signal: AbortSignal): AsyncGenerator<JsonObject> {
+    const response = await send(this.fetch, this.url, requestInit(request, signal));
+    const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+    if (!response.ok || !response.body || !isStream) {
+      yield soleMessage(await response.text(), response);
+      return;
+    }
+    const parser = new EventParser();
+    const decoder = new TextDecoder();
+    for await (const chunk of chunks(response.body, signal)) {
+      for (const { data } of parser.push(decoder.decode(chunk, { stream: true }))) {
+        const message = tryParse(data);
+        if (isObject(message)) yield message;
+      }
+    }
+  }
+}
+
+/** Leaving the loop closes the connection. */
+async function* chunks(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new ApiError(BROKEN, 0);
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+function soleMessage(text: string, { ok, status }: Response): JsonObject {
+  const message = tryParse(text);
+  if (!ok) throw new ApiError(errorText(text, status), status);
+  if (!isObject(message)) throw new ApiError(`The server's answer is not an MCP message: ${text.slice(0, 500)}`, status);
+  return message;
+}
+
+/** What a message means for the call; null for news that this page does not show. */
+export function callEventOf(message: JsonObject): CallEvent | null {
+  const error = get(message, "error");
+  const result = get(message, "result");
+  const params = get(message, "params");
+  if (isObject(error)) return { type: "error", error: textIn(error, "message") ?? "The call failed without saying why.", status: 500 };
+  if (isObject(result)) return get(result, "resultType") === "input_required" ? questionOf(result) : outcomeOf(result);
+  if (get(message, "method") === "notifications/progress" && isObject(params)) return { type: "progress", progress: progressOf(params) };
+  return null;
+}
+
+function progressOf(params: JsonObject): Progress {
+  return { progress: numberIn(params, "progress") ?? 0, total: numberIn(params, "total"), message: textIn(params, "message") };
+}
+
+function questionOf(result: JsonObject): CallEvent {
+  const requests = get(result, "inputRequests");
+  const [[key, request] = ["", null], ...others] = isObject(requests) ? Object.entries(requests) : [];
+  const params = isObject(request) && get(request, "method") === "elicitation/create" ? get(request, "params") : null;
+  if (!isObject(params) || get(params, "mode") === "url" || others.length > 0) {
+    return { type: "error", error: "The tool asked for something that this page cannot answer.", status: 500 };
+  }
+  const schema = get(params, "requestedSchema");
+  const question = { key, state: textIn(result, "requestState"), message: textIn(params, "message") ?? "", schema: isObject(schema) ? schema : null };
+  return { type: "question", question };
+}
+
+function outcomeOf(result: JsonObject): CallEvent {
+  const content = get(result, "content");
+  const blocks = Array.isArray(content) ? content : [];
+  const texts = blocks.flatMap((block) => (isObject(block) ? (textIn(block, "text") ?? []) : []));
+  if (get(result, "isError") === true) {
+    const error = texts.join("\n") || "The tool failed without saying why.";
+    return { type: "error", error, status: INPUT_FAULTS.test(error) ? 400 : 500 };
+  }
+  return { type: "result", result: valueOf(blocks, texts, get(result, "structuredContent")) };
+}
+
+/** The module's output, which the first text holds as JSON; failing that, whatever else says most. */
+function valueOf(blocks: Json[], texts: string[], structured: Json | undefined): Json {
+  const [first] = texts;
+  if (blocks.length !== 1 || first === undefined) return structured ?? blocks;
+  const output = tryParse(first);
+  return output === undefined ? (structured ?? first) : output;
+}
+
+function numberIn(object: JsonObject, key: string): number | null {
+  const value = get(object, key);
+  return isNumber(value) ? numberOf(value) : null;
+}
