@@ -39,7 +39,7 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python tools/conformance.py
-	$(BIN)/mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The newest versions that the ranges in pyproject.toml allow, with hashes and without addresses.
 pins: $(READY)

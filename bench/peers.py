@@ -102,8 +102,10 @@ class HttpServer(Process):
 class StdioServer(Process):
     def __init__(self, name: str, tools: int, era: str) -> None:
         super().__init__(name, "stdio", tools)
-        into, out = self.streams
-        self.pipe = Pipe(into, out, MODERN if name == "limit" else era)
+        self._era = MODERN if name == "limit" else era
+
+    def wait(self) -> None:
+        self.pipe = Pipe(*self.streams, self._era)
 
 
 class Worker(Process):
@@ -111,7 +113,9 @@ class Worker(Process):
 
     def __init__(self, name: str, tools: int) -> None:
         super().__init__(name, "work", tools)
-        if name != "limit":
+
+    def wait(self) -> None:
+        if self.name != "limit":
             self.do("greet", connection=ERAS.index(LEGACY), messages=[initialize(), INITIALIZED])
 
     def do(self, what: str, **order: Any) -> dict[str, Any]:

@@ -47,8 +47,6 @@ def main(argv: list[str] | None = None) -> int:
     extensions = options.pop("extensions_dir")
     if problem := _problem(extensions, options):
         return _fail(problem, 1)
-    if not sys.stderr.isatty():
-        os.set_blocking(2, False)  # log lines that nobody reads are lost instead of stopping us
     try:
         registry = Registry(extensions_dir=str(extensions))
         with diverted(1, 2):  # what modules print while they are imported is not MCP

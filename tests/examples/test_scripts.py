@@ -77,13 +77,9 @@ def test_the_embedded_app_serves_its_own_page_the_explorer_and_health() -> None:
 async def test_a_client_calls_the_embedded_app_once_its_lifespan_is_entered(era: str) -> None:
     import embed
 
-    app: Any = embed.app
-    bridge = embed.create_app(embed.registry)  # an app of its own per run: a session manager runs once
-    app.router.routes[1].app = bridge
-    embed.bridge = bridge
-    transport = httpx2.ASGITransport(app)
+    transport = httpx2.ASGITransport(embed.app)
     async with (
-        app.router.lifespan_context(app),
+        embed.app.router.lifespan_context(embed.app),
         httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http,
         Client(streamable_http_client("http://localhost/tools/mcp", http_client=http), mode=era) as client,
     ):

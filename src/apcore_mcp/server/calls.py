@@ -142,7 +142,7 @@ class Calls:
 
     async def resume(self, question_id: str, answer: Any | None, channel: Channel, answered: bool = True) -> Outcome:
         call = self._suspended.pop(question_id, None)
-        if call is None:
+        if call is None or call not in self._running.values():
             return error_result(GONE)
         if not answered and (again := self._suspend(call)):
             return call.question._replace(id=again)

@@ -62,6 +62,7 @@ def remember_schemas(module: Any) -> None:
 def _remember(model: Any) -> None:
     compute = model.model_json_schema.__func__
     with contextlib.suppress(Exception):  # no schema, or one that is not plain data: leave the model as it is
+        model.model_rebuild()
         plain = marshal.dumps(compute(model))
 
         def model_json_schema(cls: Any, *args: Any, **kwargs: Any) -> Any:

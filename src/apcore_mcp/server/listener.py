@@ -59,9 +59,9 @@ class RegistryListener:
                 self.on_change()
 
     def _store(self, registry: Registry, module_id: str) -> None:
+        if self._cache:  # first, so that the definition is made of the remembered schemas
+            remember_schemas(registry.get(module_id))
         entry = MCPServerFactory().build_entry(registry, module_id)
         if entry is not None:
-            if self._cache:
-                remember_schemas(registry.get(module_id))
             with self._lock:
                 self._entries[module_id] = entry

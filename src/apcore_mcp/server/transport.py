@@ -28,6 +28,8 @@ async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
     """Serve stdin and stdout until the peer closes them or `stop` is set; answers on their way are delivered."""
     if sys.stdin is None or sys.stdout is None:
         raise RuntimeError("stdin and stdout must be open to serve over stdio")
+    if sys.stderr is not None and not sys.stderr.isatty():
+        os.set_blocking(2, False)  # log lines that the peer does not read are lost instead of stopping us
     received: asyncio.Queue[bytes] = asyncio.Queue()
     lines: Any = _decoded(received)  # an async iterator of lines is all that the SDK asks of a text file
     # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.

@@ -1,0 +1,85 @@
+"""The Explorer as a person meets it, and all that it must never do."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from e2e.servers import Address
+
+STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+_REPORT_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation",
+    (event) => window.reportViolation(`${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+Visit = Callable[..., "Screen"]
+
+
+class Screen:
+    """One page. Whatever should not happen on it is written to `noise`."""
+
+    def __init__(self, page: Page, address: Address, prefix: str) -> None:
+        self.page, self.address, self.url = page, address, address / f"{prefix.strip('/')}/"
+        self.noise: list[str] = []
+        page.on("console", lambda line: line.type in ("error", "warning") and self.noise.append(line.text))
+        page.on("pageerror", lambda error: self.noise.append(f"page error: {error}"))
+        page.on("dialog", lambda dialog: (self.noise.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("popup", lambda popup: self.noise.append(f"popup: {popup.url}"))
+        page.on("request", lambda request: self._watch(request.url))
+        page.expose_function("reportViolation", lambda what: self.noise.append(f"CSP violation: {what}"))
+        page.add_init_script(_REPORT_VIOLATIONS)
+
+    def _watch(self, url: str) -> None:
+        if not url.startswith((f"{self.address.base}/", "data:")):
+            self.noise.append(f"request to another origin: {url}")
+
+    def load(self, hash: str = "") -> None:
+        self.page.goto(self.url + hash)
+        expect(self.by("tool-count").or_(self.by("tool-detail")).first).to_be_visible()
+
+    def by(self, test_id: str) -> Locator:
+        return self.page.get_by_test_id(test_id)
+
+    def field(self, label: str) -> Locator:
+        return self.page.get_by_label(label, exact=True)
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def tab(self, name: str) -> Locator:
+        return self.page.get_by_role("tab", name=name, exact=True)
+
+    def open(self, tool: str) -> None:
+        self.page.evaluate("hash => { location.hash = hash }", f"#/tool/{quote(tool, safe='')}")
+        expect(self.by("tool-detail").and_(self.field(tool))).to_be_visible()
+
+    def start(self) -> None:
+        self.by("run").click()
+
+    def run(self, status: str = "done") -> None:
+        self.start()
+        self.expect_status(status)
+
+    def expect_status(self, status: str) -> None:
+        expect(self.by("result")).to_have_attribute("data-status", status)
+
+    def raw_result(self) -> str:
+        """The result as JSON text, which keeps every digit."""
+        self.tab("Raw JSON").click()
+        return self.by("result-value").inner_text()
+
+    def assert_silent(self) -> None:
+        assert self.page.evaluate("window.__pwned") is None, "hostile text ran"
+        assert self.page.evaluate("({}).polluted") is None, "hostile data changed every object"
+        assert self.noise == []
+
+    def assert_accessible(self, state: str) -> None:
+        """No WCAG A or AA finding, and nothing wider than the screen."""
+        rules: dict[str, Any] = {"runOnly": {"type": "tag", "values": STANDARD}, "resultTypes": ["violations"]}
+        found = Axe().run(self.page, options=rules).response["violations"]
+        assert [(state, each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
+        overflow = "document.documentElement.scrollWidth - innerWidth"
+        assert self.page.evaluate(overflow) <= 0, f"{state}: wider than the screen"
