@@ -136,17 +136,17 @@ async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
     """The result of the work, or None once its client went away; the SDK watches only streams."""
 
     async def watch() -> None:
-        await asyncio.sleep(0.1)  # most answers are quicker than that
         while (await receive())["type"] != "http.disconnect":
             pass
         cancel.cancel()
 
     with anyio.CancelScope() as cancel:
-        watching = asyncio.create_task(watch())
+        # Most answers are quicker than this timer; one that is not ends the watch too, as receive() does then.
+        timer = asyncio.get_running_loop().call_later(0.1, lambda: asyncio.ensure_future(watch()))
         try:
             return await work
         finally:
-            watching.cancel()
+            timer.cancel()
 
 
 def health(count: Callable[[], int]) -> Route:
