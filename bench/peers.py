@@ -105,7 +105,8 @@ class StdioServer(Process):
         self._era = MODERN if name == "limit" else era
 
     def wait(self) -> None:
-        self.pipe = Pipe(*self.streams, self._era)
+        into, out = self.streams
+        self.pipe = Pipe(into, out, self._era)
 
 
 class Worker(Process):

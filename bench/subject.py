@@ -51,7 +51,8 @@ class Worker:
         """Send the messages with so many on their way at a time."""
         put, take, wrap, unwrap = self._connections[connection]
         wrapped = [(message["id"], wrap(message)) for message in reversed(messages)]
-        clock, put_at, latencies, answers = time.perf_counter, {}, [], []
+        clock, put_at, answers = time.perf_counter, {}, []
+        latencies: list[float] = []
         gc.collect()
         cpu, started = time.process_time(), clock()
         for _ in range(min(in_flight, len(wrapped))):

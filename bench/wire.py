@@ -218,7 +218,7 @@ class Pipe:
 
         for _ in range(in_flight):
             put()
-        latencies = []
+        latencies: list[float] = []
         while len(latencies) < len(put_at):
             line = self._out.readline()
             if not line:

@@ -39,7 +39,8 @@ async def memory(registry: Registry) -> AsyncIterator[Any]:
 
 
 def wrap(message: dict[str, Any]) -> Any:
-    return SessionMessage(JSONRPCMessage.model_validate(message))
+    model: Any = JSONRPCMessage
+    return SessionMessage(model.model_validate(message))
 
 
 def unwrap(received: Any) -> dict[str, Any]:

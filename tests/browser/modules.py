@@ -68,10 +68,10 @@ class Order(BaseModel):
 class CreateOrder(Module):
     description = "Create an order with items and a way to pay."
     documentation = "# Orders\n\nThe **payment** is one of two forms; see [the rules](https://example.org/rules)."
-    tags = ("orders", "write")
+    tags = ["orders", "write"]
     annotations = ModuleAnnotations(open_world=False)
     input_schema = Order
-    examples = (
+    examples = [
         ModuleExample(
             title="One item on account",
             inputs={
@@ -80,8 +80,8 @@ class CreateOrder(Module):
                 "payment": {"method": "invoice"},
             },
             output={"id": "ord_1"},
-        ),
-    )
+        )
+    ]
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         self.journal.write("order created")
@@ -102,7 +102,7 @@ class Quotient(BaseModel):
 
 class Divide(Module):
     description = "Divide one number by another"
-    tags = ("math",)
+    tags = ["math"]
     annotations = ModuleAnnotations(readonly=True, idempotent=True)
     input_schema = Quotient
 
@@ -114,7 +114,7 @@ class Report(Module):
     """Says how far it is, and goes on only when the test lets it."""
 
     description = "Build a report, slowly"
-    tags = ("reports",)
+    tags = ["reports"]
 
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         for chapter in (1, 2):
@@ -157,7 +157,7 @@ class Trip(BaseModel):
 
 class Book(Module):
     description = "Book a trip; asks back"
-    tags = ("travel",)
+    tags = ["travel"]
     input_schema = Trip
 
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Book(Module):
 
 class Wipe(Module):
     description = "Delete everything. There is no way back."
-    tags = ("danger",)
+    tags = ["danger"]
     annotations = ModuleAnnotations(destructive=True, requires_approval=True)
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _hostile_schema() -> dict[str, Any]:
         "__proto__": {"type": "string", "default": "polluted"},
         "constructor": {"type": "string", "default": "c"},
         "choice": {"enum": [EVIL, "javascript:alert(1)", HUGE], "default": EVIL},
-        "slow": {"type": "string", "pattern": "^(a+)+$", "default": "a" * 40 + "!"},
+        "slow": {"type": "string", "pattern": "^(a+)+$"},
         "broken": {"type": "string", "pattern": "(["},
         "number": {"type": "integer", "default": HUGE},
         "deep": deep,
@@ -213,10 +213,10 @@ class Hostile(Module):
         f"# {EVIL}\n\n[click](javascript:window.__pwned=1) [data](data:text/html,<script>1</script>) "
         '![x](javascript:1)\n\n<a href="javascript:window.__pwned=1">a</a>\n\n[ok](https://example.org/)'
     )
-    tags = (EVIL, "hostile")
+    tags = [EVIL, "hostile"]
     input_schema = _hostile_schema()
     output_schema: Any = {}
-    examples = (ModuleExample(title=EVIL, description=EVIL, inputs={EVIL: EVIL}, output={EVIL: EVIL}),)
+    examples = [ModuleExample(title=EVIL, description=EVIL, inputs={EVIL: EVIL}, output={EVIL: EVIL})]
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         self.journal.write(f"hostile {sorted(inputs)[:1]}")

@@ -128,6 +128,8 @@ def test_over_the_old_transport_tools_run_without_progress_and_questions(visit: 
     expect(screen.by("field-problem")).to_contain_text("thirteen is not lucky")
     screen.tab("Code").click()
     expect(screen.by("code")).to_contain_text("/explorer/tools/math.divide/call")
+    assert len(screen.noise) == 1
+    assert "status of 400" in screen.noise.pop()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
