@@ -52,7 +52,8 @@ class Series:
 
     @property
     def cpu(self) -> float:
-        return statistics.median(each.cpu_per_call for each in self.rounds)
+        """Of the best quarter of rounds: neighbours on the machine can only add to it."""
+        return percentile([each.cpu_per_call for each in self.rounds], 25)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -74,18 +75,6 @@ def interleaved(
             if number:
                 measured.rounds.append(result)
     return series
-
-
-def paired(over: Series, under: Series, *, less: Series | None = None) -> float:
-    """How many times the CPU of `under` is in that of `over`, less what is taken out of it: the median.
-
-    Rounds of equal number were run one after the other, so whatever slowed one down slowed the other too.
-    """
-    taken = less.rounds if less else [None] * len(under.rounds)
-    ratios = []
-    for one, other, out in zip(over.rounds, under.rounds, taken, strict=True):
-        ratios.append(one.cpu_per_call / (other.cpu_per_call - (out.cpu_per_call if out else 0)))
-    return statistics.median(ratios)
 
 
 def cpu_seconds(pid: int) -> float:
