@@ -88,6 +88,8 @@ class Bridge:
         family = socket.AF_INET6 if ":" in self.options.host else socket.AF_INET
         with socket.create_server(address, family=family, backlog=2048) as listening:
             async with app.router.lifespan_context(app):
+                explorer = f", Explorer at {self.options.explorer_prefix}/" if self.options.explorer else ""
+                logger.info("Listening on http://%s:%d%s", *address, explorer)
                 await run_http(app, self.endpoint, listening, stop)
 
 
