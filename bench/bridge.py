@@ -69,6 +69,7 @@ class Bench:
 
     def __init__(self, effort: Effort, report: Report) -> None:
         self.effort, self.report = effort, report
+        self.counts: list[int] = []
         self.http: dict[tuple[str, int], Results] = {}
         self.stdio: dict[tuple[str, int], Results] = {}
         self.memory: dict[tuple[str, int], Results] = {}
@@ -79,6 +80,7 @@ class Bench:
         with closing({**thousand, "pipeline": self.pipeline}):
             self.pipeline.wait()
             self._ask_everything(thousand)
+        self.report.facts["rounds"] = f"{min(self.counts)} to {max(self.counts)} per question, as time allowed"
         self.calls()
         self.against_the_peer()
         self.net_of_the_module()
@@ -104,7 +106,9 @@ class Bench:
             return self.pipeline.time("executor", calls=50) if name == PIPELINE else measure(name)
 
         effort = self.effort
-        return interleaved([*names, PIPELINE], measured, rounds=effort.rounds, budget=effort.budget)
+        results = interleaved([*names, PIPELINE], measured, rounds=effort.rounds, budget=effort.budget)
+        self.counts.append(len(results[PIPELINE].rounds))
+        return results
 
     def start_up(self) -> dict[str, HttpServer]:
         """Start one after the other, as nothing else here may run meanwhile; the last ones stay."""

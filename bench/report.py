@@ -76,12 +76,17 @@ class Report:
 
     @property
     def missed(self) -> list[str]:
-        return [
-            f"{table.title}: {row.what}: ratio {row.ratio and round(row.ratio, 2)}, target {row.target}"
-            for table in self.tables
-            for row in table.rows
-            if row.met is False
-        ]
+        """One line for each target that was not reached; a row that continues another is told with it."""
+        lines = []
+        for table in self.tables:
+            subject = ""
+            for row in table.rows:
+                subject = subject if row.what.startswith("…") else row.what
+                what = subject if subject == row.what else f"{subject} {row.what}"
+                if row.met is False:
+                    ratio = "" if row.ratio is None else f"ratio {row.ratio:.2f}, "
+                    lines.append(f"{table.title}: {what}: {ratio}target {row.target}")
+        return lines
 
     def text(self) -> str:
         facts = [f"{name}: {fact}" for name, fact in self.facts.items()]

@@ -9,14 +9,13 @@ from apcore import Context, Executor, Registry
 from apcore_mcp import serve
 from apcore_mcp.options import Options
 from apcore_mcp.server.calls import Call, Channel
-from apcore_mcp.server.factory import MCPServerFactory, remember_schemas
+from apcore_mcp.server.factory import MCPServerFactory
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
 from apcore_mcp.serving import Bridge
 from bench.subjects.sdk import connected
 
 build_tools = MCPServerFactory().build_tools
-remember = remember_schemas
 
 
 class Direct(Executor):

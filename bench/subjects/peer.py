@@ -15,10 +15,6 @@ WAITING = 64
 build_tools = MCPServerFactory().build_tools
 
 
-def remember(module: Any) -> None:
-    """The peer lets the models compute their schemas every time."""
-
-
 def http(registry: Registry, port: int) -> None:
     serve(registry, transport="streamable-http", port=port)
 

@@ -19,7 +19,7 @@ from e2e.servers import serving
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 MISSING = "Chromium is not installed, so nothing in tests/browser ran (apt install chromium, or CHROMIUM=/path)"
-QUIET = "gpu quic background-networking component-update sync".split()
+QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")
 FLAGS = ["--no-first-run", "--no-sandbox", *(f"--disable-{feature}" for feature in QUIET)]
 PATIENCE = 15_000
 
@@ -60,9 +60,21 @@ def visit(chromium: Browser, samples: Registry) -> Iterator[Visit]:
     screens: list[Screen] = []
     with ExitStack() as stack:
 
-        def opened(hash: str = "", *, width: int = 1280, theme: Any = "light", **options: Any) -> Screen:
-            options = {"explorer": True, "allow_execute": True, "explorer_prefix": "/explorer"} | options
-            address = stack.enter_context(serving(samples, **options))
+        def opened(
+            hash: str = "",
+            *,
+            width: int = 1280,
+            theme: Any = "light",
+            explorer_prefix: str = "/explorer",
+            allow_execute: bool = True,
+            **options: Any,
+        ) -> Screen:
+            explorer: dict[str, Any] = {
+                "explorer": True,
+                "explorer_prefix": explorer_prefix,
+                "allow_execute": allow_execute,
+            }
+            address = stack.enter_context(serving(samples, **explorer, **options))
             context = chromium.new_context(
                 viewport={"width": width, "height": 800},
                 color_scheme=theme,
@@ -71,7 +83,7 @@ def visit(chromium: Browser, samples: Registry) -> Iterator[Visit]:
             )
             stack.callback(context.close)
             context.set_default_timeout(PATIENCE)
-            screen = Screen(context.new_page(), address, options["explorer_prefix"])
+            screen = Screen(context.new_page(), address, explorer_prefix)
             screens.append(screen)
             screen.load(hash)
             return screen

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from apcore import ModuleAnnotations, ModuleExample, Registry
 from pydantic import BaseModel, Field, field_validator
@@ -23,8 +23,8 @@ class Module:
     """What every module here starts from."""
 
     description = "A module of the tests"
-    input_schema: Any = Anything
-    output_schema: Any = Anything
+    input_schema: ClassVar[Any] = Anything
+    output_schema: ClassVar[Any] = Anything
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -68,10 +68,10 @@ class Order(BaseModel):
 class CreateOrder(Module):
     description = "Create an order with items and a way to pay."
     documentation = "# Orders\n\nThe **payment** is one of two forms; see [the rules](https://example.org/rules)."
-    tags = ["orders", "write"]
+    tags: ClassVar = ["orders", "write"]
     annotations = ModuleAnnotations(open_world=False)
     input_schema = Order
-    examples = [
+    examples: ClassVar = [
         ModuleExample(
             title="One item on account",
             inputs={
@@ -102,7 +102,7 @@ class Quotient(BaseModel):
 
 class Divide(Module):
     description = "Divide one number by another"
-    tags = ["math"]
+    tags: ClassVar = ["math"]
     annotations = ModuleAnnotations(readonly=True, idempotent=True)
     input_schema = Quotient
 
@@ -114,7 +114,7 @@ class Report(Module):
     """Says how far it is, and goes on only when the test lets it."""
 
     description = "Build a report, slowly"
-    tags = ["reports"]
+    tags: ClassVar = ["reports"]
 
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         for chapter in (1, 2):
@@ -157,7 +157,7 @@ class Trip(BaseModel):
 
 class Book(Module):
     description = "Book a trip; asks back"
-    tags = ["travel"]
+    tags: ClassVar = ["travel"]
     input_schema = Trip
 
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Book(Module):
 
 class Wipe(Module):
     description = "Delete everything. There is no way back."
-    tags = ["danger"]
+    tags: ClassVar = ["danger"]
     annotations = ModuleAnnotations(destructive=True, requires_approval=True)
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -213,10 +213,10 @@ class Hostile(Module):
         f"# {EVIL}\n\n[click](javascript:window.__pwned=1) [data](data:text/html,<script>1</script>) "
         '![x](javascript:1)\n\n<a href="javascript:window.__pwned=1">a</a>\n\n[ok](https://example.org/)'
     )
-    tags = [EVIL, "hostile"]
+    tags: ClassVar = [EVIL, "hostile"]
     input_schema = _hostile_schema()
-    output_schema: Any = {}
-    examples = [ModuleExample(title=EVIL, description=EVIL, inputs={EVIL: EVIL}, output={EVIL: EVIL})]
+    output_schema: ClassVar[Any] = {}
+    examples: ClassVar = [ModuleExample(title=EVIL, description=EVIL, inputs={EVIL: EVIL}, output={EVIL: EVIL})]
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         self.journal.write(f"hostile {sorted(inputs)[:1]}")

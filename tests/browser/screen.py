@@ -1,11 +1,12 @@
 """The Explorer as a person meets it, and all that it must never do."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, expect
 
 from e2e.servers import Address
 
@@ -24,17 +25,25 @@ class Screen:
     def __init__(self, page: Page, address: Address, prefix: str) -> None:
         self.page, self.address, self.url = page, address, address / f"{prefix.strip('/')}/"
         self.noise: list[str] = []
-        page.on("console", lambda line: line.type in ("error", "warning") and self.noise.append(line.text))
+        page.on("console", self._hear)
         page.on("pageerror", lambda error: self.noise.append(f"page error: {error}"))
-        page.on("dialog", lambda dialog: (self.noise.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._refuse)
         page.on("popup", lambda popup: self.noise.append(f"popup: {popup.url}"))
-        page.on("request", lambda request: self._watch(request.url))
+        page.on("request", self._watch)
         page.expose_function("reportViolation", lambda what: self.noise.append(f"CSP violation: {what}"))
         page.add_init_script(_REPORT_VIOLATIONS)
 
-    def _watch(self, url: str) -> None:
-        if not url.startswith((f"{self.address.base}/", "data:")):
-            self.noise.append(f"request to another origin: {url}")
+    def _hear(self, line: ConsoleMessage) -> None:
+        if line.type in ("error", "warning"):
+            self.noise.append(line.text)
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.noise.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _watch(self, request: Request) -> None:
+        if not request.url.startswith((f"{self.address.base}/", "data:")):
+            self.noise.append(f"request to another origin: {request.url}")
 
     def load(self, hash: str = "") -> None:
         self.page.goto(self.url + hash)
@@ -50,7 +59,7 @@ class Screen:
         return self.page.get_by_role("button", name=name, exact=True)
 
     def tab(self, name: str) -> Locator:
-        return self.page.get_by_role("tab", name=name, exact=True)
+        return self.page.get_by_role("tab", name=re.compile(f"^{name}"))
 
     def open(self, tool: str) -> None:
         self.page.evaluate("hash => { location.hash = hash }", f"#/tool/{quote(tool, safe='')}")

@@ -31,8 +31,9 @@ def test_hostile_descriptions_documents_and_schemas_are_text(visit: Visit) -> No
     assert links.evaluate_all("links => links.map(link => link.href)") == ["https://example.org/"]
     screen.tab("Schema").click()
     expect(screen.page.get_by_label("Input schema", exact=True).first).to_contain_text("onerror")
-    screen.page.goto(f"{screen.url}#/tool/{EVIL}")
-    expect(screen.by("tool-error")).to_contain_text("onerror")
+    absent = EVIL.split("</")[0]
+    screen.page.goto(f"{screen.url}#/tool/{absent}")
+    expect(screen.by("tool-error")).to_contain_text(f"Tool '{absent}' not found")
     assert {"404" in line for line in screen.noise} == {True}
     screen.noise.clear()
 
@@ -71,22 +72,33 @@ def test_hostile_questions_progress_and_failures_are_text(visit: Visit) -> None:
     expect(screen.by("field-problem")).to_contain_text(EVIL)
 
 
-@pytest.fixture
-def elsewhere() -> Iterator[ThreadingHTTPServer]:
+class Elsewhere(ThreadingHTTPServer):
     """Another origin on this machine, which serves whatever page its `body` holds."""
 
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(self.server.body.encode())  # type: ignore[attr-defined]
+    body = "<title>elsewhere</title>"
 
-        def log_message(self, *ignored: object) -> None:
-            pass
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/"
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever)
+
+class Page(BaseHTTPRequestHandler):
+    server: Elsewhere
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.server.body.encode())
+
+    def log_message(self, *ignored: object) -> None:
+        pass
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Elsewhere]:
+    with Elsewhere(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield server
         server.shutdown()
@@ -94,52 +106,52 @@ def elsewhere() -> Iterator[ThreadingHTTPServer]:
 
 
 CALL = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files.wipe","arguments":{},"_meta":{"x":"'
-FORM = """<form method=post action="{target}" enctype="{enctype}"><input name='{name}' value='{value}'></form>
-<script>document.forms[0].submit()</script>"""
+FORM = """<form method=post action="{target}" enctype="{enctype}"><input name='{name}' value='{value}'></form>"""
+SUBMIT = "setTimeout(() => document.forms[0].submit())"
+POST = """([url, kind, body, mode]) =>
+    fetch(url, {method: "POST", headers: {"Content-Type": kind}, body, mode}).then(r => r.type, error => error.name)"""
 
 
-@pytest.mark.parametrize("enctype", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 @pytest.mark.parametrize(("path", "before"), [("explorer/tools/files.wipe/call", '{"x":"'), ("mcp", CALL)])
 @pytest.mark.requirement("FR-EXPLORER-004")
 def test_a_form_on_another_page_runs_nothing(
-    visit: Visit, chromium: Browser, elsewhere: ThreadingHTTPServer, journal: Journal, enctype: str, path: str, before: str
+    visit: Visit, chromium: Browser, elsewhere: Elsewhere, journal: Journal, path: str, before: str
 ) -> None:
     target = visit().address / path
     after = '"}}}' if path == "mcp" else '"}'
-    elsewhere.body = FORM.format(target=target, enctype=enctype, name=before, value=after)  # type: ignore[attr-defined]
     page = chromium.new_page()
-    with page.expect_response(target) as answer:
-        page.goto(f"http://127.0.0.1:{elsewhere.server_port}/", wait_until="commit")
-    assert answer.value.request.post_data is not None
-    assert answer.value.status in (400, 403, 415)
+    for enctype in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        elsewhere.body = FORM.format(target=target, enctype=enctype, name=before, value=after)
+        page.goto(elsewhere.url)
+        with page.expect_navigation(url=target) as answer:
+            page.evaluate(SUBMIT)
+        assert answer.value.request.headers["content-type"].startswith(enctype)
+        assert answer.value.status in (400, 403, 415), enctype
     page.close()
     assert journal.lines == []
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
 @pytest.mark.requirement("FR-EXPLORER-004")
 def test_a_script_on_another_page_runs_nothing_and_reads_nothing(
-    visit: Visit, chromium: Browser, elsewhere: ThreadingHTTPServer, journal: Journal, kind: str
+    visit: Visit, chromium: Browser, elsewhere: Elsewhere, journal: Journal
 ) -> None:
     address = visit().address
-    elsewhere.body = "<title>elsewhere</title>"  # type: ignore[attr-defined]
     page = chromium.new_page()
-    page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
-    call = """([url, kind, body, mode]) =>
-        fetch(url, {method: "POST", headers: {"Content-Type": kind}, body, mode}).then(r => r.type, error => error.name)"""
+    page.goto(elsewhere.url)
     for url, body in ((address / "explorer/tools/files.wipe/call", "{}"), (address.mcp, CALL + '"}}}')):
-        assert page.evaluate(call, [url, kind, body, "cors"]) == "TypeError"
-        assert page.evaluate(call, [url, kind, body, "no-cors"]) in ("opaque", "TypeError")
+        for kind in ("application/json", "text/plain"):
+            assert page.evaluate(POST, [url, kind, body, "cors"]) == "TypeError"
+            assert page.evaluate(POST, [url, kind, body, "no-cors"]) in ("opaque", "TypeError")
     assert page.evaluate("url => fetch(url).catch(error => error.name)", address / "explorer/tools") == "TypeError"
     page.close()
     assert journal.lines == []
 
 
-def test_the_page_cannot_be_framed(visit: Visit, chromium: Browser, elsewhere: ThreadingHTTPServer) -> None:
+def test_the_page_cannot_be_framed(visit: Visit, chromium: Browser, elsewhere: Elsewhere) -> None:
     url = visit().url
-    elsewhere.body = f'<iframe src="{url}"></iframe>'  # type: ignore[attr-defined]
+    elsewhere.body = f'<iframe src="{url}"></iframe>'
     page = chromium.new_page()
-    page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
+    page.goto(elsewhere.url)
     expect(page.frame_locator("iframe").get_by_test_id("search")).to_have_count(0)
     assert page.frames[1].url.startswith("chrome-error:")
     page.close()

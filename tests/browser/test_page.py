@@ -165,6 +165,7 @@ def test_the_keyboard_alone_is_enough(visit: Visit, journal: Journal) -> None:
     keyboard.press("Control+Enter")
     screen.expect_status("done")
     expect(screen.by("result-value")).to_contain_text("3")
+    keyboard.press("Tab")
     keyboard.press("?")
     expect(screen.by("help")).to_be_visible()
     keyboard.press("Escape")

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from apcore import ModuleAnnotations, Registry
 from apcore.errors import ModuleError
@@ -272,15 +272,6 @@ class Refuse(Module):
         raise ModuleError(code="QUOTA_EXCEEDED", message=f"{SECRET} in /srv/app/quota.py")
 
 
-class Late(Module):
-    input_schema = Anything
-    resources: ClassVar[dict[str, int]] = {"timeout": 50}
-
-    async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
-        await asyncio.sleep(30)
-        return {}
-
-
 class Sensitive(BaseModel):
     user: str
     password: int = Field(json_schema_extra={"x-sensitive": True})
@@ -358,7 +349,6 @@ def sample_registry(journal: Journal) -> Registry:
         "stream.broken": BrokenStream(journal),
         "fail.leak": Leak(journal),
         "fail.refuse": Refuse(journal),
-        "fail.late": Late(journal),
         "fail.login": Login(journal),
         "give.nothing": Returns(journal, None),
         "give.list": Returns(journal, [1, 2]),

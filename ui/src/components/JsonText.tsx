@@ -5,7 +5,7 @@ import { printJson } from "../lib/json-print";
 import { size } from "../lib/format";
 
 const FIRST = 40_000;
-const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null|True|False|None)\b/g;
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|((?<=^|[\s[,])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,\]}]|$))|\b(true|false|null|True|False|None)\b/g;
 
 /** JSON as coloured text, the first part of it when it is long. */
 export function JsonText({ value, label }: { value: Json; label: string }) {
