@@ -7,7 +7,7 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
-from apcore import Registry
+from apcore import Config, Executor, Registry
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
@@ -250,6 +250,19 @@ async def test_a_question_that_is_never_answered_ends_with_none(
             await eventually(lambda: "answered k [None]" in journal)
             late = await raw.answer(state)
     assert "no longer wait" in late["result"]["content"][0]["text"]
+
+
+@pytest.mark.requirement("FR-EXT-002", "FR-ERROR-004")
+async def test_a_run_that_ends_while_it_waits_is_told_to_whoever_answers(samples: Registry) -> None:
+    """apcore's own time limit goes on while the user thinks."""
+    executor = Executor(samples, config=Config(data={"executor": {"default_timeout": 200}}))
+    with serving(executor) as address:
+        async with httpx2.AsyncClient(timeout=10) as client:
+            raw = Raw2026(client, address)
+            state = await raw.asked()
+            await anyio.sleep(0.5)  # the user thinks for longer than the module may run
+            late = (await raw.answer(state))["result"]
+    assert late["isError"] is True
 
 
 @pytest.mark.requirement("FR-EXT-002")

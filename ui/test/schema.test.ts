@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type JsonObject, objectOf, toJson } from "../src/lib/json";
 import { parseJson } from "../src/lib/json-parse";
 import { printJson } from "../src/lib/json-print";
-import { fieldOf, resolve, variantLabel } from "../src/lib/schema";
+import { aboutOf, fieldOf, resolve, variantLabel } from "../src/lib/schema";
 import { newItem, seedArguments, switchVariant } from "../src/lib/seed";
 import { withoutSecrets } from "../src/lib/secrets";
 
@@ -97,6 +97,14 @@ test("a new row holds something the user can edit", () => {
   expect(newItem(toJson({ type: "string" }), schema({}))).toBe("");
   expect(newItem(toJson({ enum: ["a", "b"] }), schema({}))).toBe("a");
   expect(newItem(toJson({ type: "boolean" }), schema({}))).toBe(false);
+});
+
+test("a title is shown where it says more than the name", () => {
+  const about = (value: unknown): string | undefined => aboutOf(fieldOf(toJson(value), schema({})), "older_than_days");
+  expect(about({ type: "integer", title: "Older Than Days" })).toBeUndefined();
+  expect(about({ type: "integer", title: "Keep the rest?" })).toBe("Keep the rest?");
+  expect(about({ type: "integer", title: "Keep the rest?", description: "In days." })).toBe("In days.");
+  expect(about({ type: "object", title: "SomeClass", properties: {} })).toBeUndefined();
 });
 
 test("secrets are left out wherever they stand", () => {

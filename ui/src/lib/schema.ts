@@ -27,6 +27,14 @@ export function textOf(schema: JsonObject, key: string): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** What a schema says of a field in words. A title counts only if it says more than the name; classes lend theirs to objects. */
+export function aboutOf({ kind, schema }: Field, name: string): string | undefined {
+  const title = textOf(schema, "title");
+  const letters = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
+  const tells = title !== undefined && !["object", "array", "variants"].includes(kind) && letters(title) !== letters(name);
+  return textOf(schema, "description") ?? (tells ? title : undefined);
+}
+
 export function numberAt(schema: JsonObject, key: string): number | undefined {
   const value = get(schema, key);
   return isNumber(value) ? numberOf(value) : undefined;

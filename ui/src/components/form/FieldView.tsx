@@ -1,7 +1,7 @@
 import type { ComponentType } from "preact";
 import { get, type Json, type JsonObject, printable } from "../../lib/json";
 import { printJson } from "../../lib/json-print";
-import { type Field, fieldOf, isSecret, itemSchemaAt, type Kind, numberAt, propertiesOf, textOf } from "../../lib/schema";
+import { aboutOf, type Field, fieldOf, isSecret, itemSchemaAt, type Kind, numberAt, propertiesOf, textOf } from "../../lib/schema";
 import { seed } from "../../lib/seed";
 import { Icon } from "../Icon";
 import { ArrayControl } from "./ArrayControl";
@@ -39,7 +39,7 @@ export function FieldView({ slot }: { slot: Slot }) {
   const grouped = !asJson && GROUPS.has(field.kind) && !(field.nullable && slot.value === null);
   const id = idOf(slot);
   const problems = slot.draft.shown.value.get(slot.path) ?? [];
-  const description = textOf(field.schema, "description");
+  const description = slot.row ? textOf(field.schema, "description") : aboutOf(field, slot.name);
   const described = [description && `${id}-about`, problems.length > 0 && `${id}-problem`].filter(Boolean).join(" ");
   const aria = {
     "aria-describedby": described || undefined,
