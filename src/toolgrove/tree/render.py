@@ -1,0 +1,134 @@
+"""How nodes look to an agent: as JSON, as items, as nested trees within a budget, as an outline."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from toolgrove.tree.node import Node
+from toolgrove.tree.property_path import EVERYTHING, PropertyFilter
+from toolgrove.tree.view import Lens
+
+# JSON encoders give up between 126 and 500 nested levels; a node level takes two of them.
+NESTED_LEVELS = 32
+CHARS_PER_TOKEN = 4
+_ENVELOPE = 160
+_CHILDREN = len('"children": [], "moreChildren": 000000, ')
+
+
+def node_json(node: Node, shown: PropertyFilter = EVERYTHING) -> dict[str, Any]:
+    """A node without its children."""
+    return {
+        "nodeId": node.id,
+        "parentId": node.parent.id if node.parent is not None else None,
+        "payloadType": node.type,
+        "payload": shown(node.payload),
+        "childrenCount": node.children_count,
+    }
+
+
+def breadcrumb(node: Node) -> list[dict[str, Any]]:
+    """The way from the root to a node."""
+    crumbs: list[dict[str, Any]] = []
+    for depth, one in enumerate(node.ancestry()):
+        name = one.name
+        crumb: dict[str, Any] = {"nodeId": one.id, "depth": depth}
+        crumbs.append(crumb if name is None else {"nodeId": one.id, "name": name, "depth": depth})
+    return crumbs
+
+
+@dataclass(kw_only=True, slots=True)
+class Cut:
+    """What a budget left out: children not shown, and under how many nodes."""
+
+    children: int = 0
+    parents: int = 0
+
+    def add(self, children: int) -> None:
+        """Count one node's missing children."""
+        self.children += children
+        self.parents += 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The note in the answer."""
+        return {
+            "children": self.children,
+            "parents": self.parents,
+            "hint": "Raise maxTokens, page with pageSize, or ask for a node below.",
+        }
+
+
+def nested(root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int) -> tuple[dict[str, Any], Cut]:
+    """The visible tree under `root`, filled level by level until a budget is used up."""
+    room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - _ENVELOPE
+    cut = Cut()
+    top = _shown(root, lens)
+    if room is not None:
+        room -= len(json.dumps(top))
+    queue: deque[tuple[Node, dict[str, Any], int]] = deque([(root, top, 0)])
+    count, full = 1, False
+    while queue:
+        node, form, depth = queue.popleft()
+        if not node.children:
+            continue
+        if not lens.opens(node, depth):
+            if lens.is_expanded(node) and lens.view is not None:
+                form["isExpanded"] = False
+            continue
+        if full or depth >= NESTED_LEVELS:
+            _close(form, node, cut)
+            continue
+        children: list[dict[str, Any]] = []
+        if room is not None:
+            room -= _CHILDREN
+        for child in node.children.values():
+            shown = _shown(child, lens)
+            if room is not None:
+                room -= len(json.dumps(shown)) + 2
+            if count >= max_nodes or (room is not None and room < 0):
+                full = True
+                break
+            children.append(shown)
+            queue.append((child, shown, depth + 1))
+            count += 1
+        if not children:
+            _close(form, node, cut)
+            continue
+        form["children"] = children
+        if len(children) < len(node.children):
+            form["moreChildren"] = len(node.children) - len(children)
+            cut.add(form["moreChildren"])
+    return top, cut
+
+
+def _shown(node: Node, lens: Lens) -> dict[str, Any]:
+    form = node_json(node, lens.filter)
+    if lens.view is not None:
+        form["isExpanded"] = lens.is_expanded(node)
+    return form
+
+
+def _close(form: dict[str, Any], node: Node, cut: Cut) -> None:
+    if "isExpanded" in form:
+        form["isExpanded"] = False
+    form["moreChildren"] = node.children_count
+    cut.add(node.children_count)
+
+
+def outline(form: dict[str, Any]) -> str:
+    """A nested answer as indented text: id, type, payload, and `+n` for children not shown."""
+    lines: list[str] = []
+    stack = [(form, 0)]
+    while stack:
+        node, depth = stack.pop()
+        children = node.get("children", ())
+        hidden = node["childrenCount"] - len(children)
+        payload = (
+            json.dumps(node["payload"], ensure_ascii=False, separators=(",", ":")) if node["payload"] else ""
+        )
+        parts = ["  " * depth + node["nodeId"], node["payloadType"], payload, f"+{hidden}" if hidden else ""]
+        lines.append(" ".join(part for part in parts if part))
+        stack.extend((child, depth + 1) for child in reversed(children))
+    return "\n".join(lines)
