@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolgrove.tree.history import Commit
-from toolgrove.tree.node import Node
-from toolgrove.tree.tree import walk
+from toolgrove.tree.tree import Tree, walk
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,22 +42,32 @@ EVERYTHING = Footprint(everything=True)
 VIEW = Footprint(view=True)
 
 
-def of_node(node: Node) -> Footprint:
+def of_node(node_id: str) -> Footprint:
     """The node itself."""
-    return Footprint(nodes=frozenset((node.id,)))
+    return Footprint(nodes=frozenset((node_id,)))
 
 
-def of_children(node: Node) -> Footprint:
+def of_children(node_id: str) -> Footprint:
     """The list of a node's children."""
-    return Footprint(child_lists=frozenset((node.id,)))
+    return Footprint(child_lists=frozenset((node_id,)))
 
 
-def of_subtree(node: Node) -> Footprint:
+def of_siblings(tree: Tree, node_id: str) -> Footprint:
+    """The list that a node stands in."""
+    node = tree.nodes.get(node_id)
+    return of_node(node_id) if node is None or node.parent is None else of_children(node.parent.id)
+
+
+def of_subtree(tree: Tree, node_id: str) -> Footprint:
     """A node, all below it, and all their child lists."""
-    ids = frozenset(one.id for one in walk(node))
+    node = tree.nodes.get(node_id)
+    ids = frozenset(one.id for one in walk(node)) if node is not None else frozenset((node_id,))
     return Footprint(nodes=ids, child_lists=ids)
 
 
-def of_ancestors(node: Node) -> Footprint:
+def of_ancestors(tree: Tree, node_id: str) -> Footprint:
     """A node and the chain above it."""
-    return Footprint(nodes=frozenset(one.id for one in node.ancestry()))
+    node = tree.nodes.get(node_id)
+    return Footprint(
+        nodes=frozenset(one.id for one in node.ancestry()) if node is not None else frozenset((node_id,))
+    )

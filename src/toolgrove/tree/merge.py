@@ -46,8 +46,8 @@ class Merge:
         """Carry it out."""
         if self.strategy == "replace" and any(node.is_cut for node in incoming):
             raise InvalidArgument(
-                "This document was cut to a budget (moreChildren); replacing with it would delete what was cut. "
-                "Export without maxTokens, or use strategy 'upsert'.",
+                "This document was cut to a budget (moreChildren); replacing with it would delete what "
+                "was cut. Export without maxTokens, or use strategy 'upsert'.",
                 reason="document",
             )
         placed: list[Node] = []

@@ -74,7 +74,7 @@ def nested(root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int) ->
         if not node.children:
             continue
         if not lens.opens(node, depth):
-            if lens.is_expanded(node) and lens.view is not None:
+            if lens.is_expanded(node) and lens.expanded is not None:
                 form["isExpanded"] = False
             continue
         if full or depth >= NESTED_LEVELS:
@@ -105,7 +105,7 @@ def nested(root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int) ->
 
 def _shown(node: Node, lens: Lens) -> dict[str, Any]:
     form = node_json(node, lens.filter)
-    if lens.view is not None:
+    if lens.expanded is not None:
         form["isExpanded"] = lens.is_expanded(node)
     return form
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -87,7 +87,7 @@ def _apply(rules: tuple[Rule, ...], nodes: Any) -> Iterator[Violation]:
                     )
 
 
-def read_ruleset(ruleset_id: str, rules: list[Mapping[str, Any]]) -> Ruleset:
+def read_ruleset(ruleset_id: str, rules: Sequence[Mapping[str, Any]]) -> Ruleset:
     """A ruleset from configuration; ValueError says what is wrong with it."""
     return Ruleset(
         id=ruleset_id, rules=tuple(_read_rule(ruleset_id, at, rule) for at, rule in enumerate(rules))

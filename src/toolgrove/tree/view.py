@@ -55,11 +55,11 @@ class ViewChange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lens:
-    """How one read looks at a subtree: what is open, how deep, which properties."""
+    """How one read looks at a subtree; without flags of a view, all of it is open."""
 
     filter: PropertyFilter = EVERYTHING
     depth_limit: int | None = None
-    view: View | None = None
+    expanded: Mapping[str, bool] | None = None
     default_expanded: bool = True
 
     def opens(self, node: Node, depth: int) -> bool:
@@ -70,9 +70,9 @@ class Lens:
 
     def is_expanded(self, node: Node) -> bool:
         """Whether the node itself is open."""
-        if self.view is None:
+        if self.expanded is None:
             return True
-        return self.view.expanded.get(node.id, self.default_expanded)
+        return self.expanded.get(node.id, self.default_expanded)
 
     def walk(self, root: Node, after: Sequence[Rank] | None = None) -> Iterator[tuple[Node, int]]:
         """The visible nodes with their depth, in pre-order, all or those after a position."""

@@ -36,6 +36,7 @@ class Limits:
     expand_nodes: int = 100_000
     view_nodes: int = 10_000
     tags: int = 50
+    bookmarks: int = 1_000
     snapshots: int = 100
     history: int = 10_000
 
@@ -124,11 +125,15 @@ class Workspace:
 
     def version(self, caller: Caller) -> str:
         """The token that is current for this caller."""
-        return f"{self._epoch}-{max(self.tree_seq, self.view(caller).seq)}"
+        return self.version_at(max(self.tree_seq, self.view(caller).seq))
+
+    def version_at(self, seq: int) -> str:
+        """The token of a moment."""
+        return f"{self._epoch}-{seq}"
 
     def version_after(self, caller: Caller, changes: Sequence[Change]) -> str:
         """The token that will be current once the changes are applied."""
-        return f"{self._epoch}-{self.seq + 1}" if changes else self.version(caller)
+        return self.version_at(self.seq + 1) if changes else self.version(caller)
 
     def seq_of(self, token: str | None) -> int | None:
         """The moment a token stands for; None if this workspace never issued it."""
@@ -171,16 +176,7 @@ class Workspace:
 
     def commit(self, caller: Caller, tool: str) -> Commit | None:
         """Close the open transaction; None if nothing changed in the end."""
-        if caller.write_root is not None:
-            stray = outside(self.tree, self.tree.before, caller.write_root)
-            if stray is not None:
-                raise Forbidden(
-                    f"You may write only at and below {caller.write_root!r}; {stray!r} lies outside. "
-                    "Nothing was changed.",
-                    reason="write_root",
-                    writeRoot=caller.write_root,
-                    nodeId=stray,
-                )
+        self.check_boundary(caller)
         before = self.tree.take()
         if not before:
             return None
@@ -196,6 +192,20 @@ class Workspace:
         )
         self.history.append(commit)
         return commit
+
+    def check_boundary(self, caller: Caller) -> None:
+        """Refuse an open transaction that reaches outside the caller's write root."""
+        if caller.write_root is None:
+            return
+        stray = outside(self.tree, self.tree.before, caller.write_root)
+        if stray is not None:
+            raise Forbidden(
+                f"You may write only at and below {caller.write_root!r}; {stray!r} lies outside. "
+                "Nothing was changed.",
+                reason="write_root",
+                writeRoot=caller.write_root,
+                nodeId=stray,
+            )
 
     def remember(self, caller: Caller, commits: tuple[Commit, ...]) -> None:
         """Let the agent take these commits back as one."""

@@ -160,8 +160,8 @@ class _Parser:
             name = _ATTRIBUTE.get(token.text.lower(), "")
             if not name:
                 near = closest(token.text, ATTRIBUTES)
-                hint = f"Did you mean @{near}?" if near else "A payload property is written without '@'."
-                self.fail(f"there is no @{token.text}", [f"@{known}" for known in ATTRIBUTES], hint)
+                advice = f"Did you mean @{near}?" if near else "A payload property is written without '@'."
+                self.fail(f"there is no @{token.text}", [f"@{known}" for known in ATTRIBUTES], advice)
             self.take()
             return Attribute(name)
         if token.kind == "string" or (token.kind == "word" and token.keyword not in KEYWORDS):
