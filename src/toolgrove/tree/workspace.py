@@ -331,8 +331,10 @@ class Workspace:
 
     def pending(self) -> Diff:
         """What the open transaction has changed so far."""
-        before = self.tree.before
-        return diff_states(self.tree, list(before), before.__getitem__, self.tree.image)
+        before, now = self.tree.before, self.tree.image
+        return diff_states(
+            self.tree, list(before), lambda key: before[key] if key in before else now(key), now
+        )
 
     def _moment(self, name: str) -> int:
         return self.seq if name == CURRENT else self.snapshot(name).seq
