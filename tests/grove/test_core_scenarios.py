@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from grove_kit import Hand, ManualClock, config, hand, sample
 
+from grove_kit import Hand, ManualClock, config, hand, sample
 from toolgrove import Config, Grove
 
 pytestmark = pytest.mark.anyio
@@ -245,7 +245,7 @@ async def test_an_external_payload_may_have_a_field_called_parent() -> None:
 @pytest.mark.requirement("TREE-001-09")
 @pytest.mark.requirement("TREE-001-22")
 async def test_a_missing_or_stale_version_is_a_conflict_with_the_latest_and_what_changed() -> None:
-    grove, editor = await sample()
+    _, editor = await sample()
     old = await editor.version()
     await editor.ok("update_payload_property", nodeId="kitchen", propertyName="status", newValue="done")
     before = await editor.tree()

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from grove_kit import Hand, config, hand, sample
 
+from grove_kit import Hand, config, hand, sample
 from toolgrove import Grove
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,8 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from grove_kit import Hand, sample
 
+from grove_kit import Hand, sample
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.catalog import FAMILIES
 
