@@ -218,7 +218,9 @@ async def test_a_tool_outside_the_toolset_looks_like_one_that_does_not_exist() -
     assert {key: hidden[key] for key in hidden if key != "tool"} | {"message": ""} == {
         key: absent[key] for key in absent if key != "tool"
     } | {"message": ""}
-    assert hidden["message"].replace("remove_bookmark", "X") == absent["message"].replace("quite_unheard_of", "X")
+    assert hidden["message"].replace("remove_bookmark", "X") == absent["message"].replace(
+        "quite_unheard_of", "X"
+    )
     none = await Grove(config(agents={"none": {"role": "editor", "tools": []}})).agent("none")
     assert none.tools == ()
 
