@@ -107,6 +107,6 @@ class WorkspaceSource:
         workspace.apply(call.caller, desk.changes)
         if desk.settled is not None:
             desk.settled(commits)
-        elif commits:
+        else:
             workspace.remember(call.caller, commits)
         workspace.trim()

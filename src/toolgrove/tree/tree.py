@@ -132,6 +132,8 @@ class Tree:
                 "Choose a parent outside its subtree.",
                 nodeId=node.id,
             )
+        if node.parent is parent and rank is None and next(reversed(parent.children or {})) == node.id:
+            return
         self._touch(node)
         self._unlink(node)
         self._link(node, parent, self.last_rank(parent) if rank is None else rank)

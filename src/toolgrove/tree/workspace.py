@@ -209,6 +209,8 @@ class Workspace:
 
     def remember(self, caller: Caller, commits: tuple[Commit, ...]) -> None:
         """Let the agent take these commits back as one."""
+        if not commits:
+            return
         undoable = self._undoable.setdefault(caller.agent, Undoable())
         undoable.undo.append(commits)
         undoable.redo.clear()
