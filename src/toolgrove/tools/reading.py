@@ -153,6 +153,13 @@ def get_subtree(desk: Desk, arguments: Arguments) -> Result:
         after = ranks_of(desk.place(flat))
         found, more = desk.page(flat, lens.walk(root, after), lambda pair: place_of(pair[0], root))
         return {"items": [{**node_json(node, lens.filter), "depth": depth} for node, depth in found], **more}
-    form, cut = nested(root, lens, max_tokens=flat.get("maxTokens"), max_nodes=desk.limits.view_nodes)
-    result: Result = {"outline": outline(form)} if flat.get("format") == "outline" else {"subtree": form}
+    as_outline = flat.get("format") == "outline"
+    form, cut = nested(
+        root,
+        lens,
+        max_tokens=flat.get("maxTokens"),
+        max_nodes=desk.limits.view_nodes,
+        as_outline=as_outline,
+    )
+    result: Result = {"outline": outline(form)} if as_outline else {"subtree": form}
     return {**result, "cut": cut.to_json()} if cut.children else result

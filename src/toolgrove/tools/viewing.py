@@ -101,8 +101,15 @@ def get_view(desk: Desk, arguments: Arguments) -> Result:
             for node, depth in found
         ]
         return {"items": items, **more, **header}
-    form, cut = nested(root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=desk.limits.view_nodes)
-    result: Result = {"outline": outline(form)} if arguments.get("format") == "outline" else {"view": form}
+    as_outline = arguments.get("format") == "outline"
+    form, cut = nested(
+        root,
+        lens,
+        max_tokens=arguments.get("maxTokens"),
+        max_nodes=desk.limits.view_nodes,
+        as_outline=as_outline,
+    )
+    result: Result = {"outline": outline(form)} if as_outline else {"view": form}
     return {**result, **({"cut": cut.to_json()} if cut.children else {}), **header}
 
 

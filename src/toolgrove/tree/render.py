@@ -14,8 +14,9 @@ from toolgrove.tree.view import Lens
 # JSON encoders give up between 126 and 500 nested levels; a node level takes two of them.
 NESTED_LEVELS = 32
 CHARS_PER_TOKEN = 4
-_ENVELOPE = 160
-_CHILDREN = len('"children": [], "moreChildren": 000000, ')
+_ENVELOPE = 240
+_CHILDREN = len('"children": [], ')
+_MORE = len('"moreChildren": 000000, ')
 
 
 def node_json(node: Node, shown: PropertyFilter = EVERYTHING) -> dict[str, Any]:
@@ -60,13 +61,16 @@ class Cut:
         }
 
 
-def nested(root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int) -> tuple[dict[str, Any], Cut]:
+def nested(
+    root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int, as_outline: bool = False
+) -> tuple[dict[str, Any], Cut]:
     """The visible tree under `root`, filled level by level until a budget is used up."""
+    cost = _line_cost if as_outline else _form_cost
     room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - _ENVELOPE
     cut = Cut()
     top = _shown(root, lens)
     if room is not None:
-        room -= len(json.dumps(top))
+        room -= cost(top, 0)
     queue: deque[tuple[Node, dict[str, Any], int]] = deque([(root, top, 0)])
     count, full = 1, False
     while queue:
@@ -81,12 +85,10 @@ def nested(root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int) ->
             _close(form, node, cut)
             continue
         children: list[dict[str, Any]] = []
-        if room is not None:
-            room -= _CHILDREN
         for child in node.children.values():
             shown = _shown(child, lens)
             if room is not None:
-                room -= len(json.dumps(shown)) + 2
+                room -= cost(shown, depth + 1)
             if count >= max_nodes or (room is not None and room < 0):
                 full = True
                 break
@@ -117,6 +119,22 @@ def _close(form: dict[str, Any], node: Node, cut: Cut) -> None:
     cut.add(node.children_count)
 
 
+def _form_cost(form: dict[str, Any], depth: int) -> int:
+    return len(json.dumps(form)) + 2 + (_CHILDREN + _MORE if form["childrenCount"] else 0)
+
+
+def _line_cost(form: dict[str, Any], depth: int) -> int:
+    return len(json.dumps(_line(form, depth, form["childrenCount"])))
+
+
+def _line(form: dict[str, Any], depth: int, hidden: int) -> str:
+    payload = (
+        json.dumps(form["payload"], ensure_ascii=False, separators=(",", ":")) if form["payload"] else ""
+    )
+    parts = ["  " * depth + form["nodeId"], form["payloadType"], payload, f"+{hidden}" if hidden else ""]
+    return " ".join(part for part in parts if part)
+
+
 def outline(form: dict[str, Any]) -> str:
     """A nested answer as indented text: id, type, payload, and `+n` for children not shown."""
     lines: list[str] = []
@@ -124,11 +142,6 @@ def outline(form: dict[str, Any]) -> str:
     while stack:
         node, depth = stack.pop()
         children = node.get("children", ())
-        hidden = node["childrenCount"] - len(children)
-        payload = (
-            json.dumps(node["payload"], ensure_ascii=False, separators=(",", ":")) if node["payload"] else ""
-        )
-        parts = ["  " * depth + node["nodeId"], node["payloadType"], payload, f"+{hidden}" if hidden else ""]
-        lines.append(" ".join(part for part in parts if part))
+        lines.append(_line(node, depth, node["childrenCount"] - len(children)))
         stack.extend((child, depth + 1) for child in reversed(children))
     return "\n".join(lines)
