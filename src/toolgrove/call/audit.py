@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import anyio
 
@@ -13,6 +13,7 @@ from toolgrove.errors import GroveError, Internal
 from toolgrove.events import Event, ToolFailed, ToolSucceeded, TreeChanged
 from toolgrove.store.audit import AuditRecord, Outcome
 from toolgrove.store.journal import Effects, Entry, IdempotencyRecord, Journal
+from toolgrove.tree.history import Commit
 from toolgrove.tree.json_value import canonical, copied
 from toolgrove.types import Call, Clock, Next, Result
 
@@ -75,10 +76,10 @@ class AuditStep:
                 raise Internal(call_id=call.id, reason="journal_unavailable") from None
         call.settled = True
         if effects is not None and effects.commits:
-            self._tell_change(call, effects)
+            self._tell_change(call, effects.commits)
 
-    def _tell_change(self, call: Call, effects: Effects) -> None:
-        ids = tuple(node_id for commit in effects.commits for node_id in commit.before)
+    def _tell_change(self, call: Call, commits: Sequence[Commit]) -> None:
+        ids = tuple(node_id for commit in commits for node_id in commit.before)
         self._emit(
             TreeChanged(agent=call.caller.agent, tool=call.name, node_ids=ids, timestamp=self._clock.wall())
         )

@@ -83,11 +83,16 @@ def payload_changes(was: Payload, now: Payload) -> dict[str, Any]:
     if was is now:
         return {}
     changes: dict[str, Any] = {}
-    for key in {**was, **now}:
-        old, new = was.get(key, MISSING), now.get(key, MISSING)
-        if old is not new and (old is MISSING or new is MISSING or not identical(old, new)):
-            sides = (("old", old), ("new", new))
-            changes[key] = {side: copied(value) for side, value in sides if value is not MISSING}
+    for key, old in was.items():
+        new = now.get(key, MISSING)
+        if old is new:
+            continue
+        if new is MISSING:
+            changes[key] = {"old": copied(old)}
+        elif not identical(old, new):
+            changes[key] = {"old": copied(old), "new": copied(new)}
+    if now.keys() - was.keys():
+        changes.update((key, {"new": copied(new)}) for key, new in now.items() if key not in was)
     return changes
 
 

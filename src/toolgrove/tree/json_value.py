@@ -102,6 +102,5 @@ def order_key(value: Any) -> tuple[int, Any]:
     return (3, canonical(value))
 
 
-def canonical(value: Any, *, sort: bool = True) -> str:
-    """The one text of a value."""
-    return json.dumps(value, sort_keys=sort, separators=(",", ":"))
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+"""The one text of a value."""

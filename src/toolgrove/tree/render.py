@@ -15,6 +15,7 @@ from toolgrove.tree.view import Lens
 NESTED_LEVELS = 32
 CHARS_PER_TOKEN = 4
 _ENVELOPE = 240
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _CHILDREN = len('"children": [], ')
 _MORE = len('"moreChildren": 000000, ')
 
@@ -128,9 +129,7 @@ def _line_cost(form: dict[str, Any], depth: int) -> int:
 
 
 def _line(form: dict[str, Any], depth: int, hidden: int) -> str:
-    payload = (
-        json.dumps(form["payload"], ensure_ascii=False, separators=(",", ":")) if form["payload"] else ""
-    )
+    payload = _compact(form["payload"]) if form["payload"] else ""
     parts = ["  " * depth + form["nodeId"], form["payloadType"], payload, f"+{hidden}" if hidden else ""]
     return " ".join(part for part in parts if part)
 

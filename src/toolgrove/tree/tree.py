@@ -83,10 +83,9 @@ class Tree:
         """Replace a payload in every node that shares it; the nodes that changed."""
         group = node.group
         holders = [node] if group is None else [self.nodes[holder] for holder in self.groups[group]]
-        before = self.before
         for holder in holders:
-            if holder.id not in before:
-                before[holder.id] = holder.image()
+            if holder.id not in self.before:
+                self.before[holder.id] = holder.image()
             holder.payload = payload
         return holders
 
@@ -302,10 +301,9 @@ def is_still(image: Image | None, node: Node | None) -> bool:
     """Whether a node is what the image says; payloads count as equal only if they are the same object."""
     if image is None or node is None:
         return image is None and node is None
-    parent_id = node.parent.id if node.parent is not None else None
     return (
         image.payload is node.payload
-        and image.parent_id == parent_id
+        and image.parent_id == (node.parent.id if node.parent is not None else None)
         and image.rank == node.rank
         and image.type == node.type
         and image.tags == node.tags
