@@ -81,11 +81,15 @@ class Tree:
 
     def write(self, node: Node, payload: Payload) -> list[Node]:
         """Replace a payload in every node that shares it; the nodes that changed."""
-        group = node.group
-        holders = [node] if group is None else [self.nodes[holder] for holder in self.groups[group]]
+        before = self.before
+        if node.group is None:
+            if node.id not in before:
+                before[node.id] = node.image()
+            node.payload = payload
+            return [node]
+        holders = [self.nodes[holder] for holder in self.groups[node.group]]
         for holder in holders:
-            if holder.id not in self.before:
-                self.before[holder.id] = holder.image()
+            self._touch(holder)
             holder.payload = payload
         return holders
 
@@ -192,8 +196,16 @@ class Tree:
         """Close the transaction and hand over its before-images, less what did not change in the end."""
         before, self.before = self.before, {}
         self._serial_before = self._serial
-        find = self.nodes.get
-        for key in [key for key, image in before.items() if is_still(image, find(key))]:
+        nodes = self.nodes
+        same: list[str] = []
+        for key, image in before.items():
+            node = nodes.get(key)
+            # Most touched nodes are new or have another payload: those need no closer look.
+            if node is not None and (image is None or node.payload is not image.payload):
+                continue
+            if is_still(image, node):
+                same.append(key)
+        for key in same:
             del before[key]
         return before
 
