@@ -74,7 +74,7 @@ FAULTS = (
     Fault("missing values sort first", "tools/searching.py", "return [node for _, node in present] + [node for key, node in keyed if key is None]", "return [node for key, node in keyed if key is None] + [node for _, node in present]"),
     Fault("a snapshot remembers the latest change instead of the first", "tree/history.py", "for commit in reversed(self.since(seq)):", "for commit in self.since(seq):"),
     Fault("bookmarks outlive their node", "tree/workspace.py", "if not gone or not self.bookmarks:", "if gone or not self.bookmarks:"),
-    Fault("an id may stand twice in a document", "tree/document.py", "    if twins:\n", "    if len(twins) > len(nodes):\n"),
+    Fault("an id may stand twice in a document", "tree/document.py", "    if twins:\n", "    if len(twins) > len(node_ids):\n"),
 )  # fmt: skip
 
 

@@ -608,6 +608,6 @@ PAGED = {
     "changes_since": "limit",
 }
 Workspace.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestWorkspace = Workspace.TestCase

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -136,7 +136,7 @@ def _read_nested(form: Mapping[str, Any], limit: int) -> list[Incoming]:
         if not isinstance(children, list):
             _refuse(f"has 'children' that is not a list at {node.get('nodeId')!r}")
         stack.extend((child, len(found) - 1) for child in reversed(children))
-    _refuse_twins(found)
+    _refuse_twins([node.node_id for node in found])
     return found
 
 
@@ -145,32 +145,26 @@ def _read_items(items: Any, limit: int) -> list[Incoming]:
         _refuse("has 'items' that is not a list of nodes")
     if len(items) > limit:
         raise BatchTooLarge(argument="json", count=len(items), limit=limit)
-    flat = [_incoming(item, None, item.get("parentId") if isinstance(item, dict) else None) for item in items]
-    _refuse_twins(flat)
-    by_parent: dict[str | None, list[Incoming]] = {}
-    ids = {node.node_id for node in flat}
-    for node in flat:
-        by_parent.setdefault(node.parent_id if node.parent_id in ids else None, []).append(node)
+    by_parent: dict[str | None, list[Any]] = {}
+    found = (item.get("nodeId") for item in items if isinstance(item, dict))
+    ids = {node_id for node_id in found if isinstance(node_id, str)}
+    for item in items:
+        above = item.get("parentId") if isinstance(item, dict) else None
+        known = isinstance(above, str) and above in ids
+        by_parent.setdefault(above if known else None, []).append(item)
     ordered: list[Incoming] = []
-    stack: list[tuple[Incoming, int | None]] = [(node, None) for node in reversed(by_parent.get(None, []))]
+    stack: list[tuple[Any, int | None]] = [(item, None) for item in reversed(by_parent.pop(None, []))]
     while stack:
-        node, parent = stack.pop()
-        ordered.append(
-            Incoming(
-                node_id=node.node_id,
-                parent=parent,
-                parent_id=node.parent_id if parent is None else None,
-                type=node.type,
-                payload=node.payload,
-                tags=node.tags,
-                is_cut=node.is_cut,
-            )
-        )
+        item, parent = stack.pop()
+        outer = item.get("parentId") if parent is None and isinstance(item, dict) else None
+        node = _incoming(item, parent, outer)
+        ordered.append(node)
         if node.node_id is not None:
-            stack.extend((child, len(ordered) - 1) for child in reversed(by_parent.get(node.node_id, [])))
-    if len(ordered) < len(flat):
-        reached = {node.node_id for node in ordered}
-        looped = [node.node_id for node in flat if node.node_id not in reached]
+            children = by_parent.pop(node.node_id, ())
+            stack.extend((child, len(ordered) - 1) for child in reversed(children))
+    _refuse_twins([*(node.node_id for node in ordered), *_ids_of(by_parent)])
+    if by_parent:
+        looped = _ids_of(by_parent)
         raise InvalidArgument(
             f"These nodes are below each other in a circle: {', '.join(map(str, looped[:10]))}. "
             "Give one of them a parent outside the circle.",
@@ -212,14 +206,14 @@ def _incoming(form: Any, parent: int | None, parent_id: Any) -> Incoming:
     )
 
 
-def _refuse_twins(nodes: list[Incoming]) -> None:
-    seen: set[str] = set()
-    twins: dict[str, None] = {}
-    for node in nodes:
-        if node.node_id is not None:
-            if node.node_id in seen:
-                twins[node.node_id] = None
-            seen.add(node.node_id)
+def _ids_of(by_parent: Mapping[str | None, list[Any]]) -> list[str]:
+    return [str(item.get("nodeId")) for items in by_parent.values() for item in items]
+
+
+def _refuse_twins(node_ids: Sequence[str | None]) -> None:
+    twins = {
+        node_id: None for node_id, times in Counter(node_ids).items() if times > 1 and node_id is not None
+    }
     if twins:
         raise InvalidArgument(
             f"These ids appear more than once, so their parent is not clear: {', '.join(list(twins)[:10])}. "

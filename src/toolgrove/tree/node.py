@@ -58,15 +58,6 @@ class Node:
         """How many children the node has."""
         return len(self.children) if self.children else 0
 
-    @property
-    def depth(self) -> int:
-        """How many levels the node is below the root."""
-        depth, node = 0, self.parent
-        while node is not None:
-            depth += 1
-            node = node.parent
-        return depth
-
     def ancestry(self) -> list[Node]:
         """The nodes from the root to this one."""
         chain: list[Node] = []

@@ -70,14 +70,6 @@ class PayloadTypes:
         self.registered = {"Root": PayloadType(name="Root"), **(types or {})}
         self.open = allow_unknown or not types
 
-    def __getitem__(self, name: str) -> PayloadType:
-        known = self.registered.get(name)
-        if known is not None:
-            return known
-        if not self.open:
-            raise UnknownType(name=name, known=list(self.registered))
-        return PayloadType(name=name)
-
     def check(
         self, type: str, payload: Payload, written: Mapping[str, Any], node_id: str | None = None
     ) -> None:
