@@ -75,20 +75,16 @@ class WorkspaceSource:
             result = declaration.run(desk, call.arguments)
             if desk.dry_run:
                 workspace.check_boundary(call.caller)
-                would_change = workspace.pending().to_json()
-                return {
-                    **result,
-                    "version": workspace.version(call.caller),
-                    "dryRun": True,
-                    "wouldChange": would_change,
-                }
-            desk.commit()
+                result["wouldChange"] = workspace.pending().to_json()
+            else:
+                desk.commit()
         except BaseException:
             workspace.tree.rollback()
             workspace.withdraw(desk.commits)
             raise
-        finally:
+        if desk.dry_run:
             workspace.tree.rollback()
+            return {**result, "dryRun": True, "version": workspace.version(call.caller)}
         result["version"] = workspace.version_after(call.caller, desk.changes)
         await self._settle(call, result, desk)
         return result
