@@ -1,15 +1,18 @@
 """Every failure an agent can meet; each says what to do next.
 
 GroveError
-├── InvalidArgument      invalid_argument   the request is wrong: fix it and retry
-│   ├── SchemaMismatch, NotJson, UnknownProperty, GuardedProperty, BatchTooLarge
-│   ├── BadPageToken, BadQuery, KeyReused
-├── NotFound             not_found          nothing has that name
-│   ├── NodeNotFound, ToolNotFound, AgentNotFound
-├── Forbidden            forbidden          stop: this agent may not
-├── Conflict             conflict           read again, then retry with the latest version
-├── RateLimited          rate_limited       wait retryAfter seconds
-└── Internal             internal           our fault; the call id leads to the log
+├── InvalidArgument    invalid_argument   the request is wrong: fix it and retry
+│   ├── SchemaMismatch, NotJson           the arguments themselves
+│   ├── PayloadMismatch, UnknownType, GuardedProperty
+│   ├── BatchTooLarge, BadPageToken, KeyReused
+│   └── BadQuery                          a selection query, with a caret line
+├── NotFound           not_found          nothing has that name
+│   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed
+├── Forbidden          forbidden          stop: this agent may not
+├── Conflict           conflict           read again, then retry with the latest version
+│   └── StaleVersion
+├── RateLimited        rate_limited       wait retryAfter seconds
+└── Internal           internal           our fault; the call id leads to the log
 """
 
 from __future__ import annotations

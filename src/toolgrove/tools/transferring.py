@@ -85,6 +85,7 @@ def import_view(desk: Desk, arguments: Arguments) -> Result:
     by_path = arguments.get("rootLookupStrategy") == "path"
     root = _by_path(desk.tree, form, header) if by_path else _by_id(desk.tree, header, shown)
     _refuse_types(arguments["payloadTypes"], shown, root)
+    desk.limits.check("viewJson", len(_part(header, "expanded")), desk.limits.expand_nodes)
     expanded, ignored = _flags(desk.tree, root, header, shown, by_path=by_path)
     wanted = PropertyFilter(_texts(header, "includedProperties"), _texts(header, "excludedProperties"))
     view = desk.view

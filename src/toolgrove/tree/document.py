@@ -14,6 +14,7 @@ from toolgrove.tree.node import Node, Payload
 from toolgrove.tree.render import CHARS_PER_TOKEN, NESTED_LEVELS
 from toolgrove.tree.tree import walk
 
+MAX_TEXT = 64_000_000
 _NODE_KEYS = frozenset(
     (
         "nodeId",
@@ -107,6 +108,8 @@ class Incoming:
 def loads(text: Any) -> dict[str, Any]:
     """A document given as text or as an object."""
     if isinstance(text, str):
+        if len(text) > MAX_TEXT:
+            raise BatchTooLarge(argument="json", count=len(text), limit=MAX_TEXT, hint="Split the document.")
         try:
             text = json.loads(text, parse_constant=_no_constant)
         except RecursionError:
