@@ -53,9 +53,8 @@ class Agent:
             tool=self._granted.get(name),
             arguments={} if arguments is None else arguments,
             caller=self._caller,
+            known=self._known,
         )
-        if call.tool is None:
-            call.facts["known"] = self._known
         return await self._chain(call)
 
 

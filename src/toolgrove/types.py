@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 Arguments = dict[str, Any]
@@ -80,7 +80,8 @@ class Call:
     settled: bool = False
     replayed: bool = False
     targets: tuple[str, ...] = ()
-    facts: dict[str, Any] = field(default_factory=dict)
+    known: tuple[str, ...] = ()
+    started: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -501,6 +501,16 @@ async def test_the_three_merge_strategies_differ_as_they_say() -> None:
     assert house == {"name": "House", "status": "for sale"}
 
 
+async def test_replacing_takes_over_the_order_of_the_document_and_upserting_does_not() -> None:
+    _, editor = await sample()
+    document = json.loads((await editor.ok("export_subtree", nodeId="house"))["json"])
+    document["children"].reverse()
+    await editor.ok("import_merge", json=document, strategy="upsert", matchBy="nodeId")
+    assert await children(editor, "house") == ["kitchen", "living", "bath"]
+    await editor.ok("import_merge", json=document, strategy="replace", matchBy="nodeId")
+    assert await children(editor, "house") == ["bath", "living", "kitchen"]
+
+
 async def test_a_merge_by_path_recognises_nodes_by_name() -> None:
     _, editor = await sample()
     document = {

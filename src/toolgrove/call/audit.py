@@ -31,8 +31,7 @@ class AuditStep:
         self._emit = emit
 
     async def __call__(self, call: Call, onward: Next) -> Result:
-        started = self._clock.monotonic()
-        call.facts["started"] = started
+        call.started = self._clock.monotonic()
         call.settle = self._settle
         try:
             result = await onward(call)
@@ -119,7 +118,7 @@ class AuditStep:
             outcome=outcome,
             targets=call.targets[:_TARGETS] or tuple(_named(call)),
             arguments=_fingerprint(call),
-            duration_ms=round((self._clock.monotonic() - call.facts["started"]) * 1000, 3),
+            duration_ms=round((self._clock.monotonic() - call.started) * 1000, 3),
             version=version,
             idempotency_key=call.idempotency.key if call.idempotency else None,
             error=None if error is None else error.to_json()["error"],

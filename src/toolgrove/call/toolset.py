@@ -9,7 +9,7 @@ from toolgrove.types import Call, Next, Result, Tool
 def granted(call: Call) -> Tool:
     """The tool of the call, provided that the agent has it."""
     if call.tool is None:
-        raise ToolNotFound(call.name, call.facts.get("known", ()))
+        raise ToolNotFound(call.name, call.known)
     return call.tool
 
 
