@@ -89,7 +89,17 @@ def failing_test(fault: Fault) -> str | None:
             raise SystemExit(f"{fault.file} does not hold exactly once: {fault.old}")
         target.write_text(source.replace(fault.old, fault.new))
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *TESTS],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-x",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--hypothesis-profile=no-shrink",
+                *TESTS,
+            ],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,

@@ -67,31 +67,31 @@ def _state(node_id: str, image: Image) -> Entry:
 
 
 def _change(node_id: str, was: Image, now: Image) -> Entry | None:
-    properties = payload_changes(was.payload, now.payload)
     entry: Entry = {"nodeId": node_id}
-    if properties:
-        entry["properties"] = properties
+    if was.payload is not now.payload:
+        properties = payload_changes(was.payload, now.payload)
+        if properties:
+            entry["properties"] = properties
     if was.type != now.type:
         entry["payloadType"] = {"old": was.type, "new": now.type}
-    if was.tags != now.tags:
+    if was.tags is not now.tags and was.tags != now.tags:
         entry["tags"] = {"old": sorted(was.tags), "new": sorted(now.tags)}
     return entry if len(entry) > 1 else None
 
 
 def payload_changes(was: Payload, now: Payload) -> dict[str, Any]:
     """Old and new value of every property that differs; an absent one has no entry on its side."""
-    if was is now:
-        return {}
     changes: dict[str, Any] = {}
+    shared = 0
     for key, old in was.items():
         new = now.get(key, MISSING)
-        if old is new:
-            continue
         if new is MISSING:
             changes[key] = {"old": copied(old)}
-        elif not identical(old, new):
+            continue
+        shared += 1
+        if old is not new and not identical(old, new):
             changes[key] = {"old": copied(old), "new": copied(new)}
-    if now.keys() - was.keys():
+    if shared < len(now):
         changes.update((key, {"new": copied(new)}) for key, new in now.items() if key not in was)
     return changes
 
