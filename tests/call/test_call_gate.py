@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +316,26 @@ async def test_the_audit_chain_shows_any_alteration(tmp_path: Path) -> None:
     assert verify(lines[:2] + lines[3:]) is not None
     assert verify([lines[1], lines[0], *lines[2:]]) is not None
     assert verify(lines[1:]) is None
+
+
+async def test_a_full_disk_tears_no_line_and_stops_no_read(tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    async with Grove(config(workspace={"auditLog": str(log)})) as grove:
+        editor = await hand(grove)
+        await editor.ok("add_child", **ADD)
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            # Room for a part of the next record only.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 50, hard))
+            version = await editor.version()
+            refused = await editor.refused("add_child", **ADD, versionToken=version)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            signal.signal(signal.SIGXFSZ, handler)
+        assert (refused["code"], refused["reason"]) == ("internal", "journal_unavailable")
+        await editor.ok("add_child", **ADD, versionToken=version)
+    assert verify(log.read_text().splitlines()) is None
 
 
 async def test_a_rate_limit_admits_exactly_its_number_and_ignores_the_wall_clock() -> None:

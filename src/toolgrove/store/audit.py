@@ -7,8 +7,10 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from errno import ENOSPC
+from io import SEEK_END, FileIO
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Outcome = Literal["success", "failure", "refused", "cancelled", "replayed"]
 GENESIS = "0" * 64
@@ -127,11 +129,11 @@ class AuditRing:
 
 
 class JsonLines:
-    """A file with one record per line, appended and flushed at once."""
+    """A file with one record per line, each written at once and whole."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: IO[str] | None = None
+        self._file: FileIO | None = None
 
     def last(self) -> tuple[int, str]:
         """The number and hash of the last record in the file."""
@@ -147,11 +149,17 @@ class JsonLines:
         return record["number"], record["hash"]
 
     def write(self, sealed: Sealed) -> None:
-        """Append one line."""
+        """Append one line; a torn one is taken back, so that the chain goes on after the fault."""
         if self._file is None:
-            self._file = self._path.open("a", encoding="utf-8")
-        self._file.write(sealed.line + "\n")
-        self._file.flush()
+            self._file = FileIO(self._path, "ab")
+        start = self._file.seek(0, SEEK_END)
+        line = (sealed.line + "\n").encode()
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(ENOSPC, "the audit log took only part of a record", str(self._path))
+        except OSError:
+            self._file.truncate(start)
+            raise
 
     def close(self) -> None:
         """Close the file."""
