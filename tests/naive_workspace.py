@@ -169,9 +169,9 @@ class NaiveWorkspace:
 
     def place(self, tree: Node, node_id: str) -> Any:
         family = Family(tree)
-        parent = family.parent.get(node_id, "absent")
-        if parent == "absent" or parent is None:
-            return parent
+        parent = family.parent.get(node_id)
+        if parent is None:
+            return node_id in family.parent
         return parent["nodeId"], [one["nodeId"] for one in parent["children"]]
 
     def drop_bookmarks(self) -> list[tuple[str, str, str]]:

@@ -65,34 +65,33 @@ class Garden:
     async def change(self, who: Hand) -> dict[str, Any]:
         ids = await self.ids()
         one, two = self.pick.choice(ids), self.pick.choice(ids)
-        tool, arguments = self.pick.choice(
-            [
-                ("add_child", {"parentNodeId": one, "payloadType": "T", "payloadProps": self.payload()}),
-                ("update_payload", {"nodeId": one, "patch": self.payload()}),
-                ("remove_node", {"nodeId": one}),
-                ("move_node", {"nodeId": one, "newParentId": two}),
-                ("move_before", {"nodeId": one, "siblingId": two}),
-                ("sort_children", {"parentId": one, "byProp": "size", "direction": "desc"}),
-                (
-                    "copy_subtree",
-                    {
-                        "sourceId": one,
-                        "targetParentId": two,
-                        "mode": self.pick.choice(["reference", "duplicate"]),
-                    },
-                ),
-                ("clone_node", {"nodeId": one, "targetParentId": two}),
-                ("tag_node", {"nodeId": one, "tags": ["z"]}),
-                ("update_nodes", {"filter": "@type = U", "patch": self.payload()}),
-                (
-                    "import_merge",
-                    {
-                        "json": {"nodeId": one, "payloadType": "T", "payload": self.payload()},
-                        "strategy": "replace",
-                    },
-                ),
-            ]
-        )
+        cases: list[tuple[str, dict[str, Any]]] = [
+            ("add_child", {"parentNodeId": one, "payloadType": "T", "payloadProps": self.payload()}),
+            ("update_payload", {"nodeId": one, "patch": self.payload()}),
+            ("remove_node", {"nodeId": one}),
+            ("move_node", {"nodeId": one, "newParentId": two}),
+            ("move_before", {"nodeId": one, "siblingId": two}),
+            ("sort_children", {"parentId": one, "byProp": "size", "direction": "desc"}),
+            (
+                "copy_subtree",
+                {
+                    "sourceId": one,
+                    "targetParentId": two,
+                    "mode": self.pick.choice(["reference", "duplicate"]),
+                },
+            ),
+            ("clone_node", {"nodeId": one, "targetParentId": two}),
+            ("tag_node", {"nodeId": one, "tags": ["z"]}),
+            ("update_nodes", {"filter": "@type = U", "patch": self.payload()}),
+            (
+                "import_merge",
+                {
+                    "json": {"nodeId": one, "payloadType": "T", "payload": self.payload()},
+                    "strategy": "replace",
+                },
+            ),
+        ]
+        tool, arguments = self.pick.choice(cases)
         return await who(tool, **arguments)
 
     async def state(self) -> tuple[Any, ...]:

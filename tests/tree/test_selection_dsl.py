@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -79,13 +79,16 @@ SOUP = [
 ]
 
 
+Choice = TypeVar("Choice")
+
+
 class Writer:
     """Writes queries that are mostly right."""
 
     def __init__(self, seed: int) -> None:
         self.pick = random.Random(seed)
 
-    def one_of(self, *choices: Any) -> Any:
+    def one_of(self, *choices: Choice) -> Choice:
         return self.pick.choice(choices)
 
     def query(self) -> str:

@@ -68,7 +68,8 @@ async def test_five_thousand_levels_are_read_searched_changed_and_copied() -> No
 
 async def test_pages_reach_the_bottom_of_a_deep_tree() -> None:
     editor = await grown(chain()[:2_000])
-    seen, token = 0, {}
+    seen = 0
+    token: dict[str, str] = {}
     while True:
         page = await editor.ok("get_subtree", nodeId="root", pageSize=200, **token)
         assert [item["depth"] for item in page["items"]] == list(range(seen, seen + len(page["items"])))
