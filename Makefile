@@ -36,9 +36,11 @@ check: lint types imports docs test
 
 bench: $(READY)
 	$(BIN)/python -m bench.bridge
+	$(BIN)/python -m bench.tree --calls
 
 docs: $(READY)
 	$(BIN)/python tools/conformance.py
+	$(BIN)/python tools/tree_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The newest versions that the ranges in pyproject.toml allow, with hashes and without addresses.

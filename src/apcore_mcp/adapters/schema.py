@@ -11,7 +11,7 @@ from apcore_mcp.modules import Json
 
 MAX_REF_DEPTH = 32
 MAX_NODES = 100_000
-_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _SINGLES = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 

@@ -1,0 +1,66 @@
+"""Answers a repeated request with the first one's result, also while the first one still runs."""
+
+from __future__ import annotations
+
+import hashlib
+
+import anyio
+
+from toolgrove.call.toolset import granted
+from toolgrove.errors import InvalidArgument, KeyReused
+from toolgrove.store.journal import Journal
+from toolgrove.tree.json_value import canonical, copied
+from toolgrove.types import Call, IdempotencyClaim, Next, Result
+
+KEY = "idempotencyKey"
+MAX_KEY = 255
+# A version is a condition on the request, not part of it: a retry may come with a fresh one.
+_ASIDE = frozenset((KEY, "versionToken"))
+
+
+class IdempotencyStep:
+    """One effect per agent and key."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._running: dict[tuple[str, str], anyio.Event] = {}
+
+    async def __call__(self, call: Call, onward: Next) -> Result:
+        key = call.arguments.get(KEY)
+        if key is None or not granted(call).mutates:
+            return await onward(call)
+        claim = _claim(call, key)
+        place = (call.caller.agent, key)
+        while True:
+            record = await self._journal.recall(*place)
+            if record is not None:
+                if record.request != claim.request:
+                    raise KeyReused(key=key)
+                call.idempotency, call.replayed = claim, True
+                replay: Result = copied(record.result)
+                return replay
+            running = self._running.get(place)
+            if running is None:
+                break
+            await running.wait()
+        call.idempotency = claim
+        self._running[place] = done = anyio.Event()
+        try:
+            result = await onward(call)
+            # The record must be in the journal before anyone who waits looks again.
+            if not call.settled and call.settle is not None:
+                await call.settle(call, result, None)
+            return result
+        finally:
+            del self._running[place]
+            done.set()
+
+
+def _claim(call: Call, key: str) -> IdempotencyClaim:
+    if not key or len(key) > MAX_KEY or not key.isprintable():
+        raise InvalidArgument(
+            f"idempotencyKey must have 1 to {MAX_KEY} printable characters.", reason="idempotency_key"
+        )
+    request = {name: value for name, value in call.arguments.items() if name not in _ASIDE}
+    digest = hashlib.sha256(canonical([call.name, request]).encode()).hexdigest()
+    return IdempotencyClaim(key=key, request=digest)

@@ -1,0 +1,49 @@
+"""Counts an agent's calls in a moving window of monotonic time, so that a clock jump frees nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+
+import limits
+
+from toolgrove.errors import RateLimited
+from toolgrove.types import Call, Clock, Next, Result
+
+
+class Window:
+    """The calls of one agent that still count; `limits` reads the notation, `60/minute`."""
+
+    def __init__(self, notation: str) -> None:
+        item = limits.parse(notation)
+        self.notation = notation
+        self.amount = item.amount
+        self.seconds = item.get_expiry()
+        self._calls: deque[float] = deque()
+
+    def admit(self, now: float) -> float | None:
+        """Count a call; where there is no room, the seconds to wait."""
+        calls = self._calls
+        while calls and calls[0] <= now - self.seconds:
+            calls.popleft()
+        if len(calls) >= self.amount:
+            return calls[0] + self.seconds - now
+        calls.append(now)
+        return None
+
+
+class RateLimitStep:
+    """Refuses an agent that calls too often; calls refused further in count as well."""
+
+    def __init__(self, notations: Mapping[str, str | None], clock: Clock) -> None:
+        self._windows = {agent: Window(notation) for agent, notation in notations.items() if notation}
+        self._clock = clock
+
+    async def __call__(self, call: Call, onward: Next) -> Result:
+        window = self._windows.get(call.caller.agent)
+        if window is not None:
+            wait = window.admit(self._clock.monotonic())
+            if wait is not None:
+                raise RateLimited(limit=window.notation, retry_after=max(math.ceil(wait * 1000) / 1000, 0.001))
+        return await onward(call)

@@ -1,0 +1,19 @@
+"""Lets through only tools that the agent was given; any other looks like one that does not exist."""
+
+from __future__ import annotations
+
+from toolgrove.errors import ToolNotFound
+from toolgrove.types import Call, Next, Result, Tool
+
+
+def granted(call: Call) -> Tool:
+    """The tool of the call, provided that the agent has it."""
+    if call.tool is None:
+        raise ToolNotFound(call.name, call.known)
+    return call.tool
+
+
+async def toolset_step(call: Call, onward: Next) -> Result:
+    """Refuse a name outside the agent's toolset."""
+    granted(call)
+    return await onward(call)

@@ -1,0 +1,49 @@
+"""Holds the arguments against the tool's schema, and makes them plain JSON that nobody else holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from toolgrove.call.toolset import granted
+from toolgrove.errors import SchemaMismatch, closest
+from toolgrove.tree.json_value import detached
+from toolgrove.types import Call, Next, Result, ToolSpec
+
+_NESTING = 200
+
+
+class ValidateStep:
+    """Validators are compiled once per tool definition."""
+
+    def __init__(self) -> None:
+        self._validators: dict[int, tuple[ToolSpec, Any]] = {}
+
+    async def __call__(self, call: Call, onward: Next) -> Result:
+        spec = granted(call).spec
+        if not isinstance(call.arguments, dict):
+            raise SchemaMismatch(path="", problem="must be an object")
+        call.arguments = detached(call.arguments, "", _NESTING)
+        known = self._validators.get(id(spec))
+        if known is None:
+            known = self._validators[id(spec)] = (spec, jsonschema_rs.validator_for(dict(spec.input_schema)))
+        if not known[1].is_valid(call.arguments):
+            raise _mismatch(next(known[1].iter_errors(call.arguments)), spec.input_schema)
+        return await onward(call)
+
+
+def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:
+    path = ""
+    for part in error.instance_path:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    known = list(schema.get("properties", {}))
+    hint = None
+    if error.kind.name == "additionalProperties":
+        unknown = error.kind.unexpected
+        near = closest(unknown[0], known)
+        hint = f"Did you mean {near!r}?" if near else f"Known arguments: {', '.join(known)}."
+    elif error.kind.name == "required":
+        hint = f"Required: {', '.join(schema.get('required', ()))}." if not path else None
+    return SchemaMismatch(path=path, problem=error.message, hint=hint)

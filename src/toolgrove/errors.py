@@ -1,0 +1,259 @@
+"""Every failure an agent can meet; each says what to do next.
+
+GroveError
+├── InvalidArgument    invalid_argument   the request is wrong: fix it and retry
+│   ├── SchemaMismatch, NotJson           the arguments themselves
+│   ├── PayloadMismatch, UnknownType, GuardedProperty
+│   ├── BatchTooLarge, BadPageToken, KeyReused
+│   └── BadQuery                          a selection query, with a caret line
+├── NotFound           not_found          nothing has that name
+│   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed
+├── Forbidden          forbidden          stop: this agent may not
+├── Conflict           conflict           read again, then retry with the latest version
+│   └── StaleVersion
+├── RateLimited        rate_limited       wait retryAfter seconds
+└── Internal           internal           our fault; the call id leads to the log
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that looks most like the given one."""
+    folded = {name.casefold(): name for name in known}
+    match = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[match[0]] if match else None
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    match = closest(word, known)
+    return f" Did you mean {match!r}?" if match else ""
+
+
+class GroveError(Exception):
+    """A failure with a code for machines, a message for readers and facts for both."""
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.facts = {name: value for name, value in facts.items() if value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """The error object as every face returns it."""
+        return {"error": {"code": self.code, "message": self.message, **self.facts}}
+
+
+class InvalidArgument(GroveError):
+    """The request cannot be carried out as written."""
+
+    code = "invalid_argument"
+
+
+class SchemaMismatch(InvalidArgument):
+    """An argument does not match the tool's input schema."""
+
+    def __init__(self, *, path: str, problem: str, hint: str | None = None) -> None:
+        where = f"Argument {path!r}" if path else "The arguments"
+        tail = f" {hint}" if hint else ""
+        super().__init__(f"{where}: {problem}.{tail}", reason="schema", path=path, hint=hint)
+
+
+class NotJson(InvalidArgument):
+    """An argument holds something that JSON cannot carry."""
+
+    def __init__(self, *, path: str, problem: str) -> None:
+        super().__init__(f"Argument {path!r} {problem}. Send plain JSON.", reason="not_json", path=path)
+
+
+class PayloadMismatch(InvalidArgument):
+    """A payload does not fit its registered type."""
+
+    def __init__(self, *, payload_type: str, path: str, problem: str, node_id: str | None = None) -> None:
+        where = f"property {path!r}" if path else "the payload"
+        super().__init__(
+            f"{where} does not fit payload type {payload_type!r}: {problem}. "
+            "list_payload_types shows what the type allows.",
+            reason="payload_schema",
+            path=path,
+            payloadType=payload_type,
+            nodeId=node_id,
+        )
+
+
+class UnknownType(InvalidArgument):
+    """No payload type of that name is registered."""
+
+    def __init__(self, *, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"Payload type {name!r} is not registered; known types: {', '.join(known)}.{_did_you_mean(name, known)}",
+            reason="unknown_type",
+            payloadType=name,
+        )
+
+
+class GuardedProperty(InvalidArgument):
+    """A structural property of a self-payload node was to be written."""
+
+    def __init__(self, *, name: str, payload_type: str, node_id: str | None = None) -> None:
+        super().__init__(
+            f"{name!r} belongs to the node itself on self-payload type {payload_type!r} and cannot be "
+            "written. Use move_node to change the parent; ids and types never change.",
+            reason="guarded_property",
+            property=name,
+            nodeId=node_id,
+        )
+
+
+class BatchTooLarge(InvalidArgument):
+    """A request asks for more at once than is configured."""
+
+    def __init__(self, *, argument: str, count: int, limit: int, hint: str | None = None) -> None:
+        advice = hint or f"Send batches of at most {limit}."
+        super().__init__(
+            f"{argument!r} covers {count} items; the limit is {limit}. {advice}",
+            reason="batch_limit",
+            argument=argument,
+            count=count,
+            limit=limit,
+        )
+
+
+class BadPageToken(InvalidArgument):
+    """A page token was altered or belongs to another question."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This pageToken was not issued for this agent, tool and arguments. Repeat the call without "
+            "pageToken to start at the first page, and keep every other argument unchanged between pages.",
+            reason="page_token",
+        )
+
+
+class KeyReused(InvalidArgument):
+    """An idempotency key came back with another request."""
+
+    def __init__(self, *, key: str) -> None:
+        super().__init__(
+            f"idempotencyKey {key!r} was already used for a different request. Use a new key for a new "
+            "request, or repeat the first one unchanged.",
+            reason="idempotency_key_reused",
+        )
+
+
+class BadQuery(InvalidArgument):
+    """A selection query cannot be read; the message carries a caret line."""
+
+    def __init__(
+        self, *, query: str, position: int, problem: str, expected: Sequence[str] = (), hint: str | None = None
+    ) -> None:
+        start = max(0, position - 60)
+        line = query[start : position + 40].replace("\n", " ").replace("\t", " ")
+        caret = " " * (position - start) + "^"
+        wanted = f"\nexpected: {', '.join(expected)}" if expected else ""
+        advice = f"\nhint: {hint}" if hint else ""
+        super().__init__(
+            f"{problem} at position {position}\n  {line}\n  {caret}{wanted}{advice}",
+            reason="query",
+            position=position,
+            expected=list(expected) or None,
+            hint=hint,
+        )
+
+
+class NotFound(GroveError):
+    """Nothing has that name."""
+
+    code = "not_found"
+
+
+class NodeNotFound(NotFound):
+    """No node has that id."""
+
+    def __init__(self, node_id: str) -> None:
+        super().__init__(
+            f"No node has the id {node_id!r}. It may have been removed; use search or get_view to find current ids.",
+            nodeId=node_id,
+        )
+
+
+class ToolNotFound(NotFound):
+    """The agent has no tool of that name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"There is no tool {name!r}.{_did_you_mean(name, known)}", tool=name)
+
+
+class AgentNotFound(NotFound):
+    """The project defines no agent of that name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"No agent {name!r} is defined; agents: {', '.join(known)}.{_did_you_mean(name, known)}", agent=name
+        )
+
+
+class Unnamed(NotFound):
+    """A snapshot, bookmark, ruleset or version that does not exist."""
+
+    def __init__(self, *, kind: str, name: str, known: Sequence[str], where: str) -> None:
+        super().__init__(
+            f"No {kind} {name!r} exists.{_did_you_mean(name, known)} {where} shows what there is.", reason=kind
+        )
+
+
+class Forbidden(GroveError):
+    """This agent may not do that."""
+
+    code = "forbidden"
+
+
+class Conflict(GroveError):
+    """The request rests on something that is no longer so."""
+
+    code = "conflict"
+
+
+class StaleVersion(Conflict):
+    """The version token is missing or no longer current."""
+
+    def __init__(self, *, given: str | None, latest: str, changed: Sequence[str], count: int) -> None:
+        opening = "versionToken is missing" if given is None else "versionToken is not current"
+        detail = f": {count} node{'s' * (count != 1)} changed since" if count else ""
+        super().__init__(
+            f"{opening}{detail}. Read what you rely on again, then retry with versionToken "
+            f"{latest!r} (every result carries the current one as 'version').",
+            reason="missing_version" if given is None else "stale_version",
+            latestVersion=latest,
+            changedNodeIds=list(changed),
+        )
+
+
+class RateLimited(GroveError):
+    """The agent called too often."""
+
+    code = "rate_limited"
+
+    def __init__(self, *, limit: str, retry_after: float) -> None:
+        super().__init__(
+            f"The limit of {limit} is used up. Wait {retry_after:g} s before the next call; fewer, larger calls help.",
+            retryAfter=retry_after,
+        )
+
+
+class Internal(GroveError):
+    """Something broke on our side; the detail is in the server's log under the call id."""
+
+    code = "internal"
+
+    def __init__(self, *, call_id: str, reason: str | None = None) -> None:
+        super().__init__(
+            f"The call failed on our side; nothing was changed. Report call {call_id!r} to the operator.",
+            callId=call_id,
+            reason=reason,
+        )

@@ -1,0 +1,83 @@
+"""An agent's tools as OpenAI definitions and as an MCP endpoint, both through the bridge: there is no second server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from apcore import ModuleAnnotations, ModuleDescriptor
+from mcp_types import CallToolResult, TextContent, Tool
+
+from apcore_mcp.adapters.annotations import AnnotationMapper
+from apcore_mcp.converters.openai import strict_schema
+from apcore_mcp.server.calls import Call
+from apcore_mcp.server.endpoint import Endpoint
+from apcore_mcp.server.factory import Entry
+from toolgrove.types import Arguments, Result, ToolSpec
+
+CallTool = Callable[[str, Arguments | None], Awaitable[Result]]
+
+
+def openai_tools(specs: Sequence[ToolSpec], *, strict: bool, embed_annotations: bool) -> list[dict[str, Any]]:
+    """The tools as the `tools` argument of an OpenAI-style API takes them."""
+    return [{"type": "function", "function": _function(spec, strict, embed_annotations)} for spec in specs]
+
+
+def _function(spec: ToolSpec, strict: bool, embed_annotations: bool) -> dict[str, Any]:
+    suffix = AnnotationMapper().to_description_suffix(_annotations(spec)) if embed_annotations else ""
+    parameters = dict(spec.input_schema)
+    function: dict[str, Any] = {"name": spec.name, "description": spec.description + suffix, "parameters": parameters}
+    if strict:  # open objects such as a payload cannot be said strictly; the gate checks them anyway
+        function |= {"parameters": strict_schema(parameters, lambda: None), "strict": True}
+    return function
+
+
+def mcp_endpoint(name: str, version: str, specs: Sequence[ToolSpec], call_tool: CallTool) -> Endpoint:
+    """An MCP server with exactly these tools; a failure is the tool's own answer with `isError`."""
+
+    async def run(tool: str, arguments: Arguments | None, call: Call) -> CallToolResult:
+        result = await call_tool(tool, arguments)
+        text = json.dumps(result, ensure_ascii=False)
+        return CallToolResult(content=[TextContent(text=text)], structured_content=result, is_error="error" in result)
+
+    return Endpoint(name, version, _Toolset(specs), run)
+
+
+class _Toolset:
+    """A fixed tool table."""
+
+    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+        self._entries = {spec.name: _entry(spec) for spec in specs}
+
+    def entries(self) -> Mapping[str, Entry]:
+        return self._entries
+
+    def entry(self, name: str) -> Entry | None:
+        return self._entries.get(name)
+
+
+def _entry(spec: ToolSpec) -> Entry:
+    # Not through the bridge's factory: our schemas may refer to themselves, which it does not inline.
+    tool = Tool(
+        name=spec.name,
+        description=spec.description,
+        input_schema=dict(spec.input_schema),
+        output_schema=dict(spec.output_schema),
+        annotations=AnnotationMapper().to_mcp_annotations(_annotations(spec)),
+    )
+    descriptor = ModuleDescriptor(
+        module_id=spec.name,
+        name=spec.name,
+        description=spec.description,
+        documentation=None,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema or {},
+        annotations=_annotations(spec),
+    )
+    return Entry(tool, descriptor)
+
+
+def _annotations(spec: ToolSpec) -> ModuleAnnotations:
+    return ModuleAnnotations(**asdict(spec.annotations))

@@ -1,0 +1,1 @@
+"""Where commits, idempotency records and audit records are kept."""

@@ -1,0 +1,168 @@
+"""Audit records: one per call, each sealed with the hash of the one before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from errno import ENOSPC
+from io import SEEK_END, FileIO
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+Outcome = Literal["success", "failure", "refused", "cancelled", "replayed"]
+GENESIS = "0" * 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditRecord:
+    """Who called what, on what, and how it ended."""
+
+    timestamp: str
+    call_id: str
+    agent: str
+    session: str
+    operation: str
+    outcome: Outcome
+    targets: tuple[str, ...] = ()
+    arguments: str = ""
+    duration_ms: float = 0.0
+    version: str | None = None
+    idempotency_key: str | None = None
+    error: Mapping[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as a line of the log holds it."""
+        form: dict[str, Any] = {
+            "timestamp": self.timestamp,
+            "callId": self.call_id,
+            "agent": self.agent,
+            "session": self.session,
+            "operation": self.operation,
+            "outcome": self.outcome,
+            "targets": self.targets,
+            "arguments": self.arguments,
+            "durationMs": self.duration_ms,
+        }
+        if self.version is not None:
+            form["version"] = self.version
+        if self.idempotency_key is not None:
+            form["idempotencyKey"] = self.idempotency_key
+        if self.error is not None:
+            form["error"] = self.error
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A record in its place in the chain; `line` is its exact text."""
+
+    line: str
+    hash: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The record with its seal."""
+        form: dict[str, Any] = json.loads(self.line)
+        return form
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def seal(record: AuditRecord, number: int, previous: str) -> Sealed:
+    """Bind a record to the one before it."""
+    body = _encode({"number": number, **record.to_json(), "previous": previous})
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return Sealed(f'{body[:-1]},"hash":"{digest}"}}', digest)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Breach:
+    """Where a chain of records does not hold."""
+
+    number: int
+    problem: str
+
+
+def verify(lines: Iterable[str]) -> Breach | None:
+    """The first place where a log was altered, cut in the middle or reordered; None if it is whole."""
+    previous: str | None = None
+    for at, line in enumerate(lines):
+        body, mark, tail = line.rstrip("\n").rpartition(',"hash":"')
+        digest = tail.removesuffix('"}')
+        if not mark or hashlib.sha256((body + "}").encode()).hexdigest() != digest:
+            return Breach(number=at, problem="the record was altered")
+        claimed = json.loads(body + "}")["previous"]
+        if previous is not None and claimed != previous:
+            return Breach(number=at, problem="a record before it is missing or out of order")
+        previous = digest
+    return None
+
+
+class AuditSink(Protocol):
+    """Takes sealed records; raises OSError when it cannot."""
+
+    def write(self, sealed: Sealed) -> None: ...
+
+
+class AuditRing:
+    """The latest records, in memory."""
+
+    def __init__(self, size: int = 10_000) -> None:
+        self._records: deque[Sealed] = deque(maxlen=size)
+
+    def write(self, sealed: Sealed) -> None:
+        """Keep it until newer ones push it out."""
+        self._records.append(sealed)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (sealed.to_json() for sealed in self._records)
+
+    def lines(self) -> list[str]:
+        """The records as they would stand in a file."""
+        return [sealed.line for sealed in self._records]
+
+
+class JsonLines:
+    """A file with one record per line, each written at once and whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: FileIO | None = None
+
+    def last(self) -> tuple[int, str]:
+        """The number and hash of the last record in the file."""
+        if not self._path.exists():
+            return 0, GENESIS
+        line = ""
+        with self._path.open(encoding="utf-8") as file:
+            for line in file:  # noqa: B007
+                pass
+        if not line.strip():
+            return 0, GENESIS
+        record = json.loads(line)
+        return record["number"], record["hash"]
+
+    def write(self, sealed: Sealed) -> None:
+        """Append one line; a torn one is taken back, so that the chain goes on after the fault."""
+        if self._file is None:
+            self._file = FileIO(self._path, "ab")
+        start = self._file.seek(0, SEEK_END)
+        line = (sealed.line + "\n").encode()
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(ENOSPC, "the audit log took only part of a record", str(self._path))
+        except OSError:
+            self._file.truncate(start)
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

@@ -1,0 +1,59 @@
+"""The journal of a process that may forget: everything in memory, audit lines also to a file if wished."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, JsonLines, seal
+from toolgrove.store.journal import Entry, IdempotencyRecord
+from toolgrove.types import Clock
+
+
+class MemoryJournal:
+    """Keeps audit records in a ring and idempotency records until they expire."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        sinks: Sequence[AuditSink] = (),
+        keys_per_agent: int = 10_000,
+        key_lifetime: float = 86_400.0,
+    ) -> None:
+        self.audit = AuditRing()
+        self._clock = clock
+        self._sinks = sinks
+        self._keys_per_agent = keys_per_agent
+        self._key_lifetime = key_lifetime
+        self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
+        self._number, self._previous = 0, GENESIS
+        for sink in sinks:
+            if isinstance(sink, JsonLines):
+                self._number, self._previous = sink.last()
+
+    async def append(self, entry: Entry) -> None:
+        """Keep an entry; a sink that cannot write keeps all of it out."""
+        sealed = seal(entry.audit, self._number + 1, self._previous)
+        for sink in self._sinks:
+            sink.write(sealed)
+        self._number, self._previous = self._number + 1, sealed.hash
+        self.audit.write(sealed)
+        if entry.idempotency is not None:
+            self._keep(entry.idempotency)
+
+    async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
+        """The result under a key, unless it has expired."""
+        keys = self._keys.get(agent)
+        kept = keys.get(key) if keys else None
+        if kept is None or self._clock.monotonic() - kept[0] > self._key_lifetime:
+            return None
+        return kept[1]
+
+    def _keep(self, record: IdempotencyRecord) -> None:
+        keys = self._keys.setdefault(record.agent, OrderedDict())
+        now = self._clock.monotonic()
+        keys[record.key] = (now, record)
+        keys.move_to_end(record.key)
+        while len(keys) > self._keys_per_agent or now - next(iter(keys.values()))[0] > self._key_lifetime:
+            keys.popitem(last=False)

@@ -1,0 +1,168 @@
+"""Changing where nodes stand: moving, ordering, copying."""
+
+from __future__ import annotations
+
+from toolgrove.errors import InvalidArgument
+from toolgrove.tools.declaration import SETS, WRITES, Family
+from toolgrove.tools.desk import Desk
+from toolgrove.tools.schema import ID_LIST, STRING, choice, flag, node_id, text
+from toolgrove.tools.searching import Order
+from toolgrove.tree.footprint import Footprint, of_ancestors, of_children, of_node, of_siblings, of_subtree
+from toolgrove.tree.node import Node
+from toolgrove.tree.tree import walk
+from toolgrove.types import Arguments, Result
+
+family = Family()
+
+
+def _rests_on_move(desk: Desk, arguments: Arguments) -> Footprint:
+    node_id, parent_id = arguments["nodeId"], arguments["newParentId"]
+    return (
+        of_node(node_id) | of_siblings(desk.tree, node_id) | of_children(parent_id) | of_ancestors(desk.tree, parent_id)
+    )
+
+
+@family.tool(
+    SETS,
+    arguments={"nodeId": node_id("The node to move."), "newParentId": node_id("Its new parent.")},
+    required=("nodeId", "newParentId"),
+    returns={"nodeId": STRING, "oldParentId": STRING, "newParentId": STRING},
+    rests_on=_rests_on_move,
+    example={"nodeId": "shed", "newParentId": "house"},
+)
+def move_node(desk: Desk, arguments: Arguments) -> Result:
+    """Move a node, with everything below it, to the end of another parent's children."""
+    node, parent = desk.tree[arguments["nodeId"]], desk.tree[arguments["newParentId"]]
+    old = node.parent.id if node.parent is not None else ""
+    desk.tree.move(node, parent)
+    return {"nodeId": node.id, "oldParentId": old, "newParentId": parent.id}
+
+
+_PLACE = {"nodeId": node_id("The node to place."), "siblingId": node_id("A child of the same parent.")}
+_PLACED = {"nodeId": STRING, "siblingId": STRING, "parentId": STRING}
+
+
+def _rests_on_place(desk: Desk, arguments: Arguments) -> Footprint:
+    return of_siblings(desk.tree, arguments["nodeId"]) | of_siblings(desk.tree, arguments["siblingId"])
+
+
+def _place(desk: Desk, arguments: Arguments, *, after: bool) -> Result:
+    node, sibling = desk.tree[arguments["nodeId"]], desk.tree[arguments["siblingId"]]
+    desk.tree.place(node, sibling, after=after)
+    return {"nodeId": node.id, "siblingId": sibling.id, "parentId": node.parent.id if node.parent else ""}
+
+
+@family.tool(
+    SETS,
+    arguments=_PLACE,
+    required=("nodeId", "siblingId"),
+    returns=_PLACED,
+    rests_on=_rests_on_place,
+    example={"nodeId": "living", "siblingId": "kitchen"},
+)
+def move_before(desk: Desk, arguments: Arguments) -> Result:
+    """Put a node immediately before a sibling."""
+    return _place(desk, arguments, after=False)
+
+
+@family.tool(
+    SETS,
+    arguments=_PLACE,
+    required=("nodeId", "siblingId"),
+    returns=_PLACED,
+    rests_on=_rests_on_place,
+    example={"nodeId": "kitchen", "siblingId": "living"},
+)
+def move_after(desk: Desk, arguments: Arguments) -> Result:
+    """Put a node immediately after a sibling."""
+    return _place(desk, arguments, after=True)
+
+
+@family.tool(
+    SETS,
+    arguments={
+        "parentId": node_id("Whose children to sort."),
+        "byProp": text("The property to sort by; missing values come last.", minLength=1),
+        "direction": choice("Default asc.", "asc", "desc"),
+        "stable": flag("Equal children keep their order; they always do."),
+    },
+    required=("parentId", "byProp"),
+    returns={"parentId": STRING, "nodeIds": {**ID_LIST, "description": "The children that changed place."}},
+    rests_on=lambda desk, arguments: of_children(arguments["parentId"]),
+    example={"parentId": "house", "byProp": "squareFeet", "direction": "desc"},
+)
+def sort_children(desk: Desk, arguments: Arguments) -> Result:
+    """Sort the children of a node by a property."""
+    parent = desk.tree[arguments["parentId"]]
+    order = Order({"path": arguments["byProp"], "direction": arguments.get("direction")}, parent)
+    children = order.sort(list((parent.children or {}).values()))
+    return {"parentId": parent.id, "nodeIds": desk.tree.reorder(parent, children)}
+
+
+def _copy(desk: Desk, node: Node, parent: Node, *, share: bool) -> Node:
+    copy = desk.tree.add(parent, node.type, node.payload)
+    if share:
+        desk.tree.share(node, copy)
+    desk.tree.tag(copy, node.tags)
+    return copy
+
+
+def _rests_on_copy(desk: Desk, arguments: Arguments) -> Footprint:
+    source = arguments.get("sourceId")
+    ground = of_node(arguments["nodeId"]) if source is None else of_subtree(desk.tree, source)
+    return ground | of_children(arguments["targetParentId"])
+
+
+@family.tool(
+    WRITES,
+    arguments={
+        "sourceId": node_id("The top of the subtree to copy."),
+        "targetParentId": node_id("The parent of the copy."),
+        "mode": choice(
+            "'reference' shares payloads: a change through one node shows in all. 'duplicate' does not.",
+            "reference",
+            "duplicate",
+        ),
+    },
+    required=("sourceId", "targetParentId", "mode"),
+    returns={
+        "nodeId": STRING,
+        "idMap": {"type": "object", "additionalProperties": STRING, "description": "Old id to new id."},
+    },
+    rests_on=_rests_on_copy,
+    example={"sourceId": "house", "targetParentId": "property", "mode": "duplicate"},
+)
+def copy_subtree(desk: Desk, arguments: Arguments) -> Result:
+    """Copy a node and everything below it under a parent, with new ids."""
+    source, target = desk.tree[arguments["sourceId"]], desk.tree[arguments["targetParentId"]]
+    # Listed before anything is added: the target may lie inside the source.
+    originals = list(walk(source))
+    desk.limits.check("sourceId", len(originals), desk.limits.copy_nodes, "Copy smaller subtrees.")
+    _refuse_root(source)
+    share = arguments["mode"] == "reference"
+    copies: dict[str, Node] = {}
+    for node in originals:
+        inside = node is not source and node.parent is not None
+        parent = copies[node.parent.id] if inside and node.parent is not None else target
+        copies[node.id] = _copy(desk, node, parent, share=share)
+    return {"nodeId": copies[source.id].id, "idMap": {old: copy.id for old, copy in copies.items()}}
+
+
+@family.tool(
+    WRITES,
+    arguments={"nodeId": node_id("The node to copy."), "targetParentId": node_id("The parent of the copy.")},
+    required=("nodeId", "targetParentId"),
+    returns={"nodeId": STRING},
+    rests_on=_rests_on_copy,
+    example={"nodeId": "kitchen", "targetParentId": "house"},
+)
+def clone_node(desk: Desk, arguments: Arguments) -> Result:
+    """Copy one node, without what is below it, under a parent."""
+    node, target = desk.tree[arguments["nodeId"]], desk.tree[arguments["targetParentId"]]
+    _refuse_root(node)
+    return {"nodeId": _copy(desk, node, target, share=False).id}
+
+
+def _refuse_root(node: Node) -> None:
+    if node.parent is None:
+        raise InvalidArgument("The root cannot be copied; copy its children instead.", nodeId=node.id)

@@ -1,0 +1,122 @@
+"""Rules and types: validating the tree, linting a payload, and what is registered."""
+
+from __future__ import annotations
+
+from toolgrove.errors import Unnamed
+from toolgrove.tools.declaration import READS, Family
+from toolgrove.tools.desk import Desk, place_of, ranks_of
+from toolgrove.tools.schema import COUNT, ID_LIST, OBJECT, PAGING, STRING, choice, listing, node_id, record, text
+from toolgrove.tree.position import position
+from toolgrove.tree.rules import Ruleset, Violation
+from toolgrove.types import Arguments, Result
+
+family = Family()
+_RULESET = text("A ruleset of the configuration; list_rulesets shows them.", minLength=1)
+_VIOLATION = record(
+    {
+        "ruleId": STRING,
+        "severity": choice("How bad it is.", "error", "warning"),
+        "nodeId": STRING,
+        "path": STRING,
+        "message": STRING,
+    },
+    "ruleId",
+    "severity",
+    "nodeId",
+    "path",
+    "message",
+)
+
+
+def _ruleset(desk: Desk, name: str) -> Ruleset:
+    known = desk.workspace.rulesets
+    if name not in known:
+        raise Unnamed(kind="ruleset", name=name, known=list(known), where="list_rulesets")
+    return known[name]
+
+
+@family.tool(
+    READS,
+    arguments={
+        "rulesetId": _RULESET,
+        "rootNodeId": node_id("Check below this node; the whole tree unless told."),
+        **PAGING,
+    },
+    required=("rulesetId",),
+    returns={"valid": {"type": "boolean"}, "violations": listing(_VIOLATION), "nextPageToken": STRING},
+    optional=("nextPageToken",),
+    example={"rulesetId": "houses"},
+)
+def validate_tree(desk: Desk, arguments: Arguments) -> Result:
+    """Check the tree against a ruleset: required fields, relationships, cardinality, uniqueness, formats."""
+    root = desk.tree[arguments.get("rootNodeId", desk.tree.root.id)]
+    place = desk.place(arguments)
+    found = list(_ruleset(desk, arguments["rulesetId"]).validate(root))
+    numbered: list[tuple[int, Violation]] = []
+    for violation in found:
+        again = bool(numbered) and numbered[-1][1].node is violation.node
+        numbered.append((numbered[-1][0] + 1 if again else 0, violation))
+    if place is not None:
+        mark = (ranks_of(place[0]) or [], place[1])
+        numbered = [pair for pair in numbered if (position(pair[1].node, root), pair[0]) > mark]
+    page, more = desk.page(arguments, iter(numbered), lambda pair: [place_of(pair[1].node, root), pair[0]])
+    return {"valid": not found, "violations": [violation.to_json() for _, violation in page], **more}
+
+
+@family.tool(
+    READS,
+    arguments={"nodeId": node_id("The node to lint."), "rulesetId": _RULESET},
+    required=("nodeId", "rulesetId"),
+    returns={"valid": {"type": "boolean"}, "violations": listing(_VIOLATION)},
+    example={"nodeId": "kitchen", "rulesetId": "houses"},
+)
+def lint_payload(desk: Desk, arguments: Arguments) -> Result:
+    """Check one node's payload against the payload rules of a ruleset."""
+    node = desk.tree[arguments["nodeId"]]
+    found = [violation.to_json() for violation in _ruleset(desk, arguments["rulesetId"]).lint(node)]
+    return {"valid": not found, "violations": found}
+
+
+@family.tool(
+    READS,
+    arguments={},
+    returns={
+        "items": listing(
+            record(
+                {"name": STRING, "kind": STRING, "closed": {"type": "boolean"}, "schema": OBJECT},
+                "name",
+                "kind",
+                "closed",
+            )
+        ),
+        "allowUnknownTypes": {"type": "boolean"},
+    },
+    example={},
+)
+def list_payload_types(desk: Desk, arguments: Arguments) -> Result:
+    """List the registered payload types with their schemas, and whether other type names are allowed."""
+    items = []
+    for known in desk.types.registered.values():
+        item: Result = {"name": known.name, "kind": known.kind, "closed": known.closed}
+        items.append(item if known.schema is None else {**item, "schema": dict(known.schema)})
+    return {"items": items, "allowUnknownTypes": desk.types.open}
+
+
+@family.tool(
+    READS,
+    arguments={},
+    returns={
+        "items": listing(
+            record({"rulesetId": STRING, "ruleCount": COUNT, "ruleIds": ID_LIST}, "rulesetId", "ruleCount", "ruleIds")
+        )
+    },
+    example={},
+)
+def list_rulesets(desk: Desk, arguments: Arguments) -> Result:
+    """List the rulesets that validate_tree and lint_payload can apply."""
+    return {
+        "items": [
+            {"rulesetId": known.id, "ruleCount": len(known.rules), "ruleIds": [rule.id for rule in known.rules]}
+            for known in desk.workspace.rulesets.values()
+        ]
+    }

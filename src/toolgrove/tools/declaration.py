@@ -1,0 +1,124 @@
+"""What a tool says about itself; the catalog, the gate, the docs and the tests all read it from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolgrove.tools.desk import Desk
+from toolgrove.tools.schema import DIFF, STRING, Schema, flag, record, text
+from toolgrove.tree.footprint import EVERYTHING, Footprint
+from toolgrove.types import Annotations, Arguments, Result, ToolSpec
+
+SOURCE = "workspace"
+Run = Callable[[Desk, Arguments], Result]
+Rests = Callable[[Desk, Arguments], Footprint]
+
+_WRITING: dict[str, Schema] = {
+    "versionToken": text("Required: the 'version' of your latest result; an older one is a conflict."),
+    "idempotencyKey": text("Makes a retry safe: the same key and request give the first result again."),
+    "dryRun": flag("Report what would change (wouldChange) and change nothing."),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Declaration:
+    """A tool: its face, its effect, what it rests on, and one example that works."""
+
+    spec: ToolSpec
+    run: Run
+    mutates: bool
+    rests_on: Rests
+    targets: tuple[str, ...]
+    example: Mapping[str, Any]
+
+
+def everything(desk: Desk, arguments: Arguments) -> Footprint:
+    """The footprint of a tool that may touch anything."""
+    return EVERYTHING
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effect:
+    """Whether a tool changes something, and how badly."""
+
+    mutates: bool
+    destructive: bool = False
+    idempotent: bool = True
+
+
+READS = Effect(mutates=False)
+WRITES = Effect(mutates=True, idempotent=False)
+SETS = Effect(mutates=True)
+DESTROYS = Effect(mutates=True, destructive=True, idempotent=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Family:
+    """Collects the tools of one file."""
+
+    tools: list[Declaration] = field(default_factory=list)
+
+    def tool(
+        self,
+        effect: Effect,
+        *,
+        arguments: dict[str, Schema],
+        required: tuple[str, ...] = (),
+        returns: dict[str, Schema],
+        optional: tuple[str, ...] = (),
+        defs: dict[str, Schema] | None = None,
+        argument_defs: dict[str, Schema] | None = None,
+        rests_on: Rests = everything,
+        example: Mapping[str, Any] | None = None,
+    ) -> Callable[[Run], Run]:
+        """Declare the decorated function as a tool of its own name; its docstring is the description."""
+
+        def declare(run: Run) -> Run:
+            name = run.__name__
+            self.tools.append(
+                Declaration(
+                    spec=ToolSpec(
+                        name=name,
+                        description=_prose(run),
+                        input_schema=_input(arguments, required, argument_defs, effect),
+                        output_schema=_output(returns, optional, defs, effect),
+                        annotations=Annotations(
+                            readonly=not effect.mutates, destructive=effect.destructive, idempotent=effect.idempotent
+                        ),
+                        source=SOURCE,
+                    ),
+                    run=run,
+                    mutates=effect.mutates,
+                    rests_on=rests_on,
+                    targets=tuple(key for key in arguments if key.endswith(("Id", "Ids"))),
+                    example=example or {},
+                )
+            )
+            return run
+
+        return declare
+
+
+def _prose(run: Run) -> str:
+    return " ".join((run.__doc__ or "").split())
+
+
+def _input(
+    arguments: dict[str, Schema], required: tuple[str, ...], defs: dict[str, Schema] | None, effect: Effect
+) -> Schema:
+    # versionToken is not in `required`: a call without it is a conflict that tells the latest version.
+    schema = record({**arguments, **(_WRITING if effect.mutates else {})}, *required)
+    return {**schema, "$defs": defs} if defs else schema
+
+
+def _output(
+    returns: dict[str, Schema], optional: tuple[str, ...], defs: dict[str, Schema] | None, effect: Effect
+) -> Schema:
+    more: dict[str, Schema] = {"version": STRING}
+    if effect.mutates:
+        more |= {"dryRun": {"const": True}, "wouldChange": record(DIFF, *DIFF)}
+    required = [name for name in returns if name not in optional]
+    schema = record({**returns, **more}, *required, "version")
+    return {**schema, "$defs": defs} if defs else schema

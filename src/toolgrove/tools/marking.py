@@ -1,0 +1,87 @@
+"""Tags, which all agents share, and bookmarks, which belong to one."""
+
+from __future__ import annotations
+
+from toolgrove.errors import Unnamed
+from toolgrove.tools.declaration import READS, SETS, Family
+from toolgrove.tools.desk import Desk
+from toolgrove.tools.schema import ID_LIST, STRING, listing, names, node_id, record, text
+from toolgrove.tree.footprint import VIEW, of_node
+from toolgrove.tree.workspace import BookmarkChange
+from toolgrove.types import Arguments, Result
+
+family = Family()
+_LABEL = text("The bookmark's name.", minLength=1, maxLength=200)
+
+
+@family.tool(
+    SETS,
+    arguments={
+        "nodeId": node_id("The node to tag."),
+        "tags": names("Tags to add."),
+        "remove": names("Tags to take away."),
+    },
+    required=("nodeId", "tags"),
+    returns={"nodeId": STRING, "tags": ID_LIST},
+    rests_on=lambda desk, arguments: of_node(arguments["nodeId"]),
+    example={"nodeId": "kitchen", "tags": ["urgent"]},
+)
+def tag_node(desk: Desk, arguments: Arguments) -> Result:
+    """Add tags to a node, or take some away; the answer has all its tags."""
+    node = desk.tree[arguments["nodeId"]]
+    tags = (node.tags | frozenset(arguments["tags"])) - frozenset(arguments.get("remove", ()))
+    desk.limits.check("tags", len(tags), desk.limits.tags)
+    desk.tree.tag(node, tags)
+    return {"nodeId": node.id, "tags": sorted(tags)}
+
+
+@family.tool(
+    SETS,
+    arguments={"nodeId": node_id("The node to remember."), "label": _LABEL},
+    required=("nodeId", "label"),
+    returns={"nodeId": STRING, "label": STRING},
+    rests_on=lambda desk, arguments: VIEW | of_node(arguments["nodeId"]),
+    example={"nodeId": "kitchen", "label": "start here"},
+)
+def bookmark(desk: Desk, arguments: Arguments) -> Result:
+    """Remember a node under a label of your own; an existing label moves to the node."""
+    node, label = desk.tree[arguments["nodeId"]], arguments["label"]
+    own = desk.workspace.bookmarks.get(desk.caller.agent, {})
+    if own.get(label) != node.id:
+        desk.limits.check("label", len(own), desk.limits.bookmarks, "Remove bookmarks you no longer need.")
+        desk.changes.append(BookmarkChange(agent=desk.caller.agent, label=label, node_id=node.id))
+    return {"nodeId": node.id, "label": label}
+
+
+@family.tool(
+    READS,
+    arguments={},
+    returns={"items": listing(record({"label": STRING, "nodeId": STRING, "name": STRING}, "label", "nodeId"))},
+    example={},
+)
+def list_bookmarks(desk: Desk, arguments: Arguments) -> Result:
+    """List your bookmarks by label."""
+    own = desk.workspace.bookmarks.get(desk.caller.agent, {})
+    items = []
+    for label, key in sorted(own.items()):
+        name = desk.tree[key].name
+        items.append({"label": label, "nodeId": key, **({} if name is None else {"name": name})})
+    return {"items": items}
+
+
+@family.tool(
+    SETS,
+    arguments={"label": _LABEL},
+    required=("label",),
+    returns={"label": STRING, "nodeId": STRING},
+    rests_on=lambda desk, arguments: VIEW,
+    example={"label": "home"},
+)
+def remove_bookmark(desk: Desk, arguments: Arguments) -> Result:
+    """Forget a bookmark of yours."""
+    own = desk.workspace.bookmarks.get(desk.caller.agent, {})
+    label = arguments["label"]
+    if label not in own:
+        raise Unnamed(kind="bookmark", name=label, known=list(own), where="list_bookmarks")
+    desk.changes.append(BookmarkChange(agent=desk.caller.agent, label=label, node_id=None))
+    return {"label": label, "nodeId": own[label]}

@@ -1,0 +1,121 @@
+"""The pieces that the tools' JSON Schemas are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+PAGE_DEFAULT = 50
+PAGE_MAX = 200
+
+
+def text(description: str, **more: Any) -> Schema:
+    """A string."""
+    return {"type": "string", "description": description, **more}
+
+
+def node_id(description: str) -> Schema:
+    """The id of a node."""
+    return text(description, minLength=1)
+
+
+def flag(description: str) -> Schema:
+    """A boolean."""
+    return {"type": "boolean", "description": description}
+
+
+def whole(description: str, minimum: int = 0, **more: Any) -> Schema:
+    """An integer."""
+    return {"type": "integer", "minimum": minimum, "description": description, **more}
+
+
+def choice(description: str, *values: str) -> Schema:
+    """One of some words."""
+    return {"enum": list(values), "description": description}
+
+
+def listing(items: Schema, description: str = "", **more: Any) -> Schema:
+    """A list."""
+    return {"type": "array", "items": items, **({"description": description} if description else {}), **more}
+
+
+def record(properties: dict[str, Schema], *required: str, description: str = "") -> Schema:
+    """An object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+        **({"description": description} if description else {}),
+    }
+
+
+def names(description: str) -> Schema:
+    """A list of texts."""
+    return listing({"type": "string"}, description)
+
+
+STRING: Schema = {"type": "string"}
+ID_LIST = listing(STRING)
+COUNT: Schema = {"type": "integer", "minimum": 0}
+OBJECT: Schema = {"type": "object"}
+PAYLOAD = {"type": "object", "description": "Properties of the node."}
+
+INCLUDED = names("Only these dotted property paths, and what is under them. Empty: all.")
+EXCLUDED = names("Without these dotted property paths; wins over includedProperties.")
+FILTERS = {"includedProperties": INCLUDED, "excludedProperties": EXCLUDED}
+LIMIT = whole(f"Items per page, {PAGE_DEFAULT} unless told, at most {PAGE_MAX}.", 1, maximum=PAGE_MAX)
+PAGE_TOKEN = text("nextPageToken of the page before; keep the other arguments unchanged.", minLength=1)
+PAGING = {"limit": LIMIT, "pageToken": PAGE_TOKEN}
+VIEW_PAGING = {"pageSize": LIMIT, "pageToken": PAGE_TOKEN}
+MAX_TOKENS = whole("Budget in tokens (characters / 4); filled level by level, the rest is cut and counted.", 1)
+FORMAT = choice("'json' (default), or 'outline' for compact indented text.", "json", "outline")
+DEPTH_LIMIT = whole("Levels below the root asked for; 0 is the root alone.")
+
+_NODE = {
+    "nodeId": STRING,
+    "parentId": {"type": ["string", "null"]},
+    "payloadType": STRING,
+    "payload": OBJECT,
+    "childrenCount": COUNT,
+}
+_NODE_KEYS = tuple(_NODE)
+_CRUMB = record({"nodeId": STRING, "name": STRING, "depth": COUNT}, "nodeId", "depth")
+CRUMBS = listing(_CRUMB)
+NODE = record(_NODE, *_NODE_KEYS)
+HIT = record({**_NODE, "path": CRUMBS}, *_NODE_KEYS, "path")
+ITEM = record({**_NODE, "depth": COUNT, "isExpanded": {"type": "boolean"}}, *_NODE_KEYS, "depth")
+CUT = record({"children": COUNT, "parents": COUNT, "hint": STRING}, "children", "parents", "hint")
+VIEW_ROOT = record(
+    {
+        "rootNodeId": STRING,
+        "defaultExpanded": {"type": "boolean"},
+        "includedProperties": ID_LIST,
+        "excludedProperties": ID_LIST,
+        "expanded": {"type": "object", "additionalProperties": {"type": "boolean"}},
+    },
+    "rootNodeId",
+    "defaultExpanded",
+    "includedProperties",
+    "excludedProperties",
+    "expanded",
+)
+
+
+def tree_of(*, expandable: bool) -> Schema:
+    """A node with its children, nested."""
+    extra: Schema = {"moreChildren": COUNT, "children": listing({"$ref": "#/$defs/node"})}
+    if expandable:
+        extra["isExpanded"] = {"type": "boolean"}
+    required = (*_NODE_KEYS, "isExpanded") if expandable else _NODE_KEYS
+    return record({**_NODE, **extra}, *required)
+
+
+DIFF = {
+    "added": listing(OBJECT),
+    "removed": listing(OBJECT),
+    "moved": listing(OBJECT),
+    "reordered": listing(OBJECT),
+    "changed": listing(OBJECT),
+}

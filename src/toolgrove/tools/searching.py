@@ -1,0 +1,233 @@
+"""Finding nodes: by property, by predicate groups, by the selection DSL, by tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolgrove.errors import InvalidArgument
+from toolgrove.tools.declaration import READS, Family
+from toolgrove.tools.desk import Desk, place_of, ranks_of
+from toolgrove.tools.schema import FILTERS, HIT, PAGING, STRING, Schema, choice, flag, listing, node_id, record, text
+from toolgrove.tree.dsl import Selection
+from toolgrove.tree.json_value import order_key
+from toolgrove.tree.node import Node
+from toolgrove.tree.position import position
+from toolgrove.tree.predicate import Predicate, compile_predicate, every
+from toolgrove.tree.property_path import MISSING, Many, finder
+from toolgrove.tree.render import breadcrumb, node_json
+from toolgrove.tree.view import Lens
+from toolgrove.types import Arguments, Result
+
+family = Family()
+_HITS = {"items": listing(HIT), "nextPageToken": STRING}
+_GROUPS = 16
+
+
+def _predicate(*ops: str, value: str) -> Schema:
+    return record(
+        {
+            "path": text("Dotted property path.", minLength=1),
+            "op": choice("How to compare.", *ops),
+            "value": {"description": value},
+        },
+        "path",
+        "op",
+        "value",
+    )
+
+
+FILTER = _predicate("eq", "contains", value="What to compare with; no type is converted.")
+PREDICATE = _predicate("eq", "contains", "gt", "lt", "between", value="What to compare with; between: [low, high].")
+GROUPS: Schema = {
+    "predicate": {"anyOf": [PREDICATE, {"$ref": "#/$defs/and"}, {"$ref": "#/$defs/or"}]},
+    "and": record({"and": listing({"$ref": "#/$defs/predicate"}, minItems=1)}, "and"),
+    "or": record({"or": listing({"$ref": "#/$defs/predicate"}, minItems=1)}, "or"),
+}
+
+
+def compile_predicates(form: Any, argument: str) -> Predicate:
+    """One predicate or a list of them that must all hold."""
+    forms = form if isinstance(form, list) else [form]
+    for one in forms:
+        _check_depth(one, argument)
+    parts = [compile_predicate(one, f"{argument}[{at}]") for at, one in enumerate(forms)]
+    return every(parts) if parts else lambda node: True
+
+
+def _check_depth(form: Any, argument: str) -> None:
+    level = [form]
+    for _ in range(_GROUPS):
+        level = [part for one in level for key in ("and", "or") for part in one.get(key, ())]
+        if not level:
+            return
+    raise InvalidArgument(f"{argument!r} nests more than {_GROUPS} groups.", reason="predicate")
+
+
+def hits(desk: Desk, arguments: Arguments, nodes: list[Node]) -> list[Result]:
+    """Nodes as search results, each with its way from the root."""
+    shown = desk.filter(arguments, desk.view.view_filter)
+    return [{**node_json(node, shown), "path": breadcrumb(node)} for node in nodes]
+
+
+def _below(desk: Desk, root: Node, visible_only: bool, after: list[Any] | None) -> Iterator[Node]:
+    view = desk.view
+    lens = Lens(expanded=view.expanded, default_expanded=view.default_expanded) if visible_only else Lens()
+    return (node for node, _ in lens.walk(root, after or []))
+
+
+def _searched(desk: Desk, arguments: Arguments, root: Node, test: Predicate) -> Result:
+    after = ranks_of(desk.place(arguments))
+    candidates = _below(desk, root, arguments.get("visibleOnly", False), after)
+    found = (node for node in candidates if test(node))
+    nodes, more = desk.page(arguments, found, lambda node: place_of(node, root))
+    return {"items": hits(desk, arguments, nodes), **more}
+
+
+@family.tool(
+    READS,
+    arguments={
+        "rootNodeId": node_id("Search below this node."),
+        "filters": listing(FILTER, "All of them must hold."),
+        "visibleOnly": flag("Only what your view shows."),
+        **FILTERS,
+        **PAGING,
+    },
+    required=("rootNodeId", "filters"),
+    returns=_HITS,
+    optional=("nextPageToken",),
+    example={"rootNodeId": "root", "filters": [{"path": "name", "op": "contains", "value": "room"}]},
+)
+def search(desk: Desk, arguments: Arguments) -> Result:
+    """Find nodes below a root whose properties equal or contain a value; collapsed ones too. Each hit
+    carries its path."""
+    root = desk.tree[arguments["rootNodeId"]]
+    return _searched(desk, arguments, root, compile_predicates(arguments["filters"], "filters"))
+
+
+@family.tool(
+    READS,
+    arguments={
+        "rootId": node_id("Search below this node."),
+        "predicates": {
+            "description": "{path, op, value}, {and: […]}, {or: […]}, or a list that must all hold.",
+            "anyOf": [listing({"$ref": "#/$defs/predicate"}), {"$ref": "#/$defs/predicate"}],
+        },
+        "sortBy": record(
+            {"path": text("Property to sort by."), "direction": choice("Default asc.", "asc", "desc")},
+            "path",
+            description="Missing and null values come last either way.",
+        ),
+        "visibleOnly": flag("Only what your view shows."),
+        **FILTERS,
+        **PAGING,
+    },
+    required=("rootId", "predicates"),
+    returns=_HITS,
+    optional=("nextPageToken",),
+    argument_defs=GROUPS,
+    example={
+        "rootId": "root",
+        "predicates": {
+            "or": [
+                {"path": "squareFeet", "op": "between", "value": [100, 200]},
+                {"path": "status", "op": "eq", "value": "done"},
+            ]
+        },
+        "sortBy": {"path": "squareFeet", "direction": "desc"},
+    },
+)
+def search_advanced(desk: Desk, arguments: Arguments) -> Result:
+    """Find nodes below a root by nested and/or groups of eq, contains, gt, lt, between; sorted if wished."""
+    root = desk.tree[arguments["rootId"]]
+    test = compile_predicates(arguments["predicates"], "predicates")
+    if "sortBy" not in arguments:
+        return _searched(desk, arguments, root, test)
+    candidates = _below(desk, root, arguments.get("visibleOnly", False), None)
+    order = Order(arguments["sortBy"], root)
+    found = order.sort([node for node in candidates if test(node)])
+    place = desk.place(arguments)
+    rest = iter(found) if place is None else (node for node in found if order.is_after(node, place))
+    nodes, more = desk.page(arguments, rest, order.place)
+    return {"items": hits(desk, arguments, nodes), **more}
+
+
+class Order:
+    """Sorting by a property, and finding a place in the sorted list again."""
+
+    def __init__(self, form: dict[str, Any], root: Node) -> None:
+        self.find = finder(form["path"])
+        self.descending = form.get("direction") == "desc"
+        self.root = root
+
+    def key(self, node: Node) -> tuple[int, Any] | None:
+        """What a node sorts by; None comes last."""
+        found = self.find(node.payload)
+        value = found[0] if type(found) is Many else found
+        return None if value is MISSING or value is None else order_key(value)
+
+    def sort(self, nodes: list[Node]) -> list[Node]:
+        """The nodes in order; equal ones stay as they were, absent values come last."""
+        keyed = [(self.key(node), node) for node in nodes]
+        present = [(key, node) for key, node in keyed if key is not None]
+        present.sort(key=lambda pair: pair[0], reverse=self.descending)
+        return [node for _, node in present] + [node for key, node in keyed if key is None]
+
+    def place(self, node: Node) -> list[Any]:
+        """Where a node stands, as a token carries it."""
+        key = self.key(node)
+        return [None if key is None else list(key), place_of(node, self.root)]
+
+    def is_after(self, node: Node, place: list[Any]) -> bool:
+        """Whether a node comes after a place."""
+        key, mark = self.key(node), None if place[0] is None else tuple(place[0])
+        if key == mark:
+            return position(node, self.root) > (ranks_of(place[1]) or [])
+        if key is None or mark is None:
+            return key is None
+        return key < mark if self.descending else key > mark
+
+
+@family.tool(
+    READS,
+    arguments={
+        "queryDsl": text("For example: //*[squareFeet > 100 and not status = done]", minLength=1),
+        **FILTERS,
+        **PAGING,
+    },
+    required=("queryDsl",),
+    returns=_HITS,
+    optional=("nextPageToken",),
+    example={"queryDsl": "//House/*[squareFeet > 100] | //*[@tag = urgent]"},
+)
+def select_nodes(desk: Desk, arguments: Arguments) -> Result:
+    """Select nodes by a compact query. A bare condition (name contains Kitchen and squareFeet > 100) or
+    a path with conditions (/Property/House//*[price between 10 and 20]). '/' child, '//' descendant, '*' any
+    name, #id a node by id; @id @type @name @depth @tag @childCount @index; = != > >= < <= contains startswith
+    endswith between in exists missing; and or not ( ); parent() ancestor() child() descendant(); '|' union.
+    Quote values of several words."""
+    selection = Selection(desk.tree, arguments["queryDsl"])
+    after = ranks_of(desk.place(arguments))
+    nodes, more = desk.page(arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
+    return {"items": hits(desk, arguments, nodes), **more}
+
+
+@family.tool(
+    READS,
+    arguments={"tag": text("The tag.", minLength=1), **FILTERS, **PAGING},
+    required=("tag",),
+    returns=_HITS,
+    optional=("nextPageToken",),
+    example={"tag": "urgent"},
+)
+def query_by_tag(desk: Desk, arguments: Arguments) -> Result:
+    """Find the nodes that carry a tag, in tree order."""
+    root = desk.tree.root
+    placed = sorted(
+        ((position(desk.tree[key], root), key) for key in desk.tree.tagged.get(arguments["tag"], ())),
+        key=lambda pair: pair[0],
+    )
+    after = ranks_of(desk.place(arguments))
+    found = (desk.tree[key] for place, key in placed if after is None or place > after)
+    nodes, more = desk.page(arguments, found, lambda node: place_of(node, root))
+    return {"items": hits(desk, arguments, nodes), **more}

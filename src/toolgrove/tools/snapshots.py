@@ -1,0 +1,126 @@
+"""Snapshots of the tree, and what differs between them."""
+
+from __future__ import annotations
+
+import datetime
+
+from toolgrove.errors import Forbidden
+from toolgrove.tools.declaration import DESTROYS, READS, WRITES, Family
+from toolgrove.tools.desk import Desk
+from toolgrove.tools.schema import COUNT, DIFF, STRING, listing, node_id, record, text
+from toolgrove.tree.diff import diff_subtrees
+from toolgrove.tree.footprint import VIEW
+from toolgrove.tree.history import Commit
+from toolgrove.tree.workspace import Snapshot, SnapshotChange
+from toolgrove.types import Arguments, Result
+
+family = Family()
+_SNAPSHOT_ID = text("The id that snapshot_create gave.", minLength=1)
+_SNAPSHOT = {"snapshotId": STRING, "label": STRING, "agent": STRING, "createdAt": STRING, "nodeCount": COUNT}
+
+
+def _form(snapshot: Snapshot) -> Result:
+    created = datetime.datetime.fromtimestamp(snapshot.created, datetime.UTC)
+    return {
+        "snapshotId": snapshot.id,
+        "label": snapshot.label,
+        "agent": snapshot.agent,
+        "createdAt": created.isoformat(timespec="seconds"),
+        "nodeCount": snapshot.nodes,
+    }
+
+
+@family.tool(
+    WRITES,
+    arguments={"label": text("What to call it.", maxLength=200)},
+    required=("label",),
+    returns=_SNAPSHOT,
+    rests_on=lambda desk, arguments: VIEW,
+    example={"label": "before the move"},
+)
+def snapshot_create(desk: Desk, arguments: Arguments) -> Result:
+    """Remember the whole tree as it is now; costs next to nothing."""
+    held = desk.workspace.snapshots
+    desk.limits.check("label", len(held) + 1, desk.limits.snapshots, "Delete snapshots you no longer need.")
+    snapshot = Snapshot(
+        id=desk.workspace.next_snapshot_id(),
+        label=arguments["label"],
+        agent=desk.caller.agent,
+        seq=desk.workspace.tree_seq,
+        created=desk.now,
+        nodes=len(desk.tree),
+    )
+    desk.changes.append(SnapshotChange(snapshot=snapshot))
+    return _form(snapshot)
+
+
+@family.tool(READS, arguments={}, returns={"items": listing(record(_SNAPSHOT, *_SNAPSHOT))}, example={})
+def snapshot_list(desk: Desk, arguments: Arguments) -> Result:
+    """List the snapshots, oldest first."""
+    return {"items": [_form(snapshot) for snapshot in desk.workspace.snapshots.values()]}
+
+
+@family.tool(
+    DESTROYS,
+    arguments={"snapshotId": _SNAPSHOT_ID},
+    required=("snapshotId",),
+    returns={"snapshotId": STRING, "changed": record(dict.fromkeys(DIFF, COUNT), *DIFF)},
+    example={"snapshotId": "s1"},
+)
+def snapshot_restore(desk: Desk, arguments: Arguments) -> Result:
+    """Bring the whole tree back to a snapshot; undo takes that back."""
+    workspace = desk.workspace
+    snapshot = workspace.snapshot(arguments["snapshotId"])
+    workspace.restore(snapshot)
+    changed = {name: len(entries) for name, entries in workspace.pending().to_json().items()}
+
+    def settled(commits: tuple[Commit, ...]) -> None:
+        workspace.remember(desk.caller, commits)
+        workspace.restored(snapshot)
+
+    desk.settled = settled
+    return {"snapshotId": snapshot.id, "changed": changed}
+
+
+@family.tool(
+    DESTROYS,
+    arguments={"snapshotId": _SNAPSHOT_ID},
+    required=("snapshotId",),
+    returns={"snapshotId": STRING},
+    rests_on=lambda desk, arguments: VIEW,
+    example={"snapshotId": "s1"},
+)
+def snapshot_delete(desk: Desk, arguments: Arguments) -> Result:
+    """Forget a snapshot; the tree stays as it is."""
+    snapshot = desk.workspace.snapshot(arguments["snapshotId"])
+    if desk.caller.write_root is not None and snapshot.agent != desk.caller.agent:
+        raise Forbidden("You may delete only snapshots of your own.", reason="write_root")
+    desk.changes.append(SnapshotChange(snapshot=snapshot, dropped=True))
+    return {"snapshotId": snapshot.id}
+
+
+@family.tool(
+    READS,
+    arguments={
+        "a": text("A snapshot id, or 'current'.", minLength=1),
+        "b": text("A snapshot id, or 'current'.", minLength=1),
+    },
+    required=("a", "b"),
+    returns=DIFF,
+    example={"a": "s1", "b": "current"},
+)
+def snapshot_diff(desk: Desk, arguments: Arguments) -> Result:
+    """What was added, removed, moved, reordered and changed from snapshot a to snapshot b."""
+    return desk.workspace.diff(arguments["a"], arguments["b"]).to_json()
+
+
+@family.tool(
+    READS,
+    arguments={"aId": node_id("The top of one subtree."), "bId": node_id("The top of the other.")},
+    required=("aId", "bId"),
+    returns=DIFF,
+    example={"aId": "house", "bId": "property"},
+)
+def diff_subtree(desk: Desk, arguments: Arguments) -> Result:
+    """Compare two subtrees of the tree: children pair up by type and name, then by order."""
+    return diff_subtrees(desk.tree[arguments["aId"]], desk.tree[arguments["bId"]]).to_json()

@@ -1,0 +1,254 @@
+"""Views and subtrees as documents: out, and back in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolgrove.errors import InvalidArgument, NotFound
+from toolgrove.tools.declaration import DESTROYS, READS, SETS, Family
+from toolgrove.tools.desk import Desk
+from toolgrove.tools.schema import COUNT, ID_LIST, MAX_TOKENS, OBJECT, STRING, choice, flag, names, node_id, text
+from toolgrove.tools.viewing import lens_of, view_root
+from toolgrove.tree.document import dumps, export, loads, read
+from toolgrove.tree.footprint import VIEW
+from toolgrove.tree.merge import Merge
+from toolgrove.tree.node import Node
+from toolgrove.tree.property_path import PropertyFilter
+from toolgrove.tree.render import nested
+from toolgrove.tree.tree import Tree
+from toolgrove.tree.view import Lens, ViewChange
+from toolgrove.types import Arguments, Result
+
+family = Family()
+_NAMED_IDS = 200
+_DOCUMENT = {"description": "A document of an export, as text or as an object.", "type": ["string", "object"]}
+
+
+@family.tool(
+    READS,
+    arguments={
+        "rootNodeId": node_id("Where the view starts."),
+        "includeViewRoot": flag("Put the header in that import_view restores from; true unless told."),
+        "maxTokens": MAX_TOKENS,
+        "versionToken": text("Checked if given: a conflict if anything changed since."),
+    },
+    required=("rootNodeId",),
+    returns={"viewJson": STRING},
+    example={"rootNodeId": "house"},
+)
+def export_view(desk: Desk, arguments: Arguments) -> Result:
+    """Your view from a node down as a JSON text: the visible nodes, what is expanded, the filters."""
+    root = desk.tree[arguments["rootNodeId"]]
+    lens = lens_of(desk, {})
+    form, _ = nested(root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=desk.limits.view_nodes)
+    header = {"viewRoot": view_root(desk, root, lens)} if arguments.get("includeViewRoot", True) else {}
+    path = [node.segment for node in root.ancestry()[1:]]
+    return {"viewJson": dumps({**header, "path": path, "view": form})}
+
+
+@family.tool(
+    SETS,
+    arguments={
+        "viewJson": _DOCUMENT,
+        "payloadTypes": names("The types that the view may contain; any other is refused."),
+        "rootLookupStrategy": choice("How to find the view's root here; nodeId unless told.", "nodeId", "path"),
+    },
+    required=("viewJson", "payloadTypes"),
+    returns={"rootNodeId": STRING, "nodeIds": ID_LIST, "ignored": COUNT},
+    rests_on=lambda desk, arguments: VIEW,
+    example={
+        "viewJson": {"viewRoot": {"rootNodeId": "house", "expanded": {"house": True}}},
+        "payloadTypes": ["House"],
+        "rootLookupStrategy": "nodeId",
+    },
+)
+def import_view(desk: Desk, arguments: Arguments) -> Result:
+    """Restore an exported view onto the nodes that exist here: root, filters, what is expanded. It
+    creates no nodes; import_merge does."""
+    form = loads(arguments["viewJson"])
+    header = _part(form, "viewRoot")
+    shown = _part(form, "view")
+    by_path = arguments.get("rootLookupStrategy") == "path"
+    root = _by_path(desk.tree, form, header) if by_path else _by_id(desk.tree, header, shown)
+    _refuse_types(arguments["payloadTypes"], shown, root)
+    desk.limits.check("viewJson", len(_part(header, "expanded")), desk.limits.expand_nodes)
+    expanded, ignored = _flags(desk.tree, root, header, shown, by_path=by_path)
+    wanted = PropertyFilter(_texts(header, "includedProperties"), _texts(header, "excludedProperties"))
+    view = desk.view
+    change = ViewChange(
+        session=view.session,
+        expanded=expanded,
+        reset=True,
+        default_expanded=header.get("defaultExpanded", view.default_expanded) is True,
+        view_filter=wanted if header else None,
+    )
+    desk.changes.append(change)
+    return {"rootNodeId": root.id, "nodeIds": list(expanded)[:_NAMED_IDS], "ignored": ignored}
+
+
+def _part(form: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = form.get(name, {})
+    if not isinstance(part, dict):
+        raise InvalidArgument(f"The document has {name!r} that is not an object.", reason="document")
+    return part
+
+
+def _texts(header: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    found = header.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise InvalidArgument(f"The document's viewRoot has {name!r} that is not a list of texts.", reason="document")
+    return tuple(found)
+
+
+def _by_id(tree: Tree, header: Mapping[str, Any], shown: Mapping[str, Any]) -> Node:
+    wanted = header.get("rootNodeId", shown.get("nodeId"))
+    if not isinstance(wanted, str):
+        raise InvalidArgument("The document names no root: it needs viewRoot.rootNodeId or view.", reason="document")
+    return tree[wanted]
+
+
+def _by_path(tree: Tree, form: Mapping[str, Any], header: Mapping[str, Any]) -> Node:
+    path = form.get("path", [part for part in str(header.get("rootNodeId", "")).split("/") if part])
+    node = tree.root
+    for segment in path if isinstance(path, list) else []:
+        found = [child for child in (node.children or {}).values() if child.segment == segment]
+        if len(found) != 1:
+            kind = "No node stands" if not found else "More than one node stands"
+            raise NotFound(f"{kind} at the path /{'/'.join(map(str, path))}.", reason="path")
+        node = found[0]
+    return node
+
+
+def _pairs(shown: Mapping[str, Any], root: Node) -> Iterator[tuple[Mapping[str, Any], Node | None]]:
+    """The nodes of a document beside the live nodes at the same path."""
+    stack: list[tuple[Any, Node | None]] = [(shown, root)] if shown else []
+    while stack:
+        form, node = stack.pop()
+        if not isinstance(form, dict):
+            raise InvalidArgument("The document holds a node that is not an object.", reason="document")
+        yield form, node
+        children = (node.children or {}).values() if node is not None else ()
+        for child in form.get("children", ()):
+            segment = _segment(child)
+            stack.append((child, next((one for one in children if one.segment == segment), None)))
+
+
+def _segment(form: Any) -> Any:
+    payload = form.get("payload", {}) if isinstance(form, dict) else {}
+    named = (value for key, value in payload.items() if key.lower() == "name" and value)
+    return next(named, form.get("nodeId") if isinstance(form, dict) else None)
+
+
+def _refuse_types(allowed: list[str], shown: Mapping[str, Any], root: Node) -> None:
+    found = {form.get("payloadType") for form, _ in _pairs(shown, root)} | {root.type}
+    strange = sorted(str(name) for name in found if name not in allowed)
+    if strange:
+        raise InvalidArgument(
+            f"The view contains payload types that payloadTypes does not name: {', '.join(strange)}. "
+            "Add them if you expect them.",
+            reason="unknown_type",
+            payloadTypes=strange,
+        )
+
+
+def _flags(
+    tree: Tree, root: Node, header: Mapping[str, Any], shown: Mapping[str, Any], *, by_path: bool
+) -> tuple[dict[str, bool], int]:
+    wanted: dict[str, Any] = dict(_part(header, "expanded"))
+    ignored = 0
+    if by_path or not header:
+        for form, node in _pairs(shown, root):
+            target = node if by_path else tree.nodes.get(str(form.get("nodeId")))
+            wanted.pop(str(form.get("nodeId")), None)
+            if target is None:
+                ignored += 1
+            elif isinstance(form.get("isExpanded"), bool):
+                wanted[target.id] = form["isExpanded"]
+    flags = {
+        key: value
+        for key, value in wanted.items()
+        if isinstance(value, bool) and key in tree and tree[key].is_within(root)
+    }
+    return flags, ignored + len(wanted) - len(flags)
+
+
+@family.tool(
+    READS,
+    arguments={
+        "nodeId": node_id("The top of the subtree."),
+        "includeViewRoot": flag("Add the header that import_view restores a view from."),
+        "maxTokens": MAX_TOKENS,
+    },
+    required=("nodeId",),
+    returns={"json": STRING},
+    example={"nodeId": "house"},
+)
+def export_subtree(desk: Desk, arguments: Arguments) -> Result:
+    """A node and everything below it as a JSON text that import_merge reads back."""
+    root = desk.tree[arguments["nodeId"]]
+    form = export(root, max_tokens=arguments.get("maxTokens"))
+    if arguments.get("includeViewRoot"):
+        view = desk.view
+        lens = Lens(filter=view.view_filter, expanded=view.expanded, default_expanded=view.default_expanded)
+        form = {"viewRoot": view_root(desk, root, lens), **form}
+    return {"json": dumps(form)}
+
+
+@family.tool(
+    DESTROYS,
+    arguments={
+        "json": _DOCUMENT,
+        "strategy": choice(
+            "upsert: update and add; replace: make it exactly so, removing the rest below; skip: only add.",
+            "upsert",
+            "replace",
+            "skip",
+        ),
+        "matchBy": choice("How nodes are recognised; nodeId unless told.", "nodeId", "path"),
+        "parentNodeId": node_id("Where a new top node goes; the root unless told."),
+    },
+    required=("json", "strategy"),
+    returns={
+        "created": ID_LIST,
+        "updated": ID_LIST,
+        "removed": ID_LIST,
+        "createdCount": COUNT,
+        "updatedCount": COUNT,
+        "removedCount": COUNT,
+        "skippedCount": COUNT,
+        "idMap": {**OBJECT, "description": "Ids of the document that were taken, and what they became."},
+    },
+    example={
+        "json": {
+            "nodeId": "house",
+            "payloadType": "House",
+            "payload": {"status": "sold"},
+            "children": [{"payloadType": "Room", "payload": {"name": "Attic"}}],
+        },
+        "strategy": "upsert",
+        "matchBy": "nodeId",
+    },
+)
+def import_merge(desk: Desk, arguments: Arguments) -> Result:
+    """Merge a document into the tree: nested {nodeId?, payloadType, payload, tags?, children} or flat
+    {items: [{nodeId, parentId, …}]}. All of it, or nothing if any part is refused."""
+    incoming = read(arguments["json"], limit=desk.limits.import_nodes)
+    merge = Merge(
+        desk.tree,
+        desk.types,
+        strategy=arguments["strategy"],
+        match_by=arguments.get("matchBy", "nodeId"),
+        parent=desk.tree[arguments.get("parentNodeId", desk.tree.root.id)],
+    )
+    done = merge.run(incoming)
+    return {
+        "created": done.created[:_NAMED_IDS],
+        "updated": done.updated[:_NAMED_IDS],
+        "removed": done.removed[:_NAMED_IDS],
+        "createdCount": len(done.created),
+        "updatedCount": len(done.updated),
+        "removedCount": len(done.removed),
+        "skippedCount": done.skipped,
+        "idMap": done.id_map,
+    }

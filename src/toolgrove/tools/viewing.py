@@ -1,0 +1,283 @@
+"""The session's view: looking at it, opening and closing nodes, setting filters."""
+
+from __future__ import annotations
+
+from collections import ChainMap, deque
+from collections.abc import Mapping
+
+from toolgrove.tools.declaration import READS, SETS, WRITES, Family
+from toolgrove.tools.desk import Desk, place_of, ranks_of
+from toolgrove.tools.schema import (
+    COUNT,
+    CUT,
+    DEPTH_LIMIT,
+    FILTERS,
+    FORMAT,
+    ID_LIST,
+    ITEM,
+    MAX_TOKENS,
+    STRING,
+    VIEW_PAGING,
+    VIEW_ROOT,
+    choice,
+    flag,
+    listing,
+    names,
+    node_id,
+    tree_of,
+    whole,
+)
+from toolgrove.tree.footprint import VIEW, Footprint, of_node
+from toolgrove.tree.node import Node
+from toolgrove.tree.property_path import PropertyFilter
+from toolgrove.tree.render import nested, node_json, outline
+from toolgrove.tree.tree import walk
+from toolgrove.tree.view import Lens, ViewChange
+from toolgrove.types import Arguments, Result
+
+family = Family()
+_ECHO = 50
+
+
+def view_root(desk: Desk, root: Node, lens: Lens) -> Result:
+    """The header that import_view restores a view from."""
+    flags = lens.expanded or {}
+    return {
+        "rootNodeId": root.id,
+        "defaultExpanded": lens.default_expanded,
+        "includedProperties": list(lens.filter.included),
+        "excludedProperties": list(lens.filter.excluded),
+        "expanded": {key: flags[key] for key in flags if key in desk.tree and desk.tree[key].is_within(root)},
+    }
+
+
+def lens_of(desk: Desk, arguments: Arguments) -> Lens:
+    """How the caller's view looks at the tree, with what this call says itself."""
+    view = desk.view
+    return Lens(
+        filter=desk.filter(arguments, view.view_filter),
+        depth_limit=arguments.get("depthLimit"),
+        expanded=view.expanded,
+        default_expanded=arguments.get("defaultExpanded", view.default_expanded),
+    )
+
+
+@family.tool(
+    READS,
+    arguments={
+        "rootNodeId": node_id("Where the view starts."),
+        "includeViewRoot": flag("Add the viewRoot header that import_view can restore."),
+        "defaultExpanded": flag("Whether nodes never expanded or collapsed count as open, for this read."),
+        **FILTERS,
+        "depthLimit": DEPTH_LIMIT,
+        **VIEW_PAGING,
+        "maxTokens": MAX_TOKENS,
+        "format": FORMAT,
+    },
+    required=("rootNodeId",),
+    returns={
+        "view": {"$ref": "#/$defs/node"},
+        "outline": STRING,
+        "items": listing(ITEM),
+        "nextPageToken": STRING,
+        "cut": CUT,
+        "viewRoot": VIEW_ROOT,
+    },
+    optional=("view", "outline", "items", "nextPageToken", "cut", "viewRoot"),
+    defs={"node": tree_of(expandable=True)},
+    example={"rootNodeId": "root", "defaultExpanded": True, "format": "outline", "maxTokens": 300},
+)
+def get_view(desk: Desk, arguments: Arguments) -> Result:
+    """What your session sees from a node down: collapsed nodes show their childrenCount only. Nested, or
+    flat items when paged; keep it small with depthLimit, maxTokens and format: outline."""
+    root = desk.tree[arguments["rootNodeId"]]
+    lens = lens_of(desk, arguments)
+    header: Result = {"viewRoot": view_root(desk, root, lens)} if arguments.get("includeViewRoot") else {}
+    if "pageSize" in arguments or "pageToken" in arguments:
+        after = ranks_of(desk.place(arguments))
+        found, more = desk.page(arguments, lens.walk(root, after), lambda pair: place_of(pair[0], root))
+        items = [
+            {**node_json(node, lens.filter), "depth": depth, "isExpanded": lens.is_expanded(node)}
+            for node, depth in found
+        ]
+        return {"items": items, **more, **header}
+    as_outline = arguments.get("format") == "outline"
+    form, cut = nested(
+        root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=desk.limits.view_nodes, as_outline=as_outline
+    )
+    result: Result = {"outline": outline(form)} if as_outline else {"view": form}
+    return {**result, **({"cut": cut.to_json()} if cut.children else {}), **header}
+
+
+def _rests_on_view(desk: Desk, arguments: Arguments) -> Footprint:
+    return VIEW | of_node(arguments.get("nodeId") or arguments["rootNodeId"])
+
+
+_EXPANDED: dict[str, dict[str, object]] = {
+    "nodeId": STRING,
+    "nodeIds": {**ID_LIST, "description": f"The nodes that changed, at most {_ECHO} of them."},
+    "changedCount": COUNT,
+    "isExpanded": {"type": "boolean"},
+    "view": {"$ref": "#/$defs/node"},
+}
+_DEFS = {"node": tree_of(expandable=True)}
+_ONE = {"nodeId": node_id("The node.")}
+_ALL = {"rootNodeId": node_id("The top of the subtree.")}
+
+
+def _set(desk: Desk, root: Node, expanded: bool, changed: Mapping[str, bool]) -> Result:
+    view = desk.view
+    if changed:
+        desk.changes.append(ViewChange(session=view.session, expanded=changed))
+    lens = Lens(
+        filter=view.view_filter, expanded=ChainMap(dict(changed), view.expanded), default_expanded=view.default_expanded
+    )
+    form, _ = nested(root, lens, max_tokens=None, max_nodes=_ECHO)
+    return {
+        "nodeId": root.id,
+        "nodeIds": list(changed)[:_ECHO],
+        "changedCount": len(changed),
+        "isExpanded": expanded,
+        "view": form,
+    }
+
+
+def _set_one(desk: Desk, node: Node, expanded: bool) -> Result:
+    changed = {} if desk.view.is_expanded(node.id) == expanded else {node.id: expanded}
+    return _set(desk, node, expanded, changed)
+
+
+def _set_below(desk: Desk, root: Node, expanded: bool, max_depth: int | None) -> Result:
+    limit = desk.limits.expand_nodes
+    is_expanded = desk.view.is_expanded
+    changed: dict[str, bool] = {}
+    queue = deque([(root, 0)])
+    seen = 0
+    while queue:
+        node, depth = queue.popleft()
+        seen += 1
+        if seen > limit:
+            hint = "Limit it with set_expansion_recursive and maxDepth, or read with defaultExpanded: true."
+            desk.limits.check("rootNodeId", sum(1 for _ in walk(root)), limit, hint)
+        if is_expanded(node.id) != expanded:
+            changed[node.id] = expanded
+        if node.children and (max_depth is None or depth < max_depth):
+            queue.extend((child, depth + 1) for child in node.children.values())
+    return _set(desk, root, expanded, changed)
+
+
+@family.tool(
+    SETS,
+    arguments=_ONE,
+    required=("nodeId",),
+    returns=_EXPANDED,
+    defs=_DEFS,
+    rests_on=_rests_on_view,
+    example={"nodeId": "house"},
+)
+def expand_node(desk: Desk, arguments: Arguments) -> Result:
+    """Open a node in your view, so that its children show."""
+    return _set_one(desk, desk.tree[arguments["nodeId"]], True)
+
+
+@family.tool(
+    SETS,
+    arguments=_ONE,
+    required=("nodeId",),
+    returns=_EXPANDED,
+    defs=_DEFS,
+    rests_on=_rests_on_view,
+    example={"nodeId": "house"},
+)
+def collapse_node(desk: Desk, arguments: Arguments) -> Result:
+    """Close a node in your view; it stays visible, what is below it does not."""
+    return _set_one(desk, desk.tree[arguments["nodeId"]], False)
+
+
+@family.tool(
+    WRITES,
+    arguments=_ONE,
+    required=("nodeId",),
+    returns=_EXPANDED,
+    defs=_DEFS,
+    rests_on=_rests_on_view,
+    example={"nodeId": "house"},
+)
+def toggle_node(desk: Desk, arguments: Arguments) -> Result:
+    """Open a closed node in your view, or close an open one."""
+    node = desk.tree[arguments["nodeId"]]
+    return _set_one(desk, node, not desk.view.is_expanded(node.id))
+
+
+@family.tool(
+    SETS,
+    arguments=_ALL,
+    required=("rootNodeId",),
+    returns=_EXPANDED,
+    defs=_DEFS,
+    rests_on=_rests_on_view,
+    example={"rootNodeId": "house"},
+)
+def expand_all(desk: Desk, arguments: Arguments) -> Result:
+    """Open a node and everything below it in your view."""
+    return _set_below(desk, desk.tree[arguments["rootNodeId"]], True, None)
+
+
+@family.tool(
+    SETS,
+    arguments=_ALL,
+    required=("rootNodeId",),
+    returns=_EXPANDED,
+    defs=_DEFS,
+    rests_on=_rests_on_view,
+    example={"rootNodeId": "root"},
+)
+def collapse_all(desk: Desk, arguments: Arguments) -> Result:
+    """Close a node and everything below it in your view."""
+    return _set_below(desk, desk.tree[arguments["rootNodeId"]], False, None)
+
+
+@family.tool(
+    SETS,
+    arguments={
+        **_ONE,
+        "expanded": flag("true opens, false closes."),
+        "maxDepth": whole("Levels below the node; all of them unless told."),
+    },
+    required=("nodeId", "expanded"),
+    returns=_EXPANDED,
+    defs=_DEFS,
+    rests_on=_rests_on_view,
+    example={"nodeId": "root", "expanded": True, "maxDepth": 1},
+)
+def set_expansion_recursive(desk: Desk, arguments: Arguments) -> Result:
+    """Open or close a node and what is below it in your view, down to a depth."""
+    root = desk.tree[arguments["nodeId"]]
+    return _set_below(desk, root, arguments["expanded"], arguments.get("maxDepth"))
+
+
+@family.tool(
+    SETS,
+    arguments={
+        "scope": choice(
+            "Which later reads: get_node ('node'), views and lists ('view'), or both ('all').", "all", "view", "node"
+        ),
+        "included": names("Only these property paths. Empty: all."),
+        "excluded": names("Without these property paths."),
+    },
+    required=("scope",),
+    returns={"scope": STRING, "included": ID_LIST, "excluded": ID_LIST},
+    rests_on=lambda desk, arguments: VIEW,
+    example={"scope": "view", "included": ["name", "status"], "excluded": []},
+)
+def set_filters(desk: Desk, arguments: Arguments) -> Result:
+    """Preset the property filters for later reads of your session; a read's own filters win. Empty lists
+    take the preset away."""
+    included, excluded = arguments.get("included", []), arguments.get("excluded", [])
+    wanted = PropertyFilter(tuple(included), tuple(excluded))
+    scope, view = arguments["scope"], desk.view
+    node_filter = wanted if scope in ("all", "node") else view.node_filter
+    view_filter = wanted if scope in ("all", "view") else view.view_filter
+    if (node_filter, view_filter) != (view.node_filter, view.view_filter):
+        desk.changes.append(ViewChange(session=view.session, node_filter=node_filter, view_filter=view_filter))
+    return {"scope": scope, "included": included, "excluded": excluded}

@@ -1,0 +1,40 @@
+"""The write root: whether a change stays inside the subtree that an agent may write."""
+
+from __future__ import annotations
+
+from toolgrove.tree.history import Images
+from toolgrove.tree.tree import Tree
+
+
+def outside(tree: Tree, before: Images, root_id: str) -> str | None:
+    """The first touched node that lies outside the subtree of `root_id`, now or before the change."""
+    known: dict[str, bool] = {}
+    for node_id, image in before.items():
+        node = tree.nodes.get(node_id)
+        if node_id == root_id:
+            # The root of the subtree may be edited, but its own place belongs to the world outside.
+            place = None if node is None else (node.parent.id if node.parent else None, node.rank)
+            if image is None or place != (image.parent_id, image.rank):
+                return node_id
+            continue
+        if node is not None and not _is_inside(tree, node_id, root_id, {}, known):
+            return node_id
+        if image is not None and not _is_inside(tree, node_id, root_id, before, {}):
+            return node_id
+    return None
+
+
+def _is_inside(tree: Tree, node_id: str, root_id: str, before: Images, known: dict[str, bool]) -> bool:
+    trail: list[str] = []
+    at: str | None = node_id
+    while at is not None and at != root_id and at not in known:
+        trail.append(at)
+        image = before.get(at)
+        if image is not None:
+            at = image.parent_id
+        else:
+            node = tree.nodes.get(at)
+            at = node.parent.id if node is not None and node.parent is not None else None
+    inside = at is not None and known.get(at, True)
+    known.update(dict.fromkeys(trail, inside))
+    return inside

@@ -1,0 +1,228 @@
+"""Trees as JSON documents: writing one, and reading one without trusting it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from toolgrove.errors import BatchTooLarge, InvalidArgument
+from toolgrove.tree.json_value import MAX_NESTING, detached
+from toolgrove.tree.node import Node, Payload
+from toolgrove.tree.render import CHARS_PER_TOKEN, NESTED_LEVELS
+from toolgrove.tree.tree import walk
+
+MAX_TEXT = 64_000_000
+_NODE_KEYS = frozenset(
+    (
+        "nodeId",
+        "parentId",
+        "payloadType",
+        "payload",
+        "tags",
+        "children",
+        "childrenCount",
+        "moreChildren",
+        "isExpanded",
+        "depth",
+        "viewRoot",
+    )
+)
+
+
+def dumps(value: Any) -> str:
+    """The text of a document."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def export(root: Node, *, max_tokens: int | None = None) -> dict[str, Any]:
+    """A subtree as a document: nested, or flat where it is too deep for nested JSON."""
+    if max_tokens is None and _depth(root) > NESTED_LEVELS:
+        items = [{"nodeId": node.id, "parentId": _parent(node, root), **_content(node)} for node in walk(root)]
+        return {"items": items}
+    room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - 160
+    top = {"nodeId": root.id, **_content(root)}
+    queue: deque[tuple[Node, dict[str, Any], int]] = deque([(root, top, 0)])
+    while queue:
+        node, form, depth = queue.popleft()
+        if not node.children:
+            continue
+        children: list[dict[str, Any]] = []
+        for child in node.children.values():
+            shown = {"nodeId": child.id, **_content(child)}
+            if room is not None:
+                # The document travels as a JSON string, so every quote in it counts twice.
+                room -= len(json.dumps(dumps(shown))) + 40
+                if room < 0 or depth >= NESTED_LEVELS:
+                    form["moreChildren"] = len(node.children) - len(children)
+                    break
+            children.append(shown)
+            queue.append((child, shown, depth + 1))
+        if children:
+            form["children"] = children
+    return top
+
+
+def _content(node: Node) -> dict[str, Any]:
+    content: dict[str, Any] = {"payloadType": node.type, "payload": node.payload}
+    if node.tags:
+        content["tags"] = sorted(node.tags)
+    return content
+
+
+def _parent(node: Node, root: Node) -> str | None:
+    return None if node is root or node.parent is None else node.parent.id
+
+
+def _depth(root: Node) -> int:
+    deepest, level = 0, [root]
+    while level and deepest <= NESTED_LEVELS:
+        level = [child for node in level for child in (node.children or {}).values()]
+        deepest += bool(level)
+    return deepest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Incoming:
+    """A node as a document describes it; `parent` is its parent's place in the document."""
+
+    node_id: str | None
+    parent: int | None
+    parent_id: str | None
+    type: str
+    payload: Payload
+    tags: frozenset[str] | None
+    is_cut: bool
+
+    @property
+    def segment(self) -> str:
+        """How a path names the node."""
+        name = next((value for key, value in self.payload.items() if key.lower() == "name"), None)
+        return name if isinstance(name, str) and name else self.node_id or ""
+
+
+def loads(text: Any) -> dict[str, Any]:
+    """A document given as text or as an object."""
+    if isinstance(text, str):
+        if len(text) > MAX_TEXT:
+            raise BatchTooLarge(argument="json", count=len(text), limit=MAX_TEXT, hint="Split the document.")
+        try:
+            text = json.loads(text, parse_constant=_no_constant)
+        except RecursionError:
+            _refuse("is nested too deeply; send a flat {items: [{nodeId, parentId, …}]}")
+        except ValueError as problem:
+            _refuse(f"is not JSON: {problem}")
+    if not isinstance(text, dict):
+        _refuse("must be an object with nodeId, payloadType, payload, children, or with items")
+    return text
+
+
+def read(text: Any, *, limit: int) -> list[Incoming]:
+    """The nodes of a document, parents before children, siblings in order."""
+    form = loads(text)
+    return _read_items(form["items"], limit) if "items" in form else _read_nested(form, limit)
+
+
+def _read_nested(form: Mapping[str, Any], limit: int) -> list[Incoming]:
+    found: list[Incoming] = []
+    stack: list[tuple[Any, int | None]] = [(form, None)]
+    while stack:
+        node, parent = stack.pop()
+        found.append(_incoming(node, parent, None if parent is not None else node.get("parentId")))
+        if len(found) > limit:
+            raise BatchTooLarge(argument="json", count=len(found) + len(stack), limit=limit)
+        children = node.get("children", [])
+        if not isinstance(children, list):
+            _refuse(f"has 'children' that is not a list at {node.get('nodeId')!r}")
+        stack.extend((child, len(found) - 1) for child in reversed(children))
+    _refuse_twins([node.node_id for node in found])
+    return found
+
+
+def _read_items(items: Any, limit: int) -> list[Incoming]:
+    if not isinstance(items, list) or not items:
+        _refuse("has 'items' that is not a list of nodes")
+    if len(items) > limit:
+        raise BatchTooLarge(argument="json", count=len(items), limit=limit)
+    by_parent: dict[str | None, list[Any]] = {}
+    found = (item.get("nodeId") for item in items if isinstance(item, dict))
+    ids = {node_id for node_id in found if isinstance(node_id, str)}
+    for item in items:
+        above = item.get("parentId") if isinstance(item, dict) else None
+        known = isinstance(above, str) and above in ids
+        by_parent.setdefault(above if known else None, []).append(item)
+    ordered: list[Incoming] = []
+    stack: list[tuple[Any, int | None]] = [(item, None) for item in reversed(by_parent.pop(None, []))]
+    while stack:
+        item, parent = stack.pop()
+        outer = item.get("parentId") if parent is None and isinstance(item, dict) else None
+        node = _incoming(item, parent, outer)
+        ordered.append(node)
+        if node.node_id is not None:
+            children = by_parent.pop(node.node_id, ())
+            stack.extend((child, len(ordered) - 1) for child in reversed(children))
+    _refuse_twins([*(node.node_id for node in ordered), *_ids_of(by_parent)])
+    if by_parent:
+        looped = _ids_of(by_parent)
+        raise InvalidArgument(
+            f"These nodes are below each other in a circle: {', '.join(map(str, looped[:10]))}. "
+            "Give one of them a parent outside the circle.",
+            reason="cycle",
+            nodeIds=looped[:50],
+        )
+    return ordered
+
+
+def _incoming(form: Any, parent: int | None, parent_id: Any) -> Incoming:
+    if not isinstance(form, dict):
+        _refuse("holds a node that is not an object")
+    node_id, kind, payload = form.get("nodeId"), form.get("payloadType"), form.get("payload", {})
+    where = f"node {node_id!r}"
+    if node_id is not None and (not isinstance(node_id, str) or not 0 < len(node_id) <= 255):
+        _refuse(f"has {where}: nodeId is a text of 1 to 255 characters")
+    if not isinstance(kind, str) or not kind:
+        _refuse(f"has {where} without payloadType")
+    if not isinstance(payload, dict):
+        _refuse(f"has {where} whose payload is not an object")
+    if parent_id is not None and not isinstance(parent_id, str):
+        _refuse(f"has {where} whose parentId is not one id: a node has exactly one parent")
+    unknown = [key for key in form if key not in _NODE_KEYS]
+    if unknown:
+        _refuse(f"has {where} with unknown keys {', '.join(map(repr, unknown))}; properties belong into 'payload'")
+    tags = form.get("tags")
+    if tags is not None and not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
+        _refuse(f"has {where} whose tags are not a list of texts")
+    return Incoming(
+        node_id=node_id,
+        parent=parent,
+        parent_id=parent_id,
+        type=kind,
+        payload=detached(payload, f"json {where} payload", MAX_NESTING),
+        tags=None if tags is None else frozenset(tags),
+        is_cut="moreChildren" in form,
+    )
+
+
+def _ids_of(by_parent: Mapping[str | None, list[Any]]) -> list[str]:
+    return [str(item.get("nodeId")) for items in by_parent.values() for item in items]
+
+
+def _refuse_twins(node_ids: Sequence[str | None]) -> None:
+    twins = {node_id: None for node_id, times in Counter(node_ids).items() if times > 1 and node_id is not None}
+    if twins:
+        raise InvalidArgument(
+            f"These ids appear more than once, so their parent is not clear: {', '.join(list(twins)[:10])}. "
+            "Every node stands once, under one parent.",
+            reason="duplicate_ids",
+            nodeIds=list(twins)[:50],
+        )
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise InvalidArgument(f"The document {problem}.", reason="document")

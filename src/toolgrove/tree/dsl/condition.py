@@ -1,0 +1,160 @@
+"""Compiles a condition to a closure over nodes; the caller's text stays data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toolgrove.tree import predicate
+from toolgrove.tree.dsl.syntax import And, Attribute, Axis, Comparison, Condition, Not, Operand, Or, Presence
+from toolgrove.tree.node import Node
+from toolgrove.tree.predicate import Predicate, Test
+from toolgrove.tree.property_path import MISSING, Many, finder
+from toolgrove.tree.tree import walk
+
+_TESTS: dict[str, Callable[..., Test]] = {
+    "=": predicate.equals,
+    "!=": predicate.equals,
+    ">": predicate.greater,
+    ">=": predicate.greater_or_equal,
+    "<": predicate.less,
+    "<=": predicate.less_or_equal,
+    "contains": predicate.contains,
+    "startswith": predicate.starts_with,
+    "endswith": predicate.ends_with,
+    "between": predicate.within,
+}
+
+
+class Scene:
+    """What one run of a query remembers about the tree, so that no node asks twice."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, dict[str, int]] = {}
+        self._depths: dict[str, int] = {}
+
+    def index(self, node: Node) -> int:
+        """The place of a node among its siblings, from 0."""
+        parent = node.parent
+        if parent is None or parent.children is None:
+            return 0
+        places = self._places.get(parent.id)
+        if places is None:
+            places = self._places[parent.id] = {child: place for place, child in enumerate(parent.children)}
+        return places[node.id]
+
+    def depth(self, node: Node) -> int:
+        """The level of a node, the root being 0."""
+        trail: list[Node] = []
+        at: Node | None = node
+        while at is not None and at.id not in self._depths:
+            trail.append(at)
+            at = at.parent
+        depth = -1 if at is None else self._depths[at.id]
+        for one in reversed(trail):
+            depth += 1
+            self._depths[one.id] = depth
+        return self._depths[node.id]
+
+
+def compile_condition(condition: Condition, scene: Scene) -> Predicate:
+    """One function for the whole condition."""
+    match condition:
+        case And(parts):
+            return predicate.every([compile_condition(part, scene) for part in parts])
+        case Or(parts):
+            return predicate.either([compile_condition(part, scene) for part in parts])
+        case Not(inner):
+            refused = compile_condition(inner, scene)
+            return lambda node: not refused(node)
+        case Axis(name, inner):
+            return _axis(name, compile_condition(inner, scene))
+        case Presence(operand, exists):
+            find = _operand(operand, scene)
+            return lambda node: (find(node) is not MISSING) is exists
+        case Comparison():
+            return _comparison(condition, scene)
+
+
+def _comparison(condition: Comparison, scene: Scene) -> Predicate:
+    test = _test(condition)
+    negated = condition.op == "!="
+    if isinstance(condition.operand, Attribute):
+        holds = _on_attribute(_operand(condition.operand, scene), test)
+    else:
+        holds = predicate.on_property(condition.operand.path, test)
+    return (lambda node: not holds(node)) if negated else holds
+
+
+def _on_attribute(find: Callable[[Node], Any], test: Test) -> Predicate:
+    def holds(node: Node) -> bool:
+        found = find(node)
+        return any(map(test, found)) if type(found) is Many else test(found)
+
+    return holds
+
+
+def _test(condition: Comparison) -> Test:
+    if condition.op != "in":
+        return _TESTS[condition.op](*condition.values)
+    tests = [predicate.equals(value) for value in condition.values]
+    return lambda found: any(test(found) for test in tests)
+
+
+def _operand(operand: Operand, scene: Scene) -> Callable[[Node], Any]:
+    if not isinstance(operand, Attribute):
+        find = finder(operand.path)
+        return lambda node: find(node.payload)
+    return _ATTRIBUTES[operand.name](scene)
+
+
+_ATTRIBUTES: dict[str, Callable[[Scene], Callable[[Node], Any]]] = {
+    "id": lambda scene: lambda node: node.id,
+    "type": lambda scene: lambda node: node.type,
+    "name": lambda scene: lambda node: MISSING if node.name is None else node.name,
+    "depth": lambda scene: scene.depth,
+    "tag": lambda scene: lambda node: Many(sorted(node.tags)) or MISSING,
+    "childCount": lambda scene: lambda node: node.children_count,
+    "index": lambda scene: scene.index,
+}
+
+
+def _axis(name: str, test: Predicate) -> Predicate:
+    if name == "parent":
+        return lambda node: node.parent is not None and test(node.parent)
+    if name == "child":
+        return lambda node: node.children is not None and any(map(test, node.children.values()))
+    # Ancestors and descendants are remembered per run: each node is tested once, not once per relative.
+    return _ancestor(test) if name == "ancestor" else _descendant(test)
+
+
+def _ancestor(test: Predicate) -> Predicate:
+    below: dict[str, bool] = {}
+
+    def holds(node: Node) -> bool:
+        trail: list[Node] = []
+        at = node
+        while at.id not in below and at.parent is not None:
+            trail.append(at)
+            at = at.parent
+        found = below.get(at.id, False)
+        for one in reversed(trail):
+            found = found or (one.parent is not None and test(one.parent))
+            below[one.id] = found
+        return found
+
+    return holds
+
+
+def _descendant(test: Predicate) -> Predicate:
+    above: dict[str, bool] = {}
+
+    def holds(node: Node) -> bool:
+        if node.id not in above:
+            for one in reversed(list(walk(node))):
+                if one.id not in above:
+                    kids = one.children.values() if one.children else ()
+                    above[one.id] = any(above[kid.id] or test(kid) for kid in kids)
+        return above[node.id]
+
+    return holds

@@ -1,0 +1,134 @@
+"""Merges a document into a tree; the caller rolls back if it fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from toolgrove.errors import Conflict, InvalidArgument
+from toolgrove.tree.document import Incoming
+from toolgrove.tree.json_value import identical
+from toolgrove.tree.node import NO_TAGS, Node
+from toolgrove.tree.payload_type import PayloadTypes
+from toolgrove.tree.tree import ROOT, Tree
+
+Strategy = Literal["upsert", "replace", "skip"]
+MatchBy = Literal["nodeId", "path"]
+
+
+@dataclass(kw_only=True, slots=True)
+class Merged:
+    """What a merge did."""
+
+    created: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    skipped: int = 0
+    id_map: dict[str, str] = field(default_factory=dict)
+
+
+class Merge:
+    """One merge of some incoming nodes."""
+
+    def __init__(self, tree: Tree, types: PayloadTypes, *, strategy: Strategy, match_by: MatchBy, parent: Node) -> None:
+        self.tree = tree
+        self.types = types
+        self.strategy = strategy
+        self.match_by = match_by
+        self.parent = parent
+        self.done = Merged()
+
+    def run(self, incoming: Sequence[Incoming]) -> Merged:
+        """Carry it out."""
+        if self.strategy == "replace" and any(node.is_cut for node in incoming):
+            raise InvalidArgument(
+                "This document was cut to a budget (moreChildren); replacing with it would delete what "
+                "was cut. Export without maxTokens, or use strategy 'upsert'.",
+                reason="document",
+            )
+        placed: list[Node] = []
+        for one in incoming:
+            parent = placed[one.parent] if one.parent is not None else self._outer_parent(one)
+            found = self._match(one, parent)
+            placed.append(self._create(one, parent) if found is None else self._update(one, found, parent))
+        if self.match_by == "path":
+            self._refuse_same_target(incoming, placed)
+        if self.strategy == "replace":
+            self._trim(incoming, placed)
+        return self.done
+
+    def _outer_parent(self, one: Incoming) -> Node:
+        return self.parent if one.parent_id is None else self.tree[one.parent_id]
+
+    def _match(self, one: Incoming, parent: Node) -> Node | None:
+        if self.match_by == "nodeId" or one.node_id == ROOT:
+            return None if one.node_id is None else self.tree.nodes.get(one.node_id)
+        found = [child for child in (parent.children or {}).values() if child.segment == one.segment]
+        if len(found) > 1:
+            raise _ambiguous(one.segment, [node.id for node in found])
+        return found[0] if found else None
+
+    def _refuse_same_target(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
+        for node_id, times in Counter(node.id for node in placed).items():
+            if times > 1:
+                segment = next(one.segment for one, node in zip(incoming, placed, strict=True) if node.id == node_id)
+                raise _ambiguous(segment, [node_id])
+
+    def _create(self, one: Incoming, parent: Node) -> Node:
+        self.types.check(one.type, one.payload, one.payload, one.node_id)
+        node_id = None if one.node_id in self.tree else one.node_id
+        node = self.tree.add(parent, one.type, one.payload, node_id)
+        self.tree.tag(node, one.tags or NO_TAGS)
+        self.done.created.append(node.id)
+        if one.node_id is not None and one.node_id != node.id:
+            self.done.id_map[one.node_id] = node.id
+        return node
+
+    def _update(self, one: Incoming, node: Node, parent: Node) -> Node:
+        if self.strategy == "skip":
+            self.done.skipped += 1
+            return node
+        replace = self.strategy == "replace"
+        payload = one.payload if replace else {**node.payload, **one.payload}
+        tags = (one.tags or NO_TAGS) if replace else node.tags | (one.tags or NO_TAGS)
+        changed = not identical(payload, node.payload) or one.type != node.type
+        if changed:
+            self.types.check(one.type, payload, one.payload, node.id)
+            if one.type != node.type:
+                self.tree.retype(node, one.type)
+            if not identical(payload, node.payload):
+                self.tree.write(node, payload)
+        moves = node.parent is not None and node.parent is not parent and self._has_parent(one)
+        if moves:
+            self.tree.move(node, parent)
+        if changed or moves or tags != node.tags:
+            self.done.updated.append(node.id)
+        self.tree.tag(node, tags)
+        return node
+
+    def _has_parent(self, one: Incoming) -> bool:
+        return one.parent is not None or one.parent_id is not None
+
+    def _trim(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
+        wanted: dict[str, list[Node]] = {node.id: [] for node in placed}
+        for one, node in zip(incoming, placed, strict=True):
+            if one.parent is not None:
+                wanted[placed[one.parent].id].append(node)
+        for node in placed:
+            keep = {child.id for child in wanted[node.id]}
+            for child in [child for child in (node.children or {}).values() if child.id not in keep]:
+                self.done.removed.extend(self.tree.remove(child))
+        for node in placed:
+            if wanted[node.id]:
+                self.tree.reorder(node, wanted[node.id])
+
+
+def _ambiguous(segment: str, node_ids: list[str]) -> Conflict:
+    return Conflict(
+        f"The path segment {segment!r} fits more than one node ({', '.join(node_ids)}). "
+        "Match by nodeId, or rename one of them.",
+        reason="ambiguous_path",
+        nodeIds=node_ids,
+    )

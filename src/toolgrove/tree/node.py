@@ -1,0 +1,89 @@
+"""A node of the tree, and the image of one as the journal keeps it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Payload = dict[str, Any]
+# Siblings are ordered by rank. A fraction always fits between two ranks, so no sibling is ever renumbered
+# because of another: before-images stay small and page tokens stay true.
+Rank = int | Fraction
+NO_TAGS: frozenset[str] = frozenset()
+
+
+class Image(NamedTuple):
+    """All that a node is, apart from its id and its children."""
+
+    parent_id: str | None
+    rank: Rank
+    type: str
+    payload: Payload
+    tags: frozenset[str]
+    group: str | None
+
+
+class Node:
+    """A node; only `Tree` writes to one, and a payload is replaced, never changed."""
+
+    __slots__ = ("children", "group", "id", "parent", "payload", "rank", "tags", "type")
+
+    def __init__(self, id: str, type: str, payload: Payload, parent: Node | None, rank: Rank) -> None:
+        self.id = id
+        self.type = type
+        self.payload = payload
+        self.parent = parent
+        self.rank = rank
+        self.children: dict[str, Node] | None = None
+        self.tags = NO_TAGS
+        self.group: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The payload's `name`, whatever the letter case of the key."""
+        payload = self.payload
+        name = payload.get("name")
+        if name is None and "name" not in payload:
+            twins = [key for key in payload if len(key) == 4 and key.lower() == "name"]
+            name = payload[twins[0]] if len(twins) == 1 else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def segment(self) -> str:
+        """How a path names this node."""
+        return self.name or self.id
+
+    @property
+    def children_count(self) -> int:
+        """How many children the node has."""
+        return len(self.children) if self.children else 0
+
+    def ancestry(self) -> list[Node]:
+        """The nodes from the root to this one."""
+        chain: list[Node] = []
+        node: Node | None = self
+        while node is not None:
+            chain.append(node)
+            node = node.parent
+        chain.reverse()
+        return chain
+
+    def is_within(self, root: Node) -> bool:
+        """Whether this node is `root` or below it."""
+        node: Node | None = self
+        while node is not None:
+            if node is root:
+                return True
+            node = node.parent
+        return False
+
+    def image(self) -> Image:
+        """The node's present state."""
+        parent = self.parent
+        return _image(
+            Image,
+            (parent.id if parent is not None else None, self.rank, self.type, self.payload, self.tags, self.group),
+        )
+
+
+_image = tuple.__new__

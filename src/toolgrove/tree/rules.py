@@ -1,0 +1,249 @@
+"""Rulesets: rules as data, each with one check, applied to a node or a whole tree."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jsonschema_rs
+
+from toolgrove.tree.json_value import canonical
+from toolgrove.tree.node import Node
+from toolgrove.tree.property_path import MISSING, Many, finder
+from toolgrove.tree.tree import walk
+
+Severity = Literal["error", "warning"]
+Finding = tuple[str, str]
+Check = Callable[[Node], Iterator[Finding]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Violation:
+    """A node that breaks a rule, and where."""
+
+    rule_id: str
+    severity: Severity
+    node: Node
+    path: str
+    message: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The violation as an agent reads it."""
+        return {
+            "ruleId": self.rule_id,
+            "severity": self.severity,
+            "nodeId": self.node.id,
+            "path": self.path,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """One rule; `payload_only` rules are the ones that lint_payload applies."""
+
+    id: str
+    severity: Severity
+    types: frozenset[str]
+    check: str
+    setting: Any
+
+    @property
+    def payload_only(self) -> bool:
+        """Whether the rule looks at nothing but the payload."""
+        return self.check in _PAYLOAD_CHECKS
+
+    def start(self) -> Check:
+        """The check, fresh for one run."""
+        return _CHECKS[self.check](self.setting)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ruleset:
+    """Rules under one name."""
+
+    id: str
+    rules: tuple[Rule, ...]
+
+    def validate(self, root: Node) -> Iterator[Violation]:
+        """Every violation in a subtree, in pre-order."""
+        return _apply(self.rules, walk(root))
+
+    def lint(self, node: Node) -> Iterator[Violation]:
+        """The violations in one payload."""
+        return _apply(tuple(rule for rule in self.rules if rule.payload_only), [node])
+
+
+def _apply(rules: tuple[Rule, ...], nodes: Any) -> Iterator[Violation]:
+    running = [(rule, rule.start()) for rule in rules]
+    for node in nodes:
+        for rule, check in running:
+            if not rule.types or node.type in rule.types:
+                for path, message in check(node):
+                    yield Violation(rule_id=rule.id, severity=rule.severity, node=node, path=path, message=message)
+
+
+def read_ruleset(ruleset_id: str, rules: Sequence[Mapping[str, Any]]) -> Ruleset:
+    """A ruleset from configuration; ValueError says what is wrong with it."""
+    return Ruleset(id=ruleset_id, rules=tuple(_read_rule(ruleset_id, at, rule) for at, rule in enumerate(rules)))
+
+
+def _read_rule(ruleset_id: str, at: int, form: Mapping[str, Any]) -> Rule:
+    where = f"rulesets.{ruleset_id}[{at}]"
+    checks = [key for key in form if key in _CHECKS]
+    unknown = [key for key in form if key not in _CHECKS and key not in ("id", "severity", "types")]
+    if len(checks) != 1 or unknown:
+        raise ValueError(
+            f"{where} needs exactly one of {', '.join(_CHECKS)}"
+            + (f"; {', '.join(unknown)} is not known" if unknown else "")
+        )
+    severity = form.get("severity", "error")
+    if severity not in ("error", "warning"):
+        raise ValueError(f"{where}.severity is error or warning, not {severity!r}")
+    rule = Rule(
+        id=form.get("id", f"{ruleset_id}-{at + 1}"),
+        severity=severity,
+        types=frozenset(form.get("types", ())),
+        check=checks[0],
+        setting=form[checks[0]],
+    )
+    try:
+        rule.start()
+    except (TypeError, KeyError, ValueError) as problem:
+        raise ValueError(f"{where}.{rule.check}: {problem}") from problem
+    return rule
+
+
+def _schema(setting: Any) -> Check:
+    validator = jsonschema_rs.validator_for(setting)
+
+    def check(node: Node) -> Iterator[Finding]:
+        for error in validator.iter_errors(node.payload):
+            yield ".".join(str(part) for part in error.instance_path), error.message
+
+    return check
+
+
+def _required(setting: Any) -> Check:
+    finders = {path: finder(path) for path in setting}
+
+    def check(node: Node) -> Iterator[Finding]:
+        for path, find in finders.items():
+            if find(node.payload) in (MISSING, None):
+                yield path, f"{path} is required"
+
+    return check
+
+
+def _parents(setting: Any) -> Check:
+    allowed = frozenset(setting)
+
+    def check(node: Node) -> Iterator[Finding]:
+        if node.parent is not None and node.parent.type not in allowed:
+            yield "", f"a {node.type} belongs under {_words(setting)}, not under a {node.parent.type}"
+
+    return check
+
+
+def _children(setting: Any) -> Check:
+    allowed = frozenset(setting)
+
+    def check(node: Node) -> Iterator[Finding]:
+        strange = {child.type for child in (node.children or {}).values()} - allowed
+        for name in sorted(strange):
+            yield "", f"a {node.type} may hold {_words(setting) or 'nothing'}, not a {name}"
+
+    return check
+
+
+def _cardinality(setting: Any) -> Check:
+    kind, low, high = setting.get("type"), setting.get("min", 0), setting.get("max")
+    what = f"{kind} children" if kind else "children"
+
+    def check(node: Node) -> Iterator[Finding]:
+        children = (node.children or {}).values()
+        count = len(children) if kind is None else sum(child.type == kind for child in children)
+        if count < low:
+            yield "", f"needs at least {low} {what}, has {count}"
+        if high is not None and count > high:
+            yield "", f"allows at most {high} {what}, has {count}"
+
+    return check
+
+
+def _unique(setting: Any) -> Check:
+    path, siblings = setting["path"], setting.get("within", "tree") == "siblings"
+    find = finder(path)
+    seen: dict[tuple[str | None, str], str] = {}
+
+    def check(node: Node) -> Iterator[Finding]:
+        value = find(node.payload)
+        if value in (MISSING, None):
+            return
+        scope = node.parent.id if siblings and node.parent is not None else None
+        first = seen.setdefault((scope, canonical(value)), node.id)
+        if first != node.id:
+            yield path, f"{path} {canonical(value)} is taken by {first}"
+
+    return check
+
+
+def _format(setting: Any) -> Check:
+    path, forms = setting["path"], setting["is"]
+    find = finder(path)
+    tests = [(name, *_FORMATS[name]) for name in ([forms] if isinstance(forms, str) else forms)]
+
+    def check(node: Node) -> Iterator[Finding]:
+        found = find(node.payload)
+        for value in found if type(found) is Many else [found]:
+            if isinstance(value, str):
+                yield from ((path, message) for _, test, message in tests if not test(value))
+
+    return check
+
+
+def _max_length(setting: Any) -> Check:
+    path, limit = setting["path"], int(setting["max"])
+    find = finder(path)
+
+    def check(node: Node) -> Iterator[Finding]:
+        value = find(node.payload)
+        if isinstance(value, str) and len(value) > limit:
+            yield path, f"has {len(value)} characters; at most {limit} are allowed"
+
+    return check
+
+
+def _is_iso_date(text: str) -> bool:
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+_FORMATS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "trimmed": (lambda text: text == text.strip(), "has spaces at its start or end"),
+    "nonEmpty": (lambda text: bool(text.strip()), "is empty"),
+    "singleLine": (lambda text: "\n" not in text and "\r" not in text, "has more than one line"),
+    "lowercase": (lambda text: text == text.lower(), "is not all lower case"),
+    "uppercase": (lambda text: text == text.upper(), "is not all upper case"),
+    "isoDate": (_is_iso_date, "is not a date like 2026-01-31"),
+}
+_CHECKS: dict[str, Callable[[Any], Check]] = {
+    "schema": _schema,
+    "required": _required,
+    "format": _format,
+    "maxLength": _max_length,
+    "allowedParents": _parents,
+    "allowedChildren": _children,
+    "cardinality": _cardinality,
+    "unique": _unique,
+}
+_PAYLOAD_CHECKS = frozenset(("schema", "required", "format", "maxLength"))
+
+
+def _words(names: Any) -> str:
+    return " or ".join(names)

@@ -1,0 +1,331 @@
+"""The tree: a dict of nodes, changed only inside a transaction that remembers what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from operator import attrgetter
+
+from toolgrove.errors import Conflict, InvalidArgument, NodeNotFound
+from toolgrove.tree.node import NO_TAGS, Image, Node, Payload, Rank
+
+ROOT = "root"
+_by_rank = attrgetter("rank")
+
+
+def between(low: Rank, high: Rank) -> Rank:
+    """A rank between two others."""
+    middle = Fraction(low + high) / 2
+    return middle.numerator if middle.denominator == 1 else middle
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """`root` and all below it, in pre-order."""
+    stack = [root]
+    pop, push = stack.pop, stack.extend
+    while stack:
+        node = pop()
+        yield node
+        if node.children:
+            push(reversed(node.children.values()))
+
+
+class Tree:
+    """Nodes by id, with one writer at a time and a before-image of everything it touches."""
+
+    def __init__(self) -> None:
+        self.root = Node(ROOT, "Root", {}, None, 0)
+        self.nodes: dict[str, Node] = {ROOT: self.root}
+        self.tagged: dict[str, dict[str, None]] = {}
+        self.groups: dict[str, dict[str, None]] = {}
+        self.before: dict[str, Image | None] = {}
+        self._serial = 0
+        self._serial_before = 0
+        self._group_serial = 0
+        self._disordered: dict[str, Node] = {}
+
+    def __getitem__(self, node_id: str) -> Node:
+        try:
+            return self.nodes[node_id]
+        except KeyError:
+            raise NodeNotFound(node_id) from None
+
+    def __contains__(self, node_id: object) -> bool:
+        return node_id in self.nodes
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    # Changes ----------------------------------------------------------------------------------
+
+    def add(self, parent: Node, type: str, payload: Payload, node_id: str | None = None) -> Node:
+        """Append a child; the tree picks the id unless an import brings one."""
+        if node_id is None:
+            node_id = self.fresh_id()
+        elif node_id in self.nodes:
+            raise Conflict(f"A node with the id {node_id!r} exists already.", nodeId=node_id)
+        else:
+            self._reserve(node_id)
+        before = self.before
+        if node_id not in before:
+            before[node_id] = None
+        siblings = parent.children
+        if siblings:
+            rank = siblings[next(reversed(siblings))].rank // 1 + 1
+        else:
+            siblings = parent.children = {}
+            rank = 0
+        node = Node(node_id, type, payload, parent, rank)
+        siblings[node_id] = self.nodes[node_id] = node
+        return node
+
+    def write(self, node: Node, payload: Payload) -> list[Node]:
+        """Replace a payload in every node that shares it; the nodes that changed."""
+        before = self.before
+        if node.group is None:
+            if node.id not in before:
+                before[node.id] = node.image()
+            node.payload = payload
+            return [node]
+        holders = [self.nodes[holder] for holder in self.groups[node.group]]
+        for holder in holders:
+            self._touch(holder)
+            holder.payload = payload
+        return holders
+
+    def retype(self, node: Node, type: str) -> None:
+        """Give a node another payload type."""
+        self._touch(node)
+        node.type = type
+
+    def tag(self, node: Node, tags: frozenset[str]) -> None:
+        """Replace a node's tags."""
+        if tags != node.tags:
+            self._touch(node)
+            self._set_tags(node, tags)
+
+    def share(self, node: Node, other: Node) -> None:
+        """Let two nodes hold one payload from now on."""
+        if node.group is None:
+            self._touch(node)
+            self._group_serial += 1
+            self._set_group(node, f"g{self._group_serial}")
+        self._touch(other)
+        other.payload = node.payload
+        self._set_group(other, node.group)
+
+    def remove(self, node: Node) -> list[str]:
+        """Take a node and all below it out; their ids in pre-order."""
+        if node.parent is None:
+            raise InvalidArgument("The root cannot be removed; remove its children instead.", nodeId=node.id)
+        gone = list(walk(node))
+        for one in gone:
+            self._touch(one)
+            self._forget(one)
+        self._unlink(node)
+        return [one.id for one in gone]
+
+    def move(self, node: Node, parent: Node, rank: Rank | None = None) -> None:
+        """Hang a node under another parent, last unless a rank says where."""
+        if node.parent is None:
+            raise InvalidArgument("The root cannot be moved.", nodeId=node.id)
+        if parent.is_within(node):
+            raise InvalidArgument(
+                f"{node.id!r} cannot move under {parent.id!r}: that is the node itself or below it. "
+                "Choose a parent outside its subtree.",
+                nodeId=node.id,
+            )
+        if node.parent is parent and rank is None and next(reversed(parent.children or {})) == node.id:
+            return
+        self._touch(node)
+        self._unlink(node)
+        self._link(node, parent, self.last_rank(parent) if rank is None else rank)
+        self._settle_order()
+
+    def place(self, node: Node, sibling: Node, *, after: bool) -> None:
+        """Put a node immediately before or after a sibling."""
+        parent = sibling.parent
+        if parent is None or node.parent is not parent or node is sibling:
+            raise InvalidArgument(
+                f"{node.id!r} and {sibling.id!r} are not two children of one parent. "
+                "Use move_node first to bring them together.",
+                nodeId=node.id,
+            )
+        order = [child for child in parent.children.values() if child is not node]  # type: ignore[union-attr]
+        spot = order.index(sibling) + after
+        if spot == 0:
+            rank = order[0].rank // 1 - 1
+        elif spot == len(order):
+            rank = order[-1].rank // 1 + 1
+        else:
+            rank = between(order[spot - 1].rank, order[spot].rank)
+        lower = order[spot - 1].rank if spot else None
+        upper = order[spot].rank if spot < len(order) else None
+        if (lower is None or lower < node.rank) and (upper is None or node.rank < upper):
+            return
+        self._touch(node)
+        node.rank = rank
+        self._disordered[parent.id] = parent
+        self._settle_order()
+
+    def reorder(self, parent: Node, order: list[Node]) -> list[str]:
+        """Give the children a new order; the ids that changed place."""
+        ranks = sorted(child.rank for child in order)
+        moved: list[str] = []
+        for child, rank in zip(order, ranks, strict=True):
+            if child.rank != rank:
+                self._touch(child)
+                child.rank = rank
+                moved.append(child.id)
+        parent.children = {child.id: child for child in order} or None
+        return moved
+
+    def last_rank(self, parent: Node) -> Rank:
+        """The rank that appends."""
+        siblings = parent.children
+        return siblings[next(reversed(siblings))].rank // 1 + 1 if siblings else 0
+
+    def fresh_id(self) -> str:
+        """An id that no node has or had."""
+        self._serial += 1
+        return f"n{self._serial}"
+
+    # Transactions -----------------------------------------------------------------------------
+
+    def take(self) -> dict[str, Image | None]:
+        """Close the transaction and hand over its before-images, less what did not change in the end."""
+        before, self.before = self.before, {}
+        self._serial_before = self._serial
+        nodes = self.nodes
+        same: list[str] = []
+        for key, image in before.items():
+            node = nodes.get(key)
+            # Most touched nodes are new or have another payload: those need no closer look.
+            if node is not None and (image is None or node.payload is not image.payload):
+                continue
+            if is_still(image, node):
+                same.append(key)
+        for key in same:
+            del before[key]
+        return before
+
+    def rollback(self) -> None:
+        """Undo everything since the last `take`."""
+        before, self.before = self.before, {}
+        self.apply(before)
+        self.before = {}
+        self._serial = self._serial_before
+
+    def image(self, node_id: str) -> Image | None:
+        """The present state of a node, or None where there is none."""
+        node = self.nodes.get(node_id)
+        return None if node is None else node.image()
+
+    def apply(self, images: Mapping[str, Image | None]) -> None:
+        """Make the given nodes what the images say; None removes. The caller has checked that it fits."""
+        nodes = self.nodes
+        for node_id in images:
+            node = nodes.get(node_id)
+            if node is not None:
+                self._touch(node)
+            elif node_id not in self.before:
+                self.before[node_id] = None
+        leaving = [nodes[node_id] for node_id, image in images.items() if image is None and node_id in nodes]
+        for node in leaving:
+            self._unlink(node)
+            self._forget(node)
+        arriving: list[tuple[Node, Image]] = []
+        for node_id, image in images.items():
+            if image is None:
+                continue
+            node = nodes.get(node_id)
+            if node is None:
+                node = nodes[node_id] = Node(node_id, image.type, image.payload, None, image.rank)
+                arriving.append((node, image))
+            else:
+                node.type, node.payload = image.type, image.payload
+                parent_id = node.parent.id if node.parent is not None else None
+                if parent_id != image.parent_id or node.rank != image.rank:
+                    self._unlink(node)
+                    arriving.append((node, image))
+            self._set_tags(node, image.tags)
+            self._set_group(node, image.group)
+        for node, image in arriving:
+            if image.parent_id is not None:
+                self._link(node, nodes[image.parent_id], image.rank)
+        self._settle_order()
+
+    # The bookkeeping under the changes ----------------------------------------------------------
+
+    def _touch(self, node: Node) -> None:
+        if node.id not in self.before:
+            self.before[node.id] = node.image()
+
+    def _reserve(self, node_id: str) -> None:
+        if node_id[:1] == "n" and node_id[1:].isascii() and node_id[1:].isdigit() and len(node_id) < 18:
+            self._serial = max(self._serial, int(node_id[1:]))
+
+    def _link(self, node: Node, parent: Node, rank: Rank) -> None:
+        siblings = parent.children
+        if siblings is None:
+            siblings = parent.children = {}
+        elif siblings and rank <= siblings[next(reversed(siblings))].rank:
+            self._disordered[parent.id] = parent
+        node.parent, node.rank = parent, rank
+        siblings[node.id] = node
+
+    def _unlink(self, node: Node) -> None:
+        parent = node.parent
+        if parent is not None and parent.children is not None:
+            parent.children.pop(node.id, None)
+            if not parent.children:
+                parent.children = None
+        node.parent = None
+
+    def _settle_order(self) -> None:
+        for parent in self._disordered.values():
+            if parent.children:
+                parent.children = {child.id: child for child in sorted(parent.children.values(), key=_by_rank)}
+        self._disordered.clear()
+
+    def _forget(self, node: Node) -> None:
+        del self.nodes[node.id]
+        self._set_tags(node, NO_TAGS)
+        self._set_group(node, None)
+
+    def _set_tags(self, node: Node, tags: frozenset[str]) -> None:
+        if tags is node.tags:
+            return
+        _reindex(self.tagged, node.id, node.tags, tags)
+        node.tags = tags
+
+    def _set_group(self, node: Node, group: str | None) -> None:
+        if group == node.group:
+            return
+        old, new = node.group, group
+        _reindex(self.groups, node.id, (old,) if old else (), (new,) if new else ())
+        node.group = group
+
+
+def is_still(image: Image | None, node: Node | None) -> bool:
+    """Whether a node is what the image says; payloads count as equal only if they are the same object."""
+    if image is None or node is None:
+        return image is None and node is None
+    return (
+        image.payload is node.payload
+        and image.parent_id == (node.parent.id if node.parent is not None else None)
+        and image.rank == node.rank
+        and image.type == node.type
+        and image.tags == node.tags
+        and image.group == node.group
+    )
+
+
+def _reindex(index: dict[str, dict[str, None]], node_id: str, old: Iterable[str], new: Iterable[str]) -> None:
+    for key in old:
+        holders = index[key]
+        holders.pop(node_id, None)
+        if not holders:
+            del index[key]
+    for key in new:
+        index.setdefault(key, {})[node_id] = None

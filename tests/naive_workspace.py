@@ -1,0 +1,1017 @@
+"""The workspace as nested dicts, copied whole for every change: slow, plain, and the oracle of the tests."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+from naive_query import Family, holds, naive_select, name_of, values_at
+from toolgrove.tree.dsl import parse
+
+Node = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class Refusal(Exception):
+    """A call that must fail with this code."""
+
+    def __init__(self, code: str, **facts: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.facts = facts
+
+
+def text(value: Any) -> str:
+    return json.dumps(value)
+
+
+def exactly(left: Any, right: Any) -> bool:
+    return text(left) == text(right)
+
+
+class NaiveWorkspace:
+    """Answers every tool call from a nested dict."""
+
+    def __init__(self, agents: dict[str, dict[str, Any]]) -> None:
+        self.agents = agents
+        self.root: Node = {
+            "nodeId": "root",
+            "payloadType": "Root",
+            "payload": {},
+            "tags": [],
+            "share": None,
+            "children": [],
+        }
+        self.serial = 0
+        self.shares = 0
+        self.seq = 0
+        self.tree_seq = 0
+        self.views: dict[tuple[str, str], dict[str, Any]] = {}
+        self.bookmarks: dict[str, dict[str, str]] = {name: {} for name in agents}
+        self.snapshots: dict[str, dict[str, Any]] = {}
+        self.snapshot_serial = 0
+        self.commits: list[dict[str, Any]] = []
+        self.undo_stack: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in agents}
+        self.redo_stack: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in agents}
+        self.keys: dict[tuple[str, str], tuple[str, Answer, int]] = {}
+        self.calls: dict[str, list[float]] = {name: [] for name in agents}
+
+    # The gate ---------------------------------------------------------------------------------------
+
+    def view(self, who: tuple[str, str]) -> dict[str, Any]:
+        fresh = {"expanded": {}, "default": False, "node": ([], []), "view": ([], []), "seq": 0}
+        return self.views.setdefault(who, fresh)
+
+    def version(self, who: tuple[str, str]) -> int:
+        return max(self.tree_seq, int(self.view(who)["seq"]))
+
+    def call(
+        self, who: tuple[str, str], tool: str, arguments: dict[str, Any], token: int | None, now: float
+    ) -> tuple[Answer, int]:
+        """The answer and the moment its version stands for; Refusal if the call must fail."""
+        agent = self.agents[who[0]]
+        if agent.get("rate"):
+            recent = [at for at in self.calls[who[0]] if at > now - 60]
+            self.calls[who[0]] = recent
+            if len(recent) >= agent["rate"]:
+                raise Refusal("rate_limited", retryAfter=recent[0] + 60 - now)
+            recent.append(now)
+        mutates = tool in MUTATIONS
+        if mutates and (agent.get("role") != "editor" or agent.get("readOnly")):
+            raise Refusal("forbidden")
+        if not mutates:
+            return getattr(self, tool)(who, **arguments), self.version(who)
+        key = arguments.get("idempotencyKey")
+        request = text([tool, {name: value for name, value in arguments.items() if name != "idempotencyKey"}])
+        if key is not None and (who[0], key) in self.keys:
+            stored, answer, seq = self.keys[(who[0], key)]
+            if stored != request:
+                raise Refusal("invalid_argument")
+            return copy.deepcopy(answer), seq
+        if token is None or token < self.version(who) or token > self.seq:
+            since = [
+                node_id
+                for commit in self.commits
+                if token is not None and token <= self.seq and commit["seq"] > token
+                for node_id in commit["touched"]
+            ]
+            raise Refusal("conflict", changed=set(since))
+        answer = self.write(who, tool, {name: value for name, value in arguments.items() if name != "idempotencyKey"})
+        seq = self.version(who)
+        if key is not None:
+            self.keys[(who[0], key)] = (request, copy.deepcopy(answer), seq)
+        return answer, seq
+
+    def write(self, who: tuple[str, str], tool: str, arguments: dict[str, Any]) -> Answer:
+        saved = copy.deepcopy(self.__dict__)
+        dry = arguments.pop("dryRun", False)
+        before = copy.deepcopy(self.root)
+        self.pending: list[tuple[Node, Node, list[str]]] = []
+        self.touched: list[str] = []
+        self.beside = False
+        self.after: Callable[[list[dict[str, Any]]], None] | None = None
+        try:
+            answer: Answer = getattr(self, tool)(who, **arguments)
+            if not self.pending:
+                self.pending.append((before, copy.deepcopy(self.root), self.touched))
+            self.check_write_root(who, tool)
+        except Refusal:
+            self.__dict__.clear()
+            self.__dict__.update(saved)
+            raise
+        if dry:
+            would = self.compare(before, self.root)
+            self.__dict__.clear()
+            self.__dict__.update(saved)
+            return {**answer, "dryRun": True, "wouldChange": would}
+        commits = []
+        for old, _, touched in self.pending:
+            if touched:
+                self.seq += 1
+                self.tree_seq = self.seq
+                commit = {"seq": self.seq, "agent": who[0], "tool": tool, "touched": touched, "before": old}
+                commit["fuzzy"] = tool in ("import_merge", "snapshot_restore", "undo", "redo")
+                commit["dropped"] = self.drop_bookmarks()
+                commits.append(commit)
+        self.commits += commits
+        if self.beside:
+            self.seq += 1
+            self.view(who)["seq"] = self.seq
+        if self.after is not None:
+            self.after(commits)
+        elif commits:
+            self.undo_stack[who[0]].append(commits)
+            self.redo_stack[who[0]] = []
+        for name in ("pending", "touched", "beside", "after"):
+            del self.__dict__[name]
+        return answer
+
+    def check_write_root(self, who: tuple[str, str], tool: str) -> None:
+        limit = self.agents[who[0]].get("writeRoot")
+        if limit is None or tool == "update_nodes":
+            return
+        for old, new, touched in self.pending:
+            for node_id in touched:
+                for tree in (old, new):
+                    family = Family(tree)
+                    node = next((one for one in family.order if one["nodeId"] == node_id), None)
+                    if node is None:
+                        continue
+                    inside = [one["nodeId"] for one in [node, *family.ancestors(node)]]
+                    if limit not in inside:
+                        raise Refusal("forbidden")
+                if node_id == limit and self.place(old, limit) != self.place(new, limit):
+                    raise Refusal("forbidden")
+
+    def place(self, tree: Node, node_id: str) -> Any:
+        family = Family(tree)
+        parent = family.parent.get(node_id)
+        if parent is None:
+            return node_id in family.parent
+        return parent["nodeId"], [one["nodeId"] for one in parent["children"]]
+
+    def drop_bookmarks(self) -> list[tuple[str, str, str]]:
+        alive = {one["nodeId"] for one in Family(self.root).order}
+        dropped = [
+            (agent, label, key)
+            for agent, own in self.bookmarks.items()
+            for label, key in own.items()
+            if key not in alive
+        ]
+        for agent, label, _ in dropped:
+            del self.bookmarks[agent][label]
+        return dropped
+
+    def return_bookmarks(self, commits: list[dict[str, Any]]) -> None:
+        alive = {one["nodeId"] for one in Family(self.root).order}
+        for commit in commits:
+            for agent, label, key in commit["dropped"]:
+                if key in alive:
+                    self.bookmarks[agent].setdefault(label, key)
+
+    # Looking ----------------------------------------------------------------------------------------
+
+    def find(self, node_id: str) -> Node:
+        found = [one for one in Family(self.root).order if one["nodeId"] == node_id]
+        if not found:
+            raise Refusal("not_found")
+        return found[0]
+
+    def parent_of(self, node_id: str) -> Node | None:
+        return Family(self.root).parent[node_id]
+
+    def shape(self, node: Node, filters: tuple[list[str], list[str]] = ([], [])) -> Answer:
+        parent = self.parent_of(node["nodeId"])
+        return {
+            "nodeId": node["nodeId"],
+            "parentId": parent["nodeId"] if parent else None,
+            "payloadType": node["payloadType"],
+            "payload": filtered(node["payload"], *filters),
+            "childrenCount": len(node["children"]),
+        }
+
+    def crumbs(self, node: Node) -> list[Answer]:
+        chain = [*reversed(Family(self.root).ancestors(node)), node]
+        return [
+            {"nodeId": one["nodeId"], "depth": depth, **({"name": name_of(one)} if name_of(one) is not None else {})}
+            for depth, one in enumerate(chain)
+        ]
+
+    def hits(self, who: tuple[str, str], nodes: list[Node]) -> Answer:
+        shown = self.view(who)["view"]
+        return {"items": [{**self.shape(node, shown), "path": self.crumbs(node)} for node in nodes]}
+
+    def get_node(self, who: Any, nodeId: str, includedProperties: Any = None, excludedProperties: Any = None) -> Answer:
+        return self.shape(self.find(nodeId), chosen(self.view(who)["node"], includedProperties, excludedProperties))
+
+    def list_children(self, who: Any, nodeId: str) -> Answer:
+        shown = self.view(who)["view"]
+        return {"items": [self.shape(child, shown) for child in self.find(nodeId)["children"]]}
+
+    def get_path(self, who: Any, nodeId: str) -> Answer:
+        return {"path": self.crumbs(self.find(nodeId))}
+
+    def get_common_ancestor(self, who: Any, nodeIds: list[str]) -> Answer:
+        chains = [[crumb["nodeId"] for crumb in self.crumbs(self.find(one))] for one in nodeIds]
+        shared = [key for key in (chains[0] if chains else []) if all(key in chain for chain in chains)]
+        return {"nodeId": shared[-1] if shared else None}
+
+    def get_subtree(self, who: Any, nodeId: str, depthLimit: int | None = None, paged: bool = False) -> Answer:
+        return self.look(self.find(nodeId), self.view(who)["view"], None, False, depthLimit, paged, "subtree")
+
+    def get_view(
+        self,
+        who: Any,
+        rootNodeId: str,
+        defaultExpanded: bool | None = None,
+        depthLimit: int | None = None,
+        includedProperties: Any = None,
+        excludedProperties: Any = None,
+        includeViewRoot: bool = False,
+        paged: bool = False,
+    ) -> Answer:
+        view = self.view(who)
+        root = self.find(rootNodeId)
+        default = view["default"] if defaultExpanded is None else defaultExpanded
+        filters = chosen(view["view"], includedProperties, excludedProperties)
+        answer = self.look(root, filters, view["expanded"], default, depthLimit, paged, "view")
+        if includeViewRoot:
+            answer["viewRoot"] = self.header(view, root, default, filters)
+        return answer
+
+    def header(self, view: Any, root: Node, default: bool, filters: Any) -> Answer:
+        inside = {one["nodeId"] for one in [root, *Family(self.root).descendants(root)]}
+        return {
+            "rootNodeId": root["nodeId"],
+            "defaultExpanded": default,
+            "includedProperties": list(filters[0]),
+            "excludedProperties": list(filters[1]),
+            "expanded": {key: value for key, value in view["expanded"].items() if key in inside},
+        }
+
+    def look(
+        self, root: Node, filters: Any, flags: Any, default: bool, limit: int | None, paged: bool, word: str
+    ) -> Answer:
+        items: list[Answer] = []
+
+        def show(node: Node, depth: int) -> Answer:
+            form = self.shape(node, filters)
+            opened = True if flags is None else flags.get(node["nodeId"], default)
+            if flags is not None:
+                form["isExpanded"] = opened
+            items.append({**form, "depth": depth})
+            if node["children"] and opened and (limit is None or depth < limit):
+                form["children"] = [show(child, depth + 1) for child in node["children"]]
+            elif flags is not None and node["children"]:
+                form["isExpanded"] = False
+            return form
+
+        nested = show(root, 0)
+        return {"items": items} if paged else {word: nested}
+
+    def below(self, who: Any, root: Node, visible_only: bool) -> list[Node]:
+        if not visible_only:
+            return Family(self.root).descendants(root)
+        view = self.view(who)
+        shown = self.look(root, ([], []), view["expanded"], view["default"], None, True, "")["items"][1:]
+        return [self.find(item["nodeId"]) for item in shown]
+
+    def search(self, who: Any, rootNodeId: str, filters: list[Any], visibleOnly: bool = False) -> Answer:
+        return self.search_advanced(who, rootNodeId, filters, visibleOnly=visibleOnly)
+
+    def search_advanced(
+        self, who: Any, rootId: str, predicates: Any, sortBy: Any = None, visibleOnly: bool = False
+    ) -> Answer:
+        forms = predicates if isinstance(predicates, list) else [predicates]
+        root = self.find(rootId)
+        for form in forms:
+            self.check_predicate(form)
+        found = [node for node in self.below(who, root, visibleOnly) if all(satisfied(node, form) for form in forms)]
+        if sortBy is not None:
+            found = in_order(found, sortBy["path"], sortBy.get("direction", "asc"))
+        return self.hits(who, found)
+
+    def check_predicate(self, form: Any) -> None:
+        for word in ("and", "or"):
+            for part in form.get(word, []):
+                self.check_predicate(part)
+        if form.get("op") == "between":
+            low, high = form["value"]
+            if isinstance(low, str) is not isinstance(high, str) or low > high:
+                raise Refusal("invalid_argument")
+
+    def select_nodes(self, who: Any, queryDsl: str) -> Answer:
+        parsed = parse(queryDsl)
+        for path in parsed.paths:
+            if path.start is not None:
+                self.find(path.start)
+        return self.hits(who, [self.find(key) for key in naive_select(self.root, parsed)])
+
+    def query_by_tag(self, who: Any, tag: str) -> Answer:
+        return self.hits(who, [one for one in Family(self.root).order if tag in one["tags"]])
+
+    def list_bookmarks(self, who: Any) -> Answer:
+        items = []
+        for label, key in sorted(self.bookmarks[who[0]].items()):
+            name = name_of(self.find(key))
+            items.append({"label": label, "nodeId": key, **({} if name is None else {"name": name})})
+        return {"items": items}
+
+    def validate_tree(self, who: Any, rulesetId: str) -> Answer:
+        if rulesetId != "rules":
+            raise Refusal("not_found")
+        found = [entry for node in Family(self.root).order for entry in self.broken(node, relations=True)]
+        return {"valid": not found, "violations": found}
+
+    def lint_payload(self, who: Any, nodeId: str, rulesetId: str) -> Answer:
+        node = self.find(nodeId)
+        if rulesetId != "rules":
+            raise Refusal("not_found")
+        found = self.broken(node, relations=False)
+        return {"valid": not found, "violations": found}
+
+    def broken(self, node: Node, relations: bool) -> list[Answer]:
+        found = []
+
+        def note(rule: str, path: str, message: str) -> None:
+            found.append(
+                {"ruleId": rule, "severity": "error", "nodeId": node["nodeId"], "path": path, "message": message}
+            )
+
+        if node["payloadType"] == "T" and values_at(node["payload"], "size") in ([], [None]):
+            note("sized", "size", "size is required")
+        if relations and node["payloadType"] == "U" and len(node["children"]) > 2:
+            note("few", "", f"allows at most 2 children, has {len(node['children'])}")
+        return found
+
+    def list_payload_types(self, who: Any) -> Answer:
+        return {"items": [{"name": "Root", "kind": "external", "closed": False}], "allowUnknownTypes": True}
+
+    def list_rulesets(self, who: Any) -> Answer:
+        return {"items": [{"rulesetId": "rules", "ruleCount": 2, "ruleIds": ["sized", "few"]}]}
+
+    def snapshot_list(self, who: Any) -> Answer:
+        return {
+            "items": [
+                {key: value for key, value in one.items() if key not in ("root", "seq")}
+                for one in self.snapshots.values()
+            ]
+        }
+
+    def moment(self, name: str) -> Node:
+        if name == "current":
+            return self.root
+        if name not in self.snapshots:
+            raise Refusal("not_found")
+        return self.snapshots[name]["root"]  # type: ignore[no-any-return]
+
+    def snapshot_diff(self, who: Any, a: str, b: str) -> Answer:
+        return self.compare(self.moment(a), self.moment(b))
+
+    def compare(self, old: Node, new: Node) -> Answer:
+        was, now = flat(old), flat(new)
+        diff: Answer = {"added": [], "removed": [], "moved": [], "changed": [], "order": order_changes(was, now)}
+        for key in was.keys() | now.keys():
+            one, two = was.get(key), now.get(key)
+            if one is None or two is None:
+                side = two or one
+                assert side is not None
+                entry = {
+                    "nodeId": key,
+                    "parentId": side["parent"],
+                    "payloadType": side["type"],
+                    "payload": side["payload"],
+                }
+                diff["added" if one is None else "removed"].append(entry)
+                continue
+            if one["parent"] != two["parent"]:
+                diff["moved"].append({"nodeId": key, "oldParentId": one["parent"], "newParentId": two["parent"]})
+            change: Answer = {"nodeId": key}
+            properties = property_changes(one["payload"], two["payload"])
+            if properties:
+                change["properties"] = properties
+            if one["type"] != two["type"]:
+                change["payloadType"] = {"old": one["type"], "new": two["type"]}
+            if one["tags"] != two["tags"]:
+                change["tags"] = {"old": one["tags"], "new": two["tags"]}
+            if len(change) > 1:
+                diff["changed"].append(change)
+        return diff
+
+    def diff_subtree(self, who: Any, aId: str, bId: str) -> Answer:
+        diff: Answer = {"added": [], "removed": [], "moved": [], "reordered": [], "changed": []}
+        self.pair(self.find(aId), self.find(bId), diff)
+        return diff
+
+    def pair(self, one: Node, two: Node, diff: Answer) -> None:
+        change: Answer = {"nodeId": one["nodeId"], "otherNodeId": two["nodeId"]}
+        if one["payloadType"] != two["payloadType"]:
+            change["payloadType"] = {"old": one["payloadType"], "new": two["payloadType"]}
+        properties = property_changes(one["payload"], two["payload"])
+        if properties:
+            change["properties"] = properties
+        if len(change) > 2:
+            diff["changed"].append(change)
+
+        def kind(node: Node) -> Any:
+            return (node["payloadType"], name_of(node))
+
+        def partner(child: Node, mine: list[Node], theirs: list[Node]) -> Node | None:
+            rank = [one["nodeId"] for one in mine if kind(one) == kind(child)].index(child["nodeId"])
+            same = [other for other in theirs if kind(other) == kind(child)]
+            return same[rank] if rank < len(same) else None
+
+        family = Family(self.root)
+        left, right = one["children"], two["children"]
+        for side, mine, theirs in (("removed", left, right), ("added", right, left)):
+            for child in mine:
+                if partner(child, mine, theirs) is None:
+                    for gone in [child, *family.descendants(child)]:
+                        shape = self.shape(gone)
+                        del shape["childrenCount"]
+                        diff[side].append(shape)
+        pairs = [(child, partner(child, left, right)) for child in left]
+        matched = [(child, other) for child, other in pairs if other is not None]
+        stay = [other["nodeId"] for other in right if any(other is match for _, match in matched)]
+        for place, (child, other) in enumerate(matched):
+            spot = stay.index(other["nodeId"])
+            if spot != place:
+                diff["reordered"].append(
+                    {
+                        "nodeId": child["nodeId"],
+                        "otherNodeId": other["nodeId"],
+                        "parentId": one["nodeId"],
+                        "oldIndex": place,
+                        "newIndex": spot,
+                    }
+                )
+        for child, other in matched:
+            self.pair(child, other, diff)
+
+    def changes_since(self, who: Any, version: int) -> Answer:
+        return {
+            "items": [
+                {
+                    "version": one["seq"],
+                    "agent": one["agent"],
+                    "tool": one["tool"],
+                    "nodeIds": sorted(one["touched"]),
+                    "nodeCount": len(one["touched"]),
+                }
+                for one in self.commits
+                if one["seq"] > version
+            ]
+        }
+
+    def document(self, node: Node) -> Answer:
+        form: Answer = {"nodeId": node["nodeId"], "payloadType": node["payloadType"], "payload": node["payload"]}
+        if node["tags"]:
+            form["tags"] = node["tags"]
+        if node["children"]:
+            form["children"] = [self.document(child) for child in node["children"]]
+        return form
+
+    def export_subtree(self, who: Any, nodeId: str) -> Answer:
+        return {"json": json.dumps(self.document(self.find(nodeId)), ensure_ascii=False, separators=(",", ":"))}
+
+    def export_view(self, who: Any, rootNodeId: str) -> Answer:
+        view, root = self.view(who), self.find(rootNodeId)
+        path = [crumb.get("name") or crumb["nodeId"] for crumb in self.crumbs(root)][1:]
+        shown = self.look(root, view["view"], view["expanded"], view["default"], None, False, "view")
+        return {"viewJson": {"viewRoot": self.header(view, root, view["default"], view["view"]), "path": path, **shown}}
+
+    # Changing the view ------------------------------------------------------------------------------
+
+    def flags(self, who: Any, root: Node, expanded: bool, nodes: list[Node]) -> Answer:
+        view = self.view(who)
+        changed = [one["nodeId"] for one in nodes if view["expanded"].get(one["nodeId"], view["default"]) != expanded]
+        view["expanded"].update(dict.fromkeys(changed, expanded))
+        self.beside = bool(changed)
+        shown = self.look(root, view["view"], view["expanded"], view["default"], None, False, "view")
+        return {
+            "nodeId": root["nodeId"],
+            "nodeIds": sorted(changed),
+            "changedCount": len(changed),
+            "isExpanded": expanded,
+            **shown,
+        }
+
+    def expand_node(self, who: Any, nodeId: str) -> Answer:
+        return self.flags(who, self.find(nodeId), True, [self.find(nodeId)])
+
+    def collapse_node(self, who: Any, nodeId: str) -> Answer:
+        return self.flags(who, self.find(nodeId), False, [self.find(nodeId)])
+
+    def toggle_node(self, who: Any, nodeId: str) -> Answer:
+        node, view = self.find(nodeId), self.view(who)
+        return self.flags(who, node, not view["expanded"].get(nodeId, view["default"]), [node])
+
+    def expand_all(self, who: Any, rootNodeId: str) -> Answer:
+        return self.set_expansion_recursive(who, rootNodeId, True)
+
+    def collapse_all(self, who: Any, rootNodeId: str) -> Answer:
+        return self.set_expansion_recursive(who, rootNodeId, False)
+
+    def set_expansion_recursive(self, who: Any, nodeId: str, expanded: bool, maxDepth: int | None = None) -> Answer:
+        def within(node: Node, depth: int) -> list[Node]:
+            deeper = [] if maxDepth is not None and depth >= maxDepth else node["children"]
+            return [node, *(one for child in deeper for one in within(child, depth + 1))]
+
+        root = self.find(nodeId)
+        return self.flags(who, root, expanded, within(root, 0))
+
+    def set_filters(self, who: Any, scope: str, included: list[str], excluded: list[str]) -> Answer:
+        view = self.view(who)
+        before = (view["node"], view["view"])
+        for name in ("node", "view") if scope == "all" else (scope,):
+            view[name] = (included, excluded)
+        self.beside = before != (view["node"], view["view"])
+        return {"scope": scope, "included": included, "excluded": excluded}
+
+    def import_view(self, who: Any, viewJson: Any, payloadTypes: list[str]) -> Answer:
+        header = viewJson["viewRoot"]
+        root = self.find(header["rootNodeId"])
+
+        def types(form: Node) -> set[str]:
+            return {form["payloadType"]}.union(*(types(child) for child in form.get("children", [])))
+
+        if not types(viewJson["view"]) | {root["payloadType"]} <= set(payloadTypes):
+            raise Refusal("invalid_argument")
+        inside = {one["nodeId"] for one in [root, *Family(self.root).descendants(root)]}
+        kept = {key: value for key, value in header["expanded"].items() if key in inside}
+        view = self.view(who)
+        view["expanded"], view["default"] = kept, header["defaultExpanded"]
+        view["view"] = (header["includedProperties"], header["excludedProperties"])
+        self.beside = True
+        return {"rootNodeId": root["nodeId"], "nodeIds": sorted(kept), "ignored": len(header["expanded"]) - len(kept)}
+
+    # Changing the tree ------------------------------------------------------------------------------
+
+    def fresh(self) -> str:
+        self.serial += 1
+        return f"n{self.serial}"
+
+    def add_child(self, who: Any, parentNodeId: str, payloadType: str, payloadProps: Any) -> Answer:
+        node = self.attach(self.find(parentNodeId), payloadType, payloadProps, self.fresh())
+        return {"nodeId": node["nodeId"]}
+
+    def attach(self, parent: Node, kind: str, payload: Any, node_id: str, tags: Any = ()) -> Node:
+        node = {
+            "nodeId": node_id,
+            "payloadType": kind,
+            "payload": copy.deepcopy(payload),
+            "tags": sorted(set(tags)),
+            "share": None,
+            "children": [],
+        }
+        parent["children"].append(node)
+        self.touched.append(node_id)
+        return node
+
+    def set_payload(self, node: Node, payload: Any) -> list[str]:
+        holders = [
+            one for one in Family(self.root).order if one is node or (node["share"] and one["share"] == node["share"])
+        ]
+        for one in holders:
+            one["payload"] = copy.deepcopy(payload)
+        return sorted(one["nodeId"] for one in holders)
+
+    def patch(self, node: Node, patch: Any) -> list[str]:
+        if all(key in node["payload"] and exactly(node["payload"][key], value) for key, value in patch.items()):
+            return []
+        return self.set_payload(node, {**node["payload"], **patch})
+
+    def update_payload(self, who: Any, nodeId: str, patch: Any) -> Answer:
+        node = self.find(nodeId)
+        changed = self.patch(node, patch)
+        self.touched += changed
+        return {"nodeId": nodeId, "nodeIds": changed, "payload": patch}
+
+    def update_payload_property(self, who: Any, nodeId: str, propertyName: str, newValue: Any) -> Answer:
+        return self.update_payload(who, nodeId, {propertyName: newValue})
+
+    def update_nodes(self, who: Any, filter: Any, patch: Any) -> Answer:
+        if isinstance(filter, str):
+            found = [self.find(key) for key in naive_select(self.root, parse(filter))]
+        else:
+            self.check_predicate(filter)
+            found = [node for node in Family(self.root).order[1:] if satisfied(node, filter)]
+        limit = self.agents[who[0]].get("writeRoot")
+        outcomes = []
+        for node in found:
+            before = copy.deepcopy(self.root)
+            inside = [one["nodeId"] for one in [node, *Family(self.root).ancestors(node)]]
+            twins = [one for one in Family(self.root).order if node["share"] and one["share"] == node["share"]]
+            changes = not all(
+                key in node["payload"] and exactly(node["payload"][key], value) for key, value in patch.items()
+            )
+            strays = [
+                one for one in twins if limit not in [up["nodeId"] for up in [one, *Family(self.root).ancestors(one)]]
+            ]
+            if limit is not None and (limit not in inside or (changes and strays)):
+                outcomes.append({"nodeId": node["nodeId"], "status": "failed"})
+                continue
+            changed = self.patch(node, patch)
+            self.pending.append((before, copy.deepcopy(self.root), changed))
+            outcomes.append({"nodeId": node["nodeId"], "status": "updated" if changed else "unchanged"})
+        counts = [outcome["status"] for outcome in outcomes]
+        return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed")}
+
+    def remove_node(self, who: Any, nodeId: str) -> Answer:
+        node, parent = self.find(nodeId), self.parent_of(nodeId) if nodeId != "root" else None
+        if parent is None:
+            raise Refusal("invalid_argument")
+        gone = [one["nodeId"] for one in [node, *Family(self.root).descendants(node)]]
+        parent["children"].remove(node)
+        self.touched += gone
+        return {"nodeId": nodeId, "nodeIds": gone, "removedCount": len(gone)}
+
+    def move_node(self, who: Any, nodeId: str, newParentId: str) -> Answer:
+        node, target = self.find(nodeId), self.find(newParentId)
+        parent = self.parent_of(nodeId)
+        if parent is None or target is node or any(one is target for one in Family(self.root).descendants(node)):
+            raise Refusal("invalid_argument")
+        if not (parent is target and target["children"][-1] is node):
+            parent["children"].remove(node)
+            target["children"].append(node)
+            self.touched.append(nodeId)
+        return {"nodeId": nodeId, "oldParentId": parent["nodeId"], "newParentId": newParentId}
+
+    def beside_sibling(self, nodeId: str, siblingId: str, offset: int) -> Answer:
+        node, sibling = self.find(nodeId), self.find(siblingId)
+        parent = self.parent_of(nodeId)
+        if parent is None or node is sibling or self.parent_of(siblingId) is not parent:
+            raise Refusal("invalid_argument")
+        before = [one["nodeId"] for one in parent["children"]]
+        parent["children"].remove(node)
+        spot = next(at for at, one in enumerate(parent["children"]) if one is sibling)
+        parent["children"].insert(spot + offset, node)
+        if before != [one["nodeId"] for one in parent["children"]]:
+            self.touched.append(nodeId)
+        return {"nodeId": nodeId, "siblingId": siblingId, "parentId": parent["nodeId"]}
+
+    def move_before(self, who: Any, nodeId: str, siblingId: str) -> Answer:
+        return self.beside_sibling(nodeId, siblingId, 0)
+
+    def move_after(self, who: Any, nodeId: str, siblingId: str) -> Answer:
+        return self.beside_sibling(nodeId, siblingId, 1)
+
+    def sort_children(self, who: Any, parentId: str, byProp: str, direction: str = "asc") -> Answer:
+        parent = self.find(parentId)
+        before = [one["nodeId"] for one in parent["children"]]
+        parent["children"] = in_order(parent["children"], byProp, direction)
+        moved = [one["nodeId"] for one, old in zip(parent["children"], before, strict=True) if one["nodeId"] != old]
+        self.touched += moved
+        return {"parentId": parentId, "nodeIds": sorted(moved)}
+
+    def copy_subtree(self, who: Any, sourceId: str, targetParentId: str, mode: str) -> Answer:
+        source, target = self.find(sourceId), self.find(targetParentId)
+        if sourceId == "root":
+            raise Refusal("invalid_argument")
+        family = Family(self.root)
+        originals = [source, *family.descendants(source)]
+        copies: dict[str, Node] = {}
+        for node in originals:
+            above = family.parent[node["nodeId"]]
+            parent = target if node is source or above is None else copies[above["nodeId"]]
+            made = self.attach(parent, node["payloadType"], node["payload"], self.fresh(), node["tags"])
+            copies[node["nodeId"]] = made
+            if mode == "reference":
+                if node["share"] is None:
+                    self.shares += 1
+                    node["share"] = self.shares
+                    self.touched.append(node["nodeId"])
+                made["share"] = node["share"]
+        return {"nodeId": copies[sourceId]["nodeId"], "idMap": {old: made["nodeId"] for old, made in copies.items()}}
+
+    def clone_node(self, who: Any, nodeId: str, targetParentId: str) -> Answer:
+        node, target = self.find(nodeId), self.find(targetParentId)
+        if nodeId == "root":
+            raise Refusal("invalid_argument")
+        return {
+            "nodeId": self.attach(target, node["payloadType"], node["payload"], self.fresh(), node["tags"])["nodeId"]
+        }
+
+    def tag_node(self, who: Any, nodeId: str, tags: list[str], remove: list[str]) -> Answer:
+        node = self.find(nodeId)
+        wanted = sorted((set(node["tags"]) | set(tags)) - set(remove))
+        if wanted != node["tags"]:
+            node["tags"] = wanted
+            self.touched.append(nodeId)
+        return {"nodeId": nodeId, "tags": wanted}
+
+    def bookmark(self, who: Any, nodeId: str, label: str) -> Answer:
+        self.find(nodeId)
+        self.beside = self.bookmarks[who[0]].get(label) != nodeId
+        self.bookmarks[who[0]][label] = nodeId
+        return {"nodeId": nodeId, "label": label}
+
+    def remove_bookmark(self, who: Any, label: str) -> Answer:
+        if label not in self.bookmarks[who[0]]:
+            raise Refusal("not_found")
+        self.beside = True
+        return {"label": label, "nodeId": self.bookmarks[who[0]].pop(label)}
+
+    def snapshot_create(self, who: Any, label: str) -> Answer:
+        self.snapshot_serial += 1
+        key = f"s{self.snapshot_serial}"
+        form = {
+            "snapshotId": key,
+            "label": label,
+            "agent": who[0],
+            "createdAt": "2027-01-15T08:00:00+00:00",
+            "nodeCount": len(Family(self.root).order),
+        }
+        self.snapshots[key] = {**form, "root": copy.deepcopy(self.root), "seq": self.tree_seq}
+        self.beside = True
+        return form
+
+    def snapshot_delete(self, who: Any, snapshotId: str) -> Answer:
+        self.moment(snapshotId) if snapshotId != "current" else self.moment("none")
+        if self.agents[who[0]].get("writeRoot") and self.snapshots[snapshotId]["agent"] != who[0]:
+            raise Refusal("forbidden")
+        del self.snapshots[snapshotId]
+        self.beside = True
+        return {"snapshotId": snapshotId}
+
+    def snapshot_restore(self, who: Any, snapshotId: str) -> Answer:
+        if snapshotId not in self.snapshots:
+            raise Refusal("not_found")
+        kept = self.snapshots[snapshotId]
+        since = [commit for commit in self.commits if commit["seq"] > kept["seq"]]
+        old, self.root = self.root, copy.deepcopy(kept["root"])
+        diff = self.compare(old, self.root)
+        self.touched = touched_between(old, self.root)
+
+        def after(commits: list[dict[str, Any]]) -> None:
+            if commits:
+                self.undo_stack[who[0]].append(commits)
+                self.redo_stack[who[0]] = []
+            self.return_bookmarks([*since, *commits])
+
+        self.after = after
+        counts = {name: len(diff[name]) for name in ("added", "removed", "moved", "changed")}
+        return {"snapshotId": snapshotId, "changed": counts}
+
+    def revert(self, who: Any, again: bool) -> Answer:
+        stack = (self.redo_stack if again else self.undo_stack)[who[0]]
+        other = (self.undo_stack if again else self.redo_stack)[who[0]]
+        if not stack:
+            raise Refusal("conflict")
+        group = stack[-1]
+        if not group:
+            touched: list[str] = []
+        elif self.commits[-len(group) :] == group:
+            self.root = copy.deepcopy(group[0]["before"])
+            touched = list(dict.fromkeys(key for commit in group for key in commit["touched"]))
+        else:
+            raise Refusal("interleaved")
+        self.touched = touched
+
+        def after(commits: list[dict[str, Any]]) -> None:
+            stack.pop()
+            if commits:
+                other.append(commits)
+                self.return_bookmarks(group)
+
+        self.after = after
+        return {"tool": group[0]["tool"], "nodeIds": sorted(touched), "nodeCount": len(touched)}
+
+    def adopt(self, who: Any, tool: str, root: Node, bookmarks: Any, touched: list[str]) -> int:
+        """Take over what a call did where this model has no opinion of its own."""
+        stack, other = (self.undo_stack, self.redo_stack)[:: -1 if tool == "redo" else 1]
+        stack[who[0]].pop()
+        if touched:
+            self.seq += 1
+            self.tree_seq = self.seq
+            commit = {"seq": self.seq, "agent": who[0], "tool": tool, "touched": touched, "fuzzy": True}
+            self.commits.append({**commit, "before": self.root, "dropped": []})
+            other[who[0]].append([self.commits[-1]])
+        self.root, self.bookmarks = root, bookmarks
+        return self.version(who)
+
+    def undo(self, who: Any) -> Answer:
+        return self.revert(who, again=False)
+
+    def redo(self, who: Any) -> Answer:
+        return self.revert(who, again=True)
+
+    def import_merge(self, who: Any, json: Any, strategy: str) -> Answer:
+        done: Answer = {"created": [], "updated": [], "removed": [], "skippedCount": 0, "idMap": {}}
+        before, document = copy.deepcopy(self.root), copy.deepcopy(json)
+        self.merge(document, self.root, strategy, done, top=True)
+        if strategy == "replace":
+            self.trim(document, done)
+        self.touched = touched_between(before, self.root)
+        for name in ("created", "updated", "removed"):
+            done[f"{name}Count"] = len(done[name])
+        return done
+
+    def merge(self, form: Any, parent: Node, strategy: str, done: Answer, top: bool = False) -> None:
+        found = [one for one in Family(self.root).order if one["nodeId"] == form.get("nodeId")]
+        if not found:
+            node_id = form.get("nodeId") or self.fresh()
+            if node_id[:1] == "n" and node_id[1:].isdigit():
+                self.serial = max(self.serial, int(node_id[1:]))
+            node = self.attach(parent, form["payloadType"], form["payload"], node_id, form.get("tags", ()))
+            form["nodeId"] = node_id
+            done["created"].append(node_id)
+        elif strategy == "skip":
+            node = found[0]
+            done["skippedCount"] += 1
+        else:
+            node = found[0]
+            replace = strategy == "replace"
+            payload = form["payload"] if replace else {**node["payload"], **form["payload"]}
+            tags = sorted(set(form.get("tags", ())) | (set() if replace else set(node["tags"])))
+            above = self.parent_of(node["nodeId"])
+            moves = not top and above is not None and above is not parent
+            if (
+                not exactly(payload, node["payload"])
+                or form["payloadType"] != node["payloadType"]
+                or moves
+                or tags != node["tags"]
+            ):
+                done["updated"].append(node["nodeId"])
+            node["payloadType"] = form["payloadType"]
+            if not exactly(payload, node["payload"]):
+                self.set_payload(node, payload)
+            if moves and above is not None:
+                if parent is node or any(one is parent for one in Family(self.root).descendants(node)):
+                    raise Refusal("invalid_argument")
+                above["children"].remove(node)
+                parent["children"].append(node)
+            node["tags"] = tags
+        for child in form.get("children", []):
+            self.merge(child, node, strategy, done)
+
+    def trim(self, form: Any, done: Answer) -> None:
+        node = self.find(form["nodeId"])
+        wanted = [child["nodeId"] for child in form.get("children", [])]
+        family = Family(self.root)
+        for child in node["children"]:
+            if child["nodeId"] not in wanted:
+                done["removed"] += [one["nodeId"] for one in [child, *family.descendants(child)]]
+        if wanted or any(child["nodeId"] not in wanted for child in node["children"]):
+            node["children"] = [next(one for one in node["children"] if one["nodeId"] == key) for key in wanted]
+        for child in form.get("children", []):
+            self.trim(child, done)
+
+
+VIEW_CHANGES = (
+    "expand_node",
+    "collapse_node",
+    "toggle_node",
+    "expand_all",
+    "collapse_all",
+    "set_expansion_recursive",
+    "set_filters",
+    "import_view",
+)
+MUTATIONS = frozenset(VIEW_CHANGES) | {
+    "add_child",
+    "update_payload",
+    "update_payload_property",
+    "update_nodes",
+    "remove_node",
+    "move_node",
+    "move_before",
+    "move_after",
+    "sort_children",
+    "copy_subtree",
+    "clone_node",
+    "tag_node",
+    "bookmark",
+    "remove_bookmark",
+    "snapshot_create",
+    "snapshot_delete",
+    "snapshot_restore",
+    "undo",
+    "redo",
+    "import_merge",
+}
+
+
+def chosen(preset: Any, included: Any, excluded: Any) -> tuple[list[str], list[str]]:
+    return (preset[0] if included is None else included, preset[1] if excluded is None else excluded)
+
+
+def filtered(value: Any, included: list[str], excluded: list[str], path: tuple[str, ...] = ()) -> Any:
+    """Keep what every leaf's own path allows; arrays add nothing to a path."""
+    if isinstance(value, list):
+        return [filtered(item, included, excluded, path) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, item in value.items():
+        here = (*path, key.casefold())
+        ins = [tuple(one.casefold().split(".")) for one in included]
+        outs = [tuple(one.casefold().split(".")) for one in excluded]
+        related = not ins or any(here[: len(one)] == one or one[: len(here)] == here for one in ins)
+        if related and not any(here[: len(one)] == one for one in outs):
+            under = any(here[: len(one)] == one for one in ins)
+            kept[key] = filtered(item, [] if under else included, excluded, here)
+    return kept
+
+
+def satisfied(node: Node, form: Any) -> bool:
+    if "and" in form:
+        return all(satisfied(node, part) for part in form["and"])
+    if "or" in form:
+        return any(satisfied(node, part) for part in form["or"])
+    values = tuple(form["value"]) if form["op"] == "between" else (form["value"],)
+    return any(holds(form["op"], found, values) for found in values_at(node["payload"], form["path"]))
+
+
+def in_order(nodes: list[Node], path: str, direction: str) -> list[Node]:
+    def key(node: Node) -> Any:
+        found = values_at(node["payload"], path)
+        value = found[0] if found else None
+        if value is None:
+            return None
+        group = (
+            2
+            if isinstance(value, bool)
+            else 0
+            if isinstance(value, int | float)
+            else 1
+            if isinstance(value, str)
+            else 3
+        )
+        return (group, json.dumps(value, sort_keys=True, separators=(",", ":")) if group == 3 else value)
+
+    absent = [node for node in nodes if key(node) is None]
+    rest = [node for node in nodes if key(node) is not None]
+    ordered: list[Node] = []
+    for node in rest:
+        at = len(ordered)
+        while at and (key(ordered[at - 1]) > key(node) if direction == "asc" else key(ordered[at - 1]) < key(node)):
+            at -= 1
+        ordered.insert(at, node)
+    return ordered + absent
+
+
+def flat(root: Node) -> dict[str, Any]:
+    family = Family(root)
+    return {
+        node["nodeId"]: {
+            "parent": above["nodeId"] if (above := family.parent[node["nodeId"]]) else None,
+            "type": node["payloadType"],
+            "payload": node["payload"],
+            "tags": node["tags"],
+            "share": node["share"],
+            "children": [child["nodeId"] for child in node["children"]],
+        }
+        for node in family.order
+    }
+
+
+def property_changes(old: Any, new: Any) -> Answer:
+    changes = {}
+    for key in [*old, *(key for key in new if key not in old)]:
+        if key not in old or key not in new or not exactly(old[key], new[key]):
+            changes[key] = {**({"old": old[key]} if key in old else {}), **({"new": new[key]} if key in new else {})}
+    return changes
+
+
+def order_changes(was: Any, now: Any) -> dict[str, tuple[list[str], list[str]]]:
+    """For each parent whose remaining children changed their order: them, before and after."""
+    changes = {}
+    for key in was.keys() & now.keys():
+        old = [child for child in was[key]["children"] if child in now[key]["children"]]
+        new = [child for child in now[key]["children"] if child in was[key]["children"]]
+        if old != new:
+            changes[key] = (old, new)
+    return changes
+
+
+def touched_between(old: Node, new: Node) -> list[str]:
+    """The nodes that differ, counting a changed order as a change of one of the children."""
+    was, now = flat(old), flat(new)
+    shuffled = [order[0] for _, order in order_changes(was, now).values()]
+    for form in (*was.values(), *now.values()):
+        del form["children"]
+    differs = [key for key in was.keys() | now.keys() if not exactly(was.get(key), now.get(key))]
+    return list(dict.fromkeys([*differs, *shuffled]))

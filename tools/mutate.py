@@ -1,0 +1,133 @@
+"""Breaks the tree workspace on purpose, one small fault at a time, and records which tests notice.
+
+python tools/mutate.py            runs all faults and writes docs/mutations.md
+python tools/mutate.py WORD …     runs only the faults whose description holds one of the words
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "toolgrove"
+TESTS = (
+    "tests/grove/test_core_scenarios.py",
+    "tests/grove/test_extended_scenarios.py",
+    "tests/grove/test_versions_and_roots.py",
+    "tests/call/test_call_gate.py",
+    "tests/tree/test_property_paths.py",
+    "tests/grove/test_laws.py",
+    "tests/grove/test_state_machine.py",
+    "tests/tree/test_selection_dsl.py",
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One change of the source that a test must notice."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+
+
+FAULTS = (
+    Fault("a node may move below one of its descendants", "tree/tree.py", "if parent.is_within(node):", "if parent is node:"),
+    Fault("a node placed first lands second", "tree/tree.py", "rank = order[0].rank // 1 - 1", "rank = between(order[0].rank, order[0].rank + 1)"),
+    Fault("a write reaches one holder of a shared payload only", "tree/tree.py", "holders = [self.nodes[holder] for holder in self.groups[node.group]]", "holders = [node]"),
+    Fault("exclusion does not win", "tree/property_path.py", "if () not in routes.get(key, ())", "if key in value"),
+    Fault("an ambiguous letter case picks the first key", "tree/property_path.py", "return twins[0] if len(twins) == 1 else None", "return twins[0] if twins else None"),
+    Fault("true equals 1", "tree/json_value.py", "if isinstance(left, bool) or isinstance(right, bool):\n        return False", "if left is None:\n        return right is None"),
+    Fault("the lower bound of a range is left out", "tree/predicate.py", "type(found) in _NUMBERS and low <= found <= high", "type(found) in _NUMBERS and low < found <= high"),
+    Fault("reversed bounds are accepted", "tree/predicate.py", "if low > high:", "if low is high is None:"),
+    Fault("a change of the caller's own view leaves its version current", "tree/workspace.py", "if self.tree_seq > seq or view_changed:", "if self.tree_seq > seq:"),
+    Fault("a version from the future is accepted", "tree/workspace.py", "return seq if seq <= self.seq and number == str(seq) else None", "return seq"),
+    Fault("a key may be reused for another request", "call/idempotency.py", "if record.request != claim.request:", "if not claim.request:"),
+    Fault("a retry with a fresh version counts as another request", "call/idempotency.py", 'frozenset((KEY, "versionToken"))', "frozenset((KEY,))"),
+    Fault("waiters do not wait for the first request", "call/idempotency.py", "if running is None:", "if running is None or running.is_set is not None:"),
+    Fault("the rate limit admits one call too many", "call/rate_limit.py", "if len(calls) >= self.amount:", "if len(calls) > self.amount:"),
+    Fault("a call leaves the rate window late", "call/rate_limit.py", "calls[0] <= now - self.seconds", "calls[0] < now - self.seconds"),
+    Fault("read-only mode stops nobody", "types.py", 'return self.role == "editor" and not self.read_only', 'return self.role == "editor"'),
+    Fault("guarded names are compared with their letter case", "tree/payload_type.py", ".strip().casefold().translate(", ".strip().translate("),
+    Fault("look-alike letters pass the guard", "tree/payload_type.py", ".casefold().translate(_LOOKALIKES)", ".casefold()"),
+    Fault("an unchanged order is reported as reordered", "tree/diff.py", "if before == after:", "if not before:"),
+    Fault("undo tears nodes away from those built on them", "tree/undo.py", "blocked = changed or _unfit(tree, images)", "blocked = changed"),
+    Fault("undo overwrites what others changed since", "tree/undo.py", "blocked = changed or _unfit(tree, images)", "blocked = _unfit(tree, images)"),
+    Fault("a node may be pulled into the write root from outside", "tree/boundary.py", "if image is not None and not _is_inside(tree, node_id, root_id, before, {}):", "if image is not None and not root_id:"),
+    Fault("a page token fits any question", "tree/page_token.py", 'bound = question.encode("utf-8", "surrogatepass") + b"\\0" + body', "bound = body"),
+    Fault("the last item of a page is repeated on the next", "tree/position.py", "later = bisect_right(children, rank, key=_rank)", "later = max(0, bisect_right(children, rank, key=_rank) - 1)"),
+    Fault("!= is the same as =", "tree/dsl/condition.py", 'negated = condition.op == "!="', "negated = False"),
+    Fault("upsert keeps the old values", "tree/merge.py", "{**node.payload, **one.payload}", "{**one.payload, **node.payload}"),
+    Fault("replace keeps the old order", "tree/merge.py", "self.tree.reorder(node, wanted[node.id])", "self.tree.reorder(node, list((node.children or {}).values()))"),
+    Fault("a replay is recorded as a success", "call/audit.py", '"replayed" if call.replayed else "success"', '"success"'),
+    Fault("records are not chained", "store/audit.py", '"previous": previous', '"previous": GENESIS'),
+    Fault("the depth limit shows one level more", "tree/view.py", "depth >= self.depth_limit", "depth > self.depth_limit"),
+    Fault("a commit that could not be recorded stays", "tools/source.py", "        except BaseException:\n            workspace.withdraw(commits)\n            raise", "        except BaseException:\n            raise"),
+    Fault("missing values sort first", "tools/searching.py", "return [node for _, node in present] + [node for key, node in keyed if key is None]", "return [node for key, node in keyed if key is None] + [node for _, node in present]"),
+    Fault("a snapshot remembers the latest change instead of the first", "tree/history.py", "for commit in reversed(self.since(seq)):", "for commit in self.since(seq):"),
+    Fault("bookmarks outlive their node", "tree/workspace.py", "if not gone or not self.bookmarks:", "if gone or not self.bookmarks:"),
+    Fault("an id may stand twice in a document", "tree/document.py", "    if twins:\n", "    if len(twins) > len(node_ids):\n"),
+)  # fmt: skip
+
+
+def failing_test(fault: Fault) -> str | None:
+    """The first test that notices a fault; None if none does."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "toolgrove"
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        target = copy / fault.file
+        source = target.read_text()
+        if source.count(fault.old) != 1:
+            raise SystemExit(f"{fault.file} does not hold exactly once: {fault.old}")
+        target.write_text(source.replace(fault.old, fault.new))
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-x",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--hypothesis-profile=no-shrink",
+                *TESTS,
+            ],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    match = re.search(r"^(?:FAILED|ERROR) \S*?([\w.]+)::([\w.]+)", done.stdout, re.MULTILINE)
+    return f"`{match[1]}` {match[2]}" if match else None
+
+
+def main() -> int:
+    chosen = [fault for fault in FAULTS if not sys.argv[1:] or any(word in fault.what for word in sys.argv[1:])]
+    rows, missed = [], 0
+    for fault in chosen:
+        caught = failing_test(fault)
+        missed += caught is None
+        print(f"{'missed' if caught is None else 'caught'}: {fault.what} ({caught})", flush=True)
+        rows.append(f"| {fault.what} | `{fault.file}` | {caught or '**none**'} |")
+    if len(chosen) == len(FAULTS):
+        head = (
+            "# Faults that the tests notice\n\nWritten by `tools/mutate.py` from a real run: each row is one small "
+            "fault put into the source, and the first test that failed because of it.\n\n"
+            f"{len(FAULTS) - missed} of {len(FAULTS)} noticed.\n\n| fault | file | first test that fails |\n|---|---|---|\n"
+        )
+        (ROOT / "docs").mkdir(exist_ok=True)
+        (ROOT / "docs" / "mutations.md").write_text(head + "\n".join(rows) + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
