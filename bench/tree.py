@@ -326,9 +326,7 @@ def structure(nodes: int, everyone: bool) -> None:
                 half = len(ids) // FAN_OUT
                 # Leaves move under inner nodes, so that no case is refused.
                 return repeat(
-                    subject,
-                    method,
-                    [(pick.choice(ids[half * 2 :]), pick.choice(ids[1:half])) for _ in range(size)],
+                    subject, method, [(pick.choice(ids[half * 2 :]), pick.choice(ids[1:half])) for _ in range(size)]
                 )
 
             return make
@@ -337,9 +335,7 @@ def structure(nodes: int, everyone: bool) -> None:
         count = 1 if method == "scan" else size
         plain = medians["plain dicts"]
         unit = f"{plain / count * 1e6:.2f} µs" if method != "scan" else f"{plain * 1e3:.1f} ms"
-        print(
-            f"{method:8}{unit:>12}" + "".join(f"{medians[one.name] / plain:>12.2f}×" for one in subjects[1:])
-        )
+        print(f"{method:8}{unit:>12}" + "".join(f"{medians[one.name] / plain:>12.2f}×" for one in subjects[1:]))
     history(subjects[1])
 
 
@@ -349,9 +345,7 @@ def history(ours: Ours) -> None:
     spent = []
     for at in range(ROUNDS):
         start = time.perf_counter()
-        snapshot = Snapshot(
-            id=f"b{at}", label="", agent="", seq=workspace.tree_seq, created=0.0, nodes=len(tree)
-        )
+        snapshot = Snapshot(id=f"b{at}", label="", agent="", seq=workspace.tree_seq, created=0.0, nodes=len(tree))
         workspace.apply(CALLER, [SnapshotChange(snapshot=snapshot)])
         spent.append(time.perf_counter() - start)
     pick = random.Random(1)
@@ -369,9 +363,7 @@ def history(ours: Ours) -> None:
             "dsl": lambda at: lambda: list(Selection(tree, query).nodes()),
         }
     )
-    print(
-        f"DSL scan {medians['dsl'] * 1e3:.1f} ms, {medians['dsl'] / medians['lambda']:.2f}× a Python lambda"
-    )
+    print(f"DSL scan {medians['dsl'] * 1e3:.1f} ms, {medians['dsl'] / medians['lambda']:.2f}× a Python lambda")
 
 
 def resident() -> int:
@@ -472,9 +464,7 @@ async def view_cost(nodes: int) -> None:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--nodes", type=int, nargs="+", default=[10_000, 100_000])
-    arguments.add_argument(
-        "--million", action="store_true", help="also one million nodes, without the libraries"
-    )
+    arguments.add_argument("--million", action="store_true", help="also one million nodes, without the libraries")
     arguments.add_argument("--calls", action="store_true", help="only the whole calls")
     chosen = arguments.parse_args()
     asyncio.run(whole_calls(10_000))

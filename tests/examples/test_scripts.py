@@ -142,3 +142,8 @@ def test_make_run_serves_the_samples_and_the_explorer() -> None:
             assert http.get("/explorer/").headers["content-type"].startswith("text/html")
             assert http.get("/explorer/info").json()["allowExecute"] is True
             assert http.get("/explorer/info").json()["name"] == "toolgrove-samples"
+
+
+def test_the_tree_example_finds_what_it_added() -> None:
+    done = subprocess.run([sys.executable, str(EXAMPLES / "tree.py")], capture_output=True, text=True, check=True)
+    assert done.stdout == "[{'name': 'Water the plants'}]\n"
