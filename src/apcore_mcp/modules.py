@@ -26,9 +26,13 @@ def check_filters(tags: Tags, prefix: str | None) -> None:
 
 
 def watch(registry: Registry) -> None:
-    """Follow the files of the extensions directory; newer apcore lost the base class of its event handler."""
+    """Follow the files of the extensions directory, with apcore's event handler repaired.
+
+    Newer apcore lost the handler's base class, and hears only of the moment at which a file is there but still empty.
+    """
     handler = getattr(apcore_registry, "_ModuleChangeHandler", FileSystemEventHandler)
     if not issubclass(handler, FileSystemEventHandler):
-        repaired: Any = type(handler.__name__, (handler, FileSystemEventHandler), {})
+        every_event = {"_DEBOUNCE_WINDOW_SEC": 0.0, "on_closed": handler.on_modified}
+        repaired: Any = type(handler.__name__, (handler, FileSystemEventHandler), every_event)
         apcore_registry._ModuleChangeHandler = repaired  # type: ignore[misc]
     registry.watch()

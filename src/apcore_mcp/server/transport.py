@@ -21,7 +21,6 @@ from apcore_mcp.server.endpoint import Endpoint
 
 GRACE = 5.0
 READ_WITHIN = 30.0
-MAX_LINE = 16 * 1024 * 1024
 
 
 async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
@@ -72,7 +71,7 @@ def _read_lines(source: int, received: asyncio.Queue[bytes], loop: asyncio.Abstr
     line = b"\n"
     with contextlib.suppress(OSError, RuntimeError), open(source, "rb", closefd=False) as lines:
         while line:
-            line = lines.readline(MAX_LINE)  # a longer one arrives in parts, none of which is JSON
+            line = lines.readline(16 * 1024 * 1024)  # a longer one arrives in parts, none of which is JSON
             loop.call_soon_threadsafe(received.put_nowait, line)
 
 
