@@ -295,24 +295,24 @@ class Greet:
 @pytest.mark.requirement("FR-DYNAMIC-001", "FR-DYNAMIC-002", "FR-DYNAMIC-003")
 async def test_dynamic_serves_what_changes_in_the_extensions_directory(tmp_path: Path) -> None:
     extensions = tmp_path / "extensions"
-    (extensions / "say").mkdir(parents=True)
-    (extensions / "say" / "hello.py").write_text(MODULE.format(version=1, greeting="Hello"))
+    extensions.mkdir()
+    (extensions / "hello.py").write_text(MODULE.format(version=1, greeting="Hello"))
     registry = Registry(extensions_dir=str(extensions))
     registry.discover()
     with serving(registry, dynamic=True) as address:
         async with watching(address.mcp, MODERN) as modern, watching(address.mcp, "legacy") as legacy:
-            assert await names(modern.client) == await names(legacy.client) == ["say.hello"]
+            assert await names(modern.client) == await names(legacy.client) == ["hello"]
             # Written elsewhere and moved in whole, as an editor or a package manager does.
             (tmp_path / "bye.py").write_text(MODULE.format(version=1, greeting="Bye"))
-            (tmp_path / "bye.py").rename(extensions / "say" / "bye.py")
+            (tmp_path / "bye.py").rename(extensions / "bye.py")
             await eventually(lambda: modern.told and legacy.told)
-            assert await names(modern.client) == await names(legacy.client) == ["say.bye", "say.hello"]
-            result = await modern.client.call_tool("say.bye", {"name": "you"})
+            assert await names(modern.client) == await names(legacy.client) == ["bye", "hello"]
+            result = await modern.client.call_tool("bye", {"name": "you"})
             assert result.structured_content == {"greeting": "Bye you"}
             told = modern.told
-            (extensions / "say" / "hello.py").unlink()
+            (extensions / "hello.py").unlink()
             await eventually(lambda: modern.told > told)
-            assert await names(modern.client) == ["say.bye"]
+            assert await names(modern.client) == ["bye"]
 
 
 @pytest.mark.requirement("FR-DYNAMIC-001")

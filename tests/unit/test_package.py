@@ -170,8 +170,8 @@ def test_python_3_11_and_above_is_declared() -> None:
 @pytest.mark.requirement("NFR-COMPAT-002")
 def test_apcore_below_1_is_declared_and_installed() -> None:
     declared = DEPENDENCIES["apcore"].specifier
-    assert "0.28.0" in declared
-    assert "0.21.0" not in declared
+    assert "0.31.0" in declared
+    assert "0.30.0" not in declared
     assert "1.0.0" not in declared
     assert version("apcore") in declared
 
