@@ -12,7 +12,7 @@ from apcore import Registry
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from e2e.modules import Journal
+from e2e.modules import Journal, sample_registry
 from e2e.servers import Address, free_port, http_child, server_command, serving
 from e2e.waiting import DEADLINE, wait_until
 from e2e.wire import HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, envelope, modern_body, modern_headers
@@ -20,7 +20,17 @@ from e2e.wire import HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, envelope, mod
 VAULT = modern_headers("tools/call", "secret.vault")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
+    return Journal(tmp_path_factory.mktemp("shared") / "journal")
+
+
+@pytest.fixture(scope="module")
+def samples(journal: Journal) -> Registry:
+    return sample_registry(journal)
+
+
+@pytest.fixture(scope="module")
 def http(samples: Registry) -> Iterator[Address]:
     with serving(samples, explorer=True, allow_execute=True) as address:
         yield address

@@ -12,7 +12,7 @@ from apcore import Registry
 from mcp import Client
 
 from apcore_mcp import async_serve
-from e2e.modules import Journal
+from e2e.modules import Journal, sample_registry
 from e2e.servers import Address, free_port, serving
 from e2e.waiting import DEADLINE
 from e2e.wire import MODERN, call_body, modern_headers
@@ -21,13 +21,23 @@ CALL = call_body("secret.vault")
 HEADERS = modern_headers("tools/call", "secret.vault")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
+    return Journal(tmp_path_factory.mktemp("shared") / "journal")
+
+
+@pytest.fixture(scope="module")
+def samples(journal: Journal) -> Registry:
+    return sample_registry(journal)
+
+
+@pytest.fixture(scope="module")
 def http(samples: Registry) -> Iterator[Address]:
     with serving(samples, explorer=True, allow_execute=True) as address:
         yield address
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sse(samples: Registry) -> Iterator[Address]:
     with serving(samples, transport="sse", explorer=True, allow_execute=True) as address:
         yield address

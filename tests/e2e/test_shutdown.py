@@ -91,8 +91,7 @@ def piped(command: list[str], era: str = MODERN, **keywords: Any) -> Iterator[Pi
             process.kill() if process.poll() is None else None
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(("number", "era"), list(zip(SIGNALS, ERAS, strict=True)))
 @pytest.mark.requirement("NFR-REL-001", "FR-SERVER-005", "FR-TRANSPORT-001")
 def test_stdio_calls_in_flight_finish_after_a_signal_and_their_answers_arrive(
     journal: Journal, number: int, era: str
