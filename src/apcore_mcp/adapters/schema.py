@@ -24,8 +24,10 @@ def map_subschemas(schema: Json, change: Callable[[Any], Any]) -> Json:
             changed[key] = {name: change(child) for name, child in value.items()}
         elif key in _LISTS and isinstance(value, list):
             changed[key] = [change(child) for child in value]
+        elif key in _SINGLES:
+            changed[key] = change(value)
         else:
-            changed[key] = change(value) if key in _SINGLES else copy.deepcopy(value)
+            changed[key] = copy.deepcopy(value) if isinstance(value, (list, dict)) else value
     return changed
 
 
@@ -47,9 +49,7 @@ class SchemaConverter:
 
 class _Inliner:
     def __init__(self, root: Json) -> None:
-        self._root = root
-        self._budget = MAX_NODES
-        self._path: list[str] = []
+        self._root, self._budget, self._path = root, MAX_NODES, list[str]()
 
     def copy(self, node: Any) -> Any:
         if not isinstance(node, dict):
