@@ -33,6 +33,7 @@ imports: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 check: lint types imports docs test
+	$(BIN)/python tools/conformance.py --check
 
 bench: $(READY)
 	$(BIN)/python -m bench.bridge

@@ -244,7 +244,7 @@ _AS_PYTHON = "The document speaks of a Go server and its workers; read as Python
 
 NOTES = {
     "NFR-COMPAT-001": "Python 3.11 and above: every apcore release on PyPI requires 3.11.",
-    "NFR-COMPAT-002": "apcore 0.31 and above: plain JSON Schemas are enforced (0.28) and watched modules keep their ids (0.31).",
+    "NFR-COMPAT-002": "apcore 0.31 and above: plain JSON Schemas hold (0.28), watched modules keep their ids (0.31).",
     "NFR-COMPAT-003": "mcp 2.x: it serves both protocol eras; the limit below 2.0 predates it.",
     "FR-ERROR-009": "apcore wraps a module's exception in ModuleExecuteError; that wrapper counts as unexpected too.",
     "FR-EXEC-003": "apcore runs eleven steps today, and middleware before input validation; none is skipped.",
