@@ -81,12 +81,71 @@ class WorkspaceConfig(Section):
         return {name: read_ruleset(name, rules) for name, rules in self.rulesets.items()}
 
 
+class McpServerConfig(Section):
+    """An external MCP server, as Claude Desktop, Cursor and VS Code write it."""
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: Path | None = None
+    url: str | None = None
+    headers: dict[str, str] = {}
+    type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
+    protocol: Literal["auto", "legacy", "modern"] = "auto"
+    timeout: float = Field(default=60.0, gt=0, description="Seconds that one call may take.")
+    concurrency: int = Field(default=16, ge=1, description="Calls in flight at a time.")
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("name either a command (stdio) or a url (Streamable HTTP), not both and not neither")
+        return self
+
+
+class HttpToolConfig(Section):
+    """One HTTP call as a tool, or every operation of an OpenAPI document."""
+
+    description: str = ""
+    method: str = "GET"
+    url: str | None = None
+    headers: dict[str, str] = {}
+    input_schema: dict[str, Any] = {"type": "object", "properties": {}}
+    output_schema: dict[str, Any] | None = None
+    openapi: Path | None = None
+    allow_private: bool = False
+    timeout: float = Field(default=30.0, gt=0, description="Seconds that one call may take.")
+    max_bytes: int = Field(default=1_000_000, ge=1, description="The largest answer that is read.")
+
+    @model_validator(mode="after")
+    def _has_target(self) -> Self:
+        if self.url is None and self.openapi is None:
+            raise ValueError("name a url, or an openapi document")
+        return self
+
+
+class SecretConfig(Section):
+    """A secret and the tools that may use it; its value is never in the file."""
+
+    tools: tuple[str, ...] = ()
+
+
+class McpSelection(Section):
+    """A server that an agent selects, less the tools that are hidden from it."""
+
+    mask: tuple[str, ...] = ()
+
+
 class AgentConfig(Section):
     """An agent: which tools it is given, and what it may do with them."""
 
+    description: str = ""
     role: Role = "reader"
     tools: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    mcp: dict[str, McpSelection] | None = None
+    approve: tuple[str, ...] = ()
+    max_depth: int = Field(default=2, ge=0)
+    may_delegate: tuple[str, ...] = ()
     rate_limit: str | None = None
     read_only: bool = False
     write_root: str | None = None
@@ -108,6 +167,10 @@ class Config(Section):
 
     project: str = "default"
     workspace: WorkspaceConfig = WorkspaceConfig()
+    extensions: Path | None = None
+    mcp_servers: dict[str, McpServerConfig] = {}
+    http_tools: dict[str, HttpToolConfig] = {}
+    secrets: dict[str, SecretConfig] = {}
     agents: dict[str, AgentConfig] = {
         "editor": AgentConfig(role="editor", tools=("*",)),
         "reader": AgentConfig(role="reader", tools=("*",)),

@@ -9,10 +9,12 @@ GroveError
 ├── NotFound           not_found          nothing has that name
 │   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed
 ├── Forbidden          forbidden          stop: this agent may not
+│   └── ApprovalRequired                  a person must agree first, then the same call goes through
 ├── Conflict           conflict           read again, then retry with the latest version
 │   └── StaleVersion
 ├── RateLimited        rate_limited       wait retryAfter seconds
-└── Internal           internal           our fault; the call id leads to the log
+├── Internal           internal           our fault; the call id leads to the log
+└── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class GroveError(Exception):
     """A failure with a code for machines, a message for readers and facts for both."""
 
     code: ClassVar[str] = "internal"
+    retryable: bool = False
 
     def __init__(self, message: str, **facts: Any) -> None:
         super().__init__(message)
@@ -213,10 +216,26 @@ class Forbidden(GroveError):
     code = "forbidden"
 
 
+class ApprovalRequired(Forbidden):
+    """The call waits in the inbox until a person decides."""
+
+    retryable = True
+
+    def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str) -> None:
+        super().__init__(
+            f"{tool} needs the approval of a person ({rule}). The call waits as {approval_id!r} until {expires_at}; "
+            "repeat it with the same arguments once it is approved. Do not change the arguments: that asks anew.",
+            reason="approval_required",
+            approvalId=approval_id,
+            expiresAt=expires_at,
+        )
+
+
 class Conflict(GroveError):
     """The request rests on something that is no longer so."""
 
     code = "conflict"
+    retryable = True
 
 
 class StaleVersion(Conflict):
@@ -238,6 +257,7 @@ class RateLimited(GroveError):
     """The agent called too often."""
 
     code = "rate_limited"
+    retryable = True
 
     def __init__(self, *, limit: str, retry_after: float) -> None:
         super().__init__(
@@ -257,3 +277,13 @@ class Internal(GroveError):
             callId=call_id,
             reason=reason,
         )
+
+
+class UpstreamFailed(GroveError):
+    """A tool's own server failed, hung or answered nonsense; `reason` says which."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
+        super().__init__(message, reason=reason, **facts)
+        self.retryable = retryable
