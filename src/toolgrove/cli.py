@@ -18,7 +18,8 @@ from rich.tree import Tree as Branches
 
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
-from toolgrove.grove import Agent, Grove
+from toolgrove.agent import Agent
+from toolgrove.grove import Grove
 from toolgrove.tools.sample import DOCUMENT, RULESETS
 from toolgrove.tree.document import loads, read
 from toolgrove.tree.merge import Merge

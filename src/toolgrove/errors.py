@@ -9,11 +9,15 @@ GroveError
 ├── NotFound           not_found          nothing has that name
 │   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed
 ├── Forbidden          forbidden          stop: this agent may not
-│   └── ApprovalRequired                  a person must agree first, then the same call goes through
+│   ├── ApprovalRequired                  a person must agree first, then the same call goes through
+│   ├── ApprovalRejected                  a person said no
+│   ├── ApprovalUnavailable               nobody can be asked, so nothing is sent
+│   └── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
 ├── Conflict           conflict           read again, then retry with the latest version
 │   └── StaleVersion
 ├── RateLimited        rate_limited       wait retryAfter seconds
 ├── Internal           internal           our fault; the call id leads to the log
+├── SecretUnset        internal           the operator has not set a secret that the tool needs
 └── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
 """
 
@@ -231,6 +235,39 @@ class ApprovalRequired(Forbidden):
         )
 
 
+class ApprovalRejected(Forbidden):
+    """A person decided against the call."""
+
+    def __init__(self, *, tool: str, approval_id: str, by: str, why: str) -> None:
+        because = f": {why}" if why else ""
+        super().__init__(
+            f"{by} rejected {tool} with these arguments{because}. Do not repeat it as it is; find another way, or "
+            "ask what would be accepted.",
+            reason="approval_rejected",
+            approvalId=approval_id,
+        )
+
+
+class ApprovalUnavailable(Forbidden):
+    """The request for an approval cannot be put before anybody."""
+
+    def __init__(self, *, tool: str, problem: str, hint: str) -> None:
+        super().__init__(f"{tool} needs an approval, and {problem}. {hint}", reason="approval_unavailable")
+
+
+class SecretOutOfScope(Forbidden):
+    """A tool's settings refer to a secret that is not meant for it."""
+
+    def __init__(self, *, reference: str, field: str, user: str, allowed: Sequence[str]) -> None:
+        tools = ", ".join(allowed) or "no tool"
+        super().__init__(
+            f"{field} refers to {reference}, which {user} may not use; it is for {tools}. "
+            "The operator can add the tool to that secret's 'tools'; do not retry.",
+            reason="secret_scope",
+            field=field,
+        )
+
+
 class Conflict(GroveError):
     """The request rests on something that is no longer so."""
 
@@ -276,6 +313,20 @@ class Internal(GroveError):
             f"The call failed on our side; nothing was changed. Report call {call_id!r} to the operator.",
             callId=call_id,
             reason=reason,
+        )
+
+
+class SecretUnset(GroveError):
+    """A reference to a secret leads to nothing; names the field and the reference, never a value."""
+
+    code = "internal"
+
+    def __init__(self, *, reference: str, field: str, problem: str) -> None:
+        super().__init__(
+            f"{field} refers to {reference}, but {problem}. The operator must set it; do not retry until then.",
+            reason="secret_unset",
+            field=field,
+            reference=reference,
         )
 
 

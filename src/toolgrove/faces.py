@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,9 +15,8 @@ from apcore_mcp.converters.openai import strict_schema
 from apcore_mcp.server.calls import Call
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
-from toolgrove.types import Arguments, Result, ToolSpec
-
-CallTool = Callable[[str, Arguments | None], Awaitable[Result]]
+from toolgrove.agent import Agent
+from toolgrove.types import Arguments, ToolSpec
 
 
 def openai_tools(specs: Sequence[ToolSpec], *, strict: bool, embed_annotations: bool) -> list[dict[str, Any]]:
@@ -34,15 +33,19 @@ def _function(spec: ToolSpec, strict: bool, embed_annotations: bool) -> dict[str
     return function
 
 
-def mcp_endpoint(name: str, version: str, specs: Sequence[ToolSpec], call_tool: CallTool) -> Endpoint:
-    """An MCP server with exactly these tools; a failure is the tool's own answer with `isError`."""
+def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
+    """An MCP server with exactly the agent's tools; a failure is the tool's own answer with `isError`."""
 
-    async def run(tool: str, arguments: Arguments | None, call: Call) -> CallToolResult:
-        result = await call_tool(tool, arguments)
-        text = json.dumps(result, ensure_ascii=False)
-        return CallToolResult(content=[TextContent(text=text)], structured_content=result, is_error="error" in result)
+    async def run(tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
+        call = agent.begin(tool, arguments, request)
+        result = await agent.send(call)
+        if call.error is None and call.content is not None:
+            structure = None if result.keys() == {"content"} else result
+            return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
+        text = TextContent(text=json.dumps(result, ensure_ascii=False))
+        return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
 
-    return Endpoint(name, version, _Toolset(specs), run)
+    return Endpoint(agent.name, version, _Toolset(agent.tools), run)
 
 
 class _Toolset:
@@ -64,7 +67,7 @@ def _entry(spec: ToolSpec) -> Entry:
         name=spec.name,
         description=spec.description,
         input_schema=dict(spec.input_schema),
-        output_schema=dict(spec.output_schema),
+        output_schema=dict(spec.output_schema) or None,
         annotations=AnnotationMapper().to_mcp_annotations(_annotations(spec)),
     )
     descriptor = ModuleDescriptor(

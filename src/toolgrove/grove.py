@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import logging
 from collections.abc import Sequence
-from fnmatch import translate
+from contextlib import AsyncExitStack
 from importlib import import_module
 from itertools import count
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from toolgrove.agent import Agent
 from toolgrove.call import fold
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.idempotency import IdempotencyStep
@@ -20,54 +21,33 @@ from toolgrove.call.validate import ValidateStep
 from toolgrove.call.version import version_step
 from toolgrove.config import AgentConfig, Config
 from toolgrove.errors import AgentNotFound
-from toolgrove.events import Event, Listener
+from toolgrove.events import Event, Listener, PoolChanged
+from toolgrove.pool.offer import Offer, PoolSource
+from toolgrove.pool.pool import Pool
+from toolgrove.pool.resolve import Reach, Toolset, resolve
+from toolgrove.pool.snapshot import Snapshot
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
-from toolgrove.types import Arguments, Call, Caller, Clock, Next, Result, SystemClock, Tool, ToolSpec
+from toolgrove.types import Call, Caller, Clock, Result, SystemClock, Tool
 
+if TYPE_CHECKING:
+    from apcore import Executor, Registry
 
-class Agent:
-    """An agent at work: its tools are fixed from the moment it was resolved."""
-
-    def __init__(self, caller: Caller, tools: Sequence[Tool], chain: Next, numbers: count[int]) -> None:
-        self._caller = caller
-        self._granted = {tool.spec.name: tool for tool in tools}
-        self._chain = chain
-        self._numbers = numbers
-        self.tools: tuple[ToolSpec, ...] = tuple(tool.spec for tool in tools if caller.may_write or not tool.mutates)
-        self._known = tuple(spec.name for spec in self.tools)
-
-    @property
-    def name(self) -> str:
-        """The agent's name."""
-        return self._caller.agent
-
-    async def call(self, name: str, arguments: Arguments | None = None) -> Result:
-        """Call a tool; a failure is an answer with `error`, never an exception."""
-        call = Call(
-            id=f"c{next(self._numbers)}",
-            name=name,
-            tool=self._granted.get(name),
-            arguments={} if arguments is None else arguments,
-            caller=self._caller,
-            known=self._known,
-        )
-        return await self._chain(call)
-
-    def openai_tools(self, *, strict: bool = False, embed_annotations: bool = False) -> list[dict[str, Any]]:
-        """The same tools as OpenAI tool definitions."""
-        faces = import_module("toolgrove.faces")  # only those who export pay for the bridge's import
-        tools: list[dict[str, Any]] = faces.openai_tools(self.tools, strict=strict, embed_annotations=embed_annotations)
-        return tools
+log = logging.getLogger("toolgrove.pool")
 
 
 class Grove:
     """One project in this process."""
 
     def __init__(
-        self, config: Config | None = None, *, clock: Clock | None = None, audit_sinks: Sequence[AuditSink] = ()
+        self,
+        config: Config | None = None,
+        *,
+        clock: Clock | None = None,
+        audit_sinks: Sequence[AuditSink] = (),
+        extensions: Registry | Executor | None = None,
     ) -> None:
         self.config = config or Config()
         self._clock: Clock = clock or SystemClock()
@@ -76,12 +56,14 @@ class Grove:
         sinks = (*([self._file] if self._file is not None else []), *audit_sinks)
         self._journal = MemoryJournal(self._clock, sinks=sinks)
         self._listeners: list[Listener] = []
-        workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self._sources = (WorkspaceSource(workspace, self._clock),)
-        rates = {name: agent.rate_limit for name, agent in self.config.agents.items()}
+        self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
+        self._extensions = extensions
+        builtin = [_builtin(tool) for tool in WorkspaceSource(self._workspace, self._clock).tools()]
+        self._pool = Pool(builtin, self._sources(), changed=self._pool_changed)
+        self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
         steps = (
             AuditStep(self._journal, self._clock, self._emit),
-            RateLimitStep(rates, self._clock),
+            RateLimitStep(self._rate_limit, self._clock),
             toolset_step,
             role_step,
             ValidateStep(),
@@ -90,13 +72,16 @@ class Grove:
         )
         self._chain = fold(steps, _run)
         self._numbers = count(1)
+        self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        await self._open.enter_async_context(self._pool.running())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._open.__aexit__(kind, error, trace)
         if self._file is not None:
             self._file.close()
 
@@ -109,23 +94,64 @@ class Grove:
         """Hear of every event from now on."""
         self._listeners.append(listener)
 
-    async def agent(self, name: str, *, depth: int = 0, session: str | None = None) -> Agent:
+    async def agent(
+        self, name: str, *, depth: int = 0, session: str | None = None, within: Reach | None = None
+    ) -> Agent:
         """Resolve an agent; its tools do not change afterwards."""
-        known = self.config.agents
-        if name not in known:
-            raise AgentNotFound(name, list(known))
-        definition = known[name]
+        definition = self._definition(name)
+        toolset = self._toolset(await self._pool.snapshot(), name, definition, depth, within)
         settings = self.config.workspace
         caller = Caller(
             agent=name,
             session=session or name,
+            depth=depth,
             role=definition.role,
             read_only=definition.read_only or settings.read_only,
             write_root=definition.write_root,
             concurrency=definition.concurrency or settings.concurrency,
         )
-        offered = [tool for source in self._sources for tool in source.tools()]
-        return Agent(caller, _allowed(definition, offered), self._chain, self._numbers)
+        return Agent(caller, toolset, self._chain, self._numbers, self._clock)
+
+    async def reload(self, config: Config) -> None:
+        """Go on with another configuration: sources that did not change stay connected, agents see it at once."""
+        ...
+
+    def _definition(self, name: str) -> AgentConfig:
+        known = self.config.agents
+        if name not in known:
+            raise AgentNotFound(name, list(known))
+        return known[name]
+
+    def _toolset(
+        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Reach | None
+    ) -> Toolset:
+        kept = self._toolsets.get((name, depth)) if within is None else None
+        if kept is not None and kept[0] is snapshot and kept[1] is definition:
+            return kept[2]
+        read_only = self.config.workspace.read_only
+        toolset = resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within)
+        for warning in toolset.receipt.warnings:
+            log.warning("%s", warning)
+        if within is None:
+            self._toolsets[name, depth] = (snapshot, definition, toolset)
+        return toolset
+
+    def _sources(self) -> list[PoolSource]:
+        sources: list[PoolSource] = []
+        if self._extensions is not None or self.config.extensions is not None:
+            kind = _extension_source()
+            if self._extensions is not None:
+                sources.append(kind(self._extensions))
+            else:
+                sources.append(kind.from_directory(self.config.extensions))
+        return sources
+
+    def _rate_limit(self, agent: str) -> str | None:
+        definition = self.config.agents.get(agent)
+        return definition.rate_limit if definition is not None else None
+
+    def _pool_changed(self, snapshot: Snapshot) -> None:
+        self._emit(PoolChanged(revision=snapshot.revision, timestamp=self._clock.wall()))
 
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:
@@ -136,11 +162,10 @@ async def _run(call: Call) -> Result:
     return await granted(call).source.call(call)
 
 
-def _allowed(definition: AgentConfig, offered: Sequence[Tool]) -> list[Tool]:
-    """The tools that an agent's patterns name; `deny` beats `tools`."""
-    wanted, denied = _pattern(definition.tools), _pattern(definition.deny)
-    return [tool for tool in offered if wanted.fullmatch(tool.spec.name) and not denied.fullmatch(tool.spec.name)]
+def _builtin(tool: Tool) -> Offer:
+    name = tool.spec.name
+    return Offer(name=name, own_name=name, source=tool.spec.source, kind="builtin", tool=tool)
 
 
-def _pattern(globs: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, globs)) or r"(?!)")
+def _extension_source() -> Any:
+    return import_module("toolgrove.pool.extensions").ExtensionSource  # only those who use apcore pay for its import

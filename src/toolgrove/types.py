@@ -89,7 +89,7 @@ class Call:
     """One call on its way through the chain.
 
     `approval` is the rule by which it needs one; `receipt` the hash of the resolution that it rests on;
-    `content` the MCP content blocks of a result, where its source speaks MCP.
+    `content` the MCP content blocks of a result, where its source speaks MCP; `error` what it failed with.
     """
 
     id: str
@@ -101,6 +101,7 @@ class Call:
     receipt: str = ""
     client: Client | None = None
     content: list[dict[str, Any]] | None = None
+    error: Mapping[str, Any] | None = None
     idempotency: IdempotencyClaim | None = None
     settle: Settle | None = None
     settled: bool = False

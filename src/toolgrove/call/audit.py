@@ -53,6 +53,7 @@ class AuditStep:
                 tool=call.name,
                 agent=call.caller.agent,
                 timestamp=self._clock.wall(),
+                receipt=call.receipt,
                 replayed=call.replayed,
             )
         )
@@ -84,6 +85,7 @@ class AuditStep:
     async def _fail(self, call: Call, error: GroveError) -> Result:
         answer = error.to_json()
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
+        call.error = {**answer["error"], "retryable": error.retryable}
         await self._record_quietly(call, outcome, error)
         self._emit(
             ToolFailed(
@@ -91,7 +93,8 @@ class AuditStep:
                 tool=call.name,
                 agent=call.caller.agent,
                 timestamp=self._clock.wall(),
-                error=answer["error"],
+                receipt=call.receipt,
+                error=call.error,
             )
         )
         return answer
@@ -117,6 +120,7 @@ class AuditStep:
             duration_ms=round((self._clock.monotonic() - call.started) * 1000, 3),
             version=version,
             idempotency_key=call.idempotency.key if call.idempotency else None,
+            receipt=call.receipt or None,
             error=None if error is None else error.to_json()["error"],
         )
 

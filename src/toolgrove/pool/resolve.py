@@ -42,6 +42,7 @@ class Toolset:
     """
 
     specs: tuple[ToolSpec, ...]
+    names: tuple[str, ...]
     callable: Mapping[str, Tool]
     approvals: Mapping[str, str]
     reach: Reach
@@ -91,8 +92,14 @@ def resolve(
         rejected=snapshot.rejected,
         warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible))),
     )
-    specs = tuple(tool.spec for tool in visible)
-    return Toolset(specs=specs, callable=tools, approvals=approvals, reach=reach, receipt=receipt)
+    return Toolset(
+        specs=tuple(tool.spec for tool in visible),
+        names=tuple(tool.spec.name for tool in visible),
+        callable=tools,
+        approvals=approvals,
+        reach=reach,
+        receipt=receipt,
+    )
 
 
 _READ_ONLY = "read-only mode: the tool changes something"

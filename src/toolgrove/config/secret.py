@@ -1,0 +1,11 @@
+"""A secret: who may use it, never what it is."""
+
+from __future__ import annotations
+
+from toolgrove.config.section import Section
+
+
+class SecretConfig(Section):
+    """A secret and the tools that may use it; its value is never in the file."""
+
+    tools: tuple[str, ...] = ()
