@@ -17,7 +17,10 @@ from toolgrove.types import Arguments, Call, Caller, Client, Clock, Next, Result
 class Agent:
     """An agent of a project; its tools are fixed from the moment it was resolved."""
 
-    def __init__(self, caller: Caller, toolset: Toolset, chain: Next, numbers: count[int], clock: Clock) -> None:
+    def __init__(
+        self, caller: Caller, toolset: Toolset, *, description: str, chain: Next, numbers: count[int], clock: Clock
+    ) -> None:
+        self.description = description
         self._caller = caller
         self._toolset = toolset
         self._chain = chain
@@ -64,6 +67,7 @@ class Agent:
             caller=self._caller,
             approval=toolset.approvals.get(name),
             receipt=toolset.receipt.hash,
+            ceiling=toolset.reach,
             client=client,
             known=toolset.names,
         )

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree as Branches
 
+from toolgrove.agent import Agent
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
-from toolgrove.agent import Agent
 from toolgrove.grove import Grove
 from toolgrove.tools.sample import DOCUMENT, RULESETS
 from toolgrove.tree.document import loads, read

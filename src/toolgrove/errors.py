@@ -2,7 +2,7 @@
 
 GroveError
 ├── InvalidArgument    invalid_argument   the request is wrong: fix it and retry
-│   ├── SchemaMismatch, NotJson           the arguments themselves
+│   ├── SchemaMismatch, NotJson, UnreadableArguments   the arguments themselves
 │   ├── PayloadMismatch, UnknownType, GuardedProperty
 │   ├── BatchTooLarge, BadPageToken, KeyReused
 │   └── BadQuery                          a selection query, with a caret line
@@ -12,12 +12,15 @@ GroveError
 │   ├── ApprovalRequired                  a person must agree first, then the same call goes through
 │   ├── ApprovalRejected                  a person said no
 │   ├── ApprovalUnavailable               nobody can be asked, so nothing is sent
-│   └── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
+│   ├── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
+│   └── SpawnBudgetSpent                  a run has started as many sub-agents as it may
 ├── Conflict           conflict           read again, then retry with the latest version
 │   └── StaleVersion
 ├── RateLimited        rate_limited       wait retryAfter seconds
 ├── Internal           internal           our fault; the call id leads to the log
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
+├── RunnerMissing      internal           the operator has not said what runs sub-agents
+├── RunFailed          internal           a sub-agent's run ended without an answer
 └── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
 """
 
@@ -76,6 +79,16 @@ class NotJson(InvalidArgument):
 
     def __init__(self, *, path: str, problem: str) -> None:
         super().__init__(f"Argument {path!r} {problem}. Send plain JSON.", reason="not_json", path=path)
+
+
+class UnreadableArguments(InvalidArgument):
+    """A model wrote arguments that are not a JSON object."""
+
+    def __init__(self, *, tool: str, problem: str) -> None:
+        super().__init__(
+            f"The arguments for {tool!r} cannot be read: {problem}. Send one complete JSON object, {{}} for none.",
+            reason="not_json",
+        )
 
 
 class PayloadMismatch(InvalidArgument):
@@ -268,6 +281,19 @@ class SecretOutOfScope(Forbidden):
         )
 
 
+class SpawnBudgetSpent(Forbidden):
+    """A run, with all that it spawned, asks for more sub-agents than it may start."""
+
+    def __init__(self, *, asked: int, remaining: int, limit: int) -> None:
+        advice = f"Ask for at most {remaining}" if remaining else "Finish the work with your own tools; do not retry"
+        super().__init__(
+            f"{asked} more sub-agents would pass the limit of {limit} for a run and all that it spawns. {advice}.",
+            reason="spawn_budget",
+            remaining=remaining,
+            limit=limit,
+        )
+
+
 class Conflict(GroveError):
     """The request rests on something that is no longer so."""
 
@@ -328,6 +354,28 @@ class SecretUnset(GroveError):
             field=field,
             reference=reference,
         )
+
+
+class RunnerMissing(GroveError):
+    """Nothing is there that could run a sub-agent; says what the operator adds."""
+
+    code = "internal"
+
+    def __init__(self, *, problem: str, remedy: str) -> None:
+        super().__init__(
+            f"Sub-agents cannot run: {problem}. The operator {remedy}. Until then, do the work with your own tools.",
+            reason="no_runner",
+        )
+
+
+class RunFailed(GroveError):
+    """A sub-agent's run ended without an answer; `reason` says where it broke."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
+        super().__init__(message, reason=reason, **facts)
+        self.retryable = retryable
 
 
 class UpstreamFailed(GroveError):

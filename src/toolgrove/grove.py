@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from toolgrove.agent import Agent
 from toolgrove.call import fold
@@ -22,15 +23,20 @@ from toolgrove.call.version import version_step
 from toolgrove.config import AgentConfig, Config
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, Listener, PoolChanged
-from toolgrove.pool.offer import Offer, PoolSource
+from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
+from toolgrove.pool.offer import Offer
 from toolgrove.pool.pool import Pool
-from toolgrove.pool.resolve import Reach, Toolset, resolve
+from toolgrove.pool.resolve import Toolset, resolve
+from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.snapshot import Snapshot
+from toolgrove.runners.runner import Runner
+from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
 from toolgrove.store.memory import MemoryJournal
+from toolgrove.store.pins import MemoryPins, Pins
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
-from toolgrove.types import Call, Caller, Clock, Result, SystemClock, Tool
+from toolgrove.types import Call, Caller, Ceiling, Clock, Result, SystemClock, Tool
 
 if TYPE_CHECKING:
     from apcore import Executor, Registry
@@ -48,6 +54,7 @@ class Grove:
         clock: Clock | None = None,
         audit_sinks: Sequence[AuditSink] = (),
         extensions: Registry | Executor | None = None,
+        runner: Runner | None = None,
     ) -> None:
         self.config = config or Config()
         self._clock: Clock = clock or SystemClock()
@@ -57,9 +64,19 @@ class Grove:
         self._journal = MemoryJournal(self._clock, sinks=sinks)
         self._listeners: list[Listener] = []
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self._extensions = extensions
-        builtin = [_builtin(tool) for tool in WorkspaceSource(self._workspace, self._clock).tools()]
-        self._pool = Pool(builtin, self._sources(), changed=self._pool_changed)
+        self.pins: Pins = MemoryPins(self._clock)
+        self.secrets = self._secrets()
+        self._given_runner = runner
+        self._runner = runner or self._configured_runner()
+        self._sources = Sources(pins=self.pins, clock=self._clock, extensions=extensions)
+        self._coordination = CoordinationSource(available=self._available, spawn=self._spawner())
+        own = WorkspaceSource(self._workspace, self._clock), self._coordination
+        self.pool = Pool(
+            [_builtin(tool) for source in own for tool in source.tools()],
+            self._sources.of(self.config, self.secrets),
+            budget=self.config.startup_budget,
+            changed=self._pool_changed,
+        )
         self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
         steps = (
             AuditStep(self._journal, self._clock, self._emit),
@@ -75,7 +92,7 @@ class Grove:
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self._open.enter_async_context(self._pool.running())
+        await self._open.enter_async_context(self.pool.running())
         return self
 
     async def __aexit__(
@@ -95,11 +112,11 @@ class Grove:
         self._listeners.append(listener)
 
     async def agent(
-        self, name: str, *, depth: int = 0, session: str | None = None, within: Reach | None = None
+        self, name: str, *, depth: int = 0, session: str | None = None, within: Ceiling | None = None
     ) -> Agent:
         """Resolve an agent; its tools do not change afterwards."""
         definition = self._definition(name)
-        toolset = self._toolset(await self._pool.snapshot(), name, definition, depth, within)
+        toolset = self._toolset(await self.pool.snapshot(), name, definition, depth, within)
         settings = self.config.workspace
         caller = Caller(
             agent=name,
@@ -110,11 +127,30 @@ class Grove:
             write_root=definition.write_root,
             concurrency=definition.concurrency or settings.concurrency,
         )
-        return Agent(caller, toolset, self._chain, self._numbers, self._clock)
+        return Agent(
+            caller,
+            toolset,
+            description=definition.description,
+            chain=self._chain,
+            numbers=self._numbers,
+            clock=self._clock,
+        )
 
     async def reload(self, config: Config) -> None:
-        """Go on with another configuration: sources that did not change stay connected, agents see it at once."""
-        ...
+        """Go on with another configuration: sources that did not change stay connected, agents see it at once.
+
+        The workspace keeps the settings that it was opened with.
+        """
+        if config.workspace != self.config.workspace:
+            log.warning("The workspace section changed; that takes effect at the next start.")
+        secrets_changed = config.secrets != self.config.secrets
+        self.config = config.model_copy(update={"workspace": self.config.workspace})
+        if secrets_changed:
+            self.secrets = self._secrets()
+        self._runner = self._given_runner or self._configured_runner()
+        self._coordination.spawn = self._spawner()
+        self.pool.replace(self._sources.of(self.config, self.secrets))
+        await self.pool.snapshot()
 
     def _definition(self, name: str) -> AgentConfig:
         known = self.config.agents
@@ -123,7 +159,7 @@ class Grove:
         return known[name]
 
     def _toolset(
-        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Reach | None
+        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Ceiling | None
     ) -> Toolset:
         kept = self._toolsets.get((name, depth)) if within is None else None
         if kept is not None and kept[0] is snapshot and kept[1] is definition:
@@ -136,15 +172,39 @@ class Grove:
             self._toolsets[name, depth] = (snapshot, definition, toolset)
         return toolset
 
-    def _sources(self) -> list[PoolSource]:
-        sources: list[PoolSource] = []
-        if self._extensions is not None or self.config.extensions is not None:
-            kind = _extension_source()
-            if self._extensions is not None:
-                sources.append(kind(self._extensions))
-            else:
-                sources.append(kind.from_directory(self.config.extensions))
-        return sources
+    async def _available(self, call: Call) -> Sequence[AvailableAgent]:
+        snapshot = await self.pool.snapshot()
+        depth = call.caller.depth + 1
+        return [
+            AvailableAgent(
+                name=name,
+                description=agent.description,
+                tools=len(self._toolset(snapshot, name, agent, depth, call.ceiling).specs),
+            )
+            for name, agent in self.config.agents.items()
+        ]
+
+    def _spawner(self) -> Spawn | None:
+        runner = self._runner
+        if runner is None:
+            return None
+
+        async def spawn(call: Call, name: str, task: str) -> Result:
+            agent = await self.agent(name, depth=call.caller.depth + 1, within=call.ceiling)
+            return await runner.run(agent, task)
+
+        return spawn
+
+    def _configured_runner(self) -> Runner | None:
+        if self.config.runner is None:
+            return None
+        fill = partial(self.secrets.fill, user="runner")
+        runners = import_module("toolgrove.runners")  # only those who spawn pay for an HTTP client's import
+        runner: Runner = runners.from_config(self.config.runner, lambda template, field: fill(template, field=field))
+        return runner
+
+    def _secrets(self) -> Secrets:
+        return Secrets(self.config.secrets, folder=self.config.folder)
 
     def _rate_limit(self, agent: str) -> str | None:
         definition = self.config.agents.get(agent)
@@ -165,7 +225,3 @@ async def _run(call: Call) -> Result:
 def _builtin(tool: Tool) -> Offer:
     name = tool.spec.name
     return Offer(name=name, own_name=name, source=tool.spec.source, kind="builtin", tool=tool)
-
-
-def _extension_source() -> Any:
-    return import_module("toolgrove.pool.extensions").ExtensionSource  # only those who use apcore pay for its import

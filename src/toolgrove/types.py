@@ -84,6 +84,18 @@ class Client(Protocol):
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None: ...
 
 
+class Ceiling(Protocol):
+    """The most that an agent which another one spawns can have."""
+
+    @property
+    def agent(self) -> str: ...
+
+    def covers(self, name: str) -> bool: ...
+
+    def mark(self) -> str:
+        """A text that tells this ceiling from others."""
+
+
 @dataclass(kw_only=True, slots=True)
 class Call:
     """One call on its way through the chain.
@@ -99,6 +111,7 @@ class Call:
     caller: Caller
     approval: str | None = None
     receipt: str = ""
+    ceiling: Ceiling | None = None
     client: Client | None = None
     content: list[dict[str, Any]] | None = None
     error: Mapping[str, Any] | None = None

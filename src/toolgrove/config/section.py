@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, LiteralString, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
 
 from toolgrove.errors import closest
 
-UNKNOWN = "unknown_key"
+_STANDARD = frozenset(get_args(ErrorType))
 
 
 class Section(BaseModel):
@@ -39,15 +40,20 @@ class Section(BaseModel):
 
 def unknown_key(loc: tuple[int | str, ...], key: str, known: Iterable[str]) -> InitErrorDetails:
     """The problem of a key that nobody reads, with the one that may have been meant."""
+    known = sorted(set(known))
     near = closest(key, known)
-    hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(sorted(set(known)))}"
-    return InitErrorDetails(type=PydanticCustomError(UNKNOWN, "unknown key; {hint}", {"hint": hint}), loc=loc)
+    hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(known)}"
+    return _own("unknown_key", loc, f"unknown key; {hint}")
 
 
 def _retold(section: type[Section], line: Any) -> InitErrorDetails:
+    # Without the input: whoever looks at the error later must not find a secret in it.
     if line["type"] == "extra_forbidden" and len(line["loc"]) == 1:
         return unknown_key(line["loc"], str(line["loc"][0]), section.keys().values())
-    context = line.get("ctx", {})
-    if line["type"] == UNKNOWN:
-        return InitErrorDetails(type=PydanticCustomError(UNKNOWN, "unknown key; {hint}", context), loc=line["loc"])
-    return InitErrorDetails(type=line["type"], loc=line["loc"], input=line["input"], ctx=context)
+    if line["type"] not in _STANDARD:
+        return _own(line["type"], line["loc"], line["msg"])
+    return InitErrorDetails(type=line["type"], loc=line["loc"], input=None, ctx=line.get("ctx", {}))
+
+
+def _own(kind: LiteralString, loc: tuple[int | str, ...], told: str) -> InitErrorDetails:
+    return InitErrorDetails(type=PydanticCustomError(kind, "{told}", {"told": told}), loc=loc, input=None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from toolgrove.config.location import Location
 from toolgrove.config.section import Section
 from toolgrove.tree.payload_type import PayloadType, PayloadTypes
 from toolgrove.tree.rules import Ruleset, read_ruleset
@@ -17,25 +17,33 @@ from toolgrove.types import Concurrency
 class PayloadTypeConfig(Section):
     """A registered payload type."""
 
-    kind: Literal["external", "self"] = "external"
-    payload_schema: dict[str, Any] | None = Field(default=None, alias="schema")
-    closed: bool = False
+    kind: Literal["external", "self"] = Field(
+        default="external", description="Whether the payload stands beside the node or is the node itself."
+    )
+    payload_schema: dict[str, Any] | None = Field(
+        default=None, alias="schema", description="The JSON Schema of its payloads."
+    )
+    closed: bool = Field(default=False, description="Refuse properties that the schema does not name.")
+
+
+def _limit(name: str, description: str) -> Any:
+    return Field(default=getattr(Limits(), name), ge=1, description=description)
 
 
 class LimitsConfig(Section):
     """How much one call may cover; what is not named keeps its default."""
 
-    node_ids: int = Field(default=Limits().node_ids, ge=1)
-    patch: int = Field(default=Limits().patch, ge=1)
-    update_nodes: int = Field(default=Limits().update_nodes, ge=1)
-    import_nodes: int = Field(default=Limits().import_nodes, ge=1)
-    copy_nodes: int = Field(default=Limits().copy_nodes, ge=1)
-    expand_nodes: int = Field(default=Limits().expand_nodes, ge=1)
-    view_nodes: int = Field(default=Limits().view_nodes, ge=1)
-    tags: int = Field(default=Limits().tags, ge=1)
-    bookmarks: int = Field(default=Limits().bookmarks, ge=1)
-    snapshots: int = Field(default=Limits().snapshots, ge=1)
-    history: int = Field(default=Limits().history, ge=1)
+    node_ids: int = _limit("node_ids", "Ids in one call.")
+    patch: int = _limit("patch", "Properties in one patch.")
+    update_nodes: int = _limit("update_nodes", "Nodes in one update.")
+    import_nodes: int = _limit("import_nodes", "Nodes in one import.")
+    copy_nodes: int = _limit("copy_nodes", "Nodes in one copy.")
+    expand_nodes: int = _limit("expand_nodes", "Nodes in one change of expansion.")
+    view_nodes: int = _limit("view_nodes", "Nodes in one exported view.")
+    tags: int = _limit("tags", "Tags on one node.")
+    bookmarks: int = _limit("bookmarks", "Bookmarks of one agent.")
+    snapshots: int = _limit("snapshots", "Snapshots of the tree.")
+    history: int = _limit("history", "Commits that undo and version checks remember.")
 
     def limits(self) -> Limits:
         """The same for the tree."""
@@ -45,14 +53,16 @@ class LimitsConfig(Section):
 class WorkspaceConfig(Section):
     """The tree workspace."""
 
-    store: Literal["memory"] = "memory"
-    concurrency: Concurrency = "tree"
-    read_only: bool = False
-    payload_types: dict[str, PayloadTypeConfig] = {}
-    allow_unknown_types: bool = False
-    rulesets: dict[str, list[dict[str, Any]]] = {}
-    limits: LimitsConfig = LimitsConfig()
-    audit_log: Path | None = None
+    store: Literal["memory"] = Field(default="memory", description="Where the tree is kept.")
+    concurrency: Concurrency = Field(
+        default="tree", description="What makes a version stale: any change, or a change of the nodes concerned."
+    )
+    read_only: bool = Field(default=False, description="Nobody may change anything.")
+    payload_types: dict[str, PayloadTypeConfig] = Field(default_factory=dict, description="Registered payload types.")
+    allow_unknown_types: bool = Field(default=False, description="Take payload types that are not registered.")
+    rulesets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict, description="Rules for `validate_tree`.")
+    limits: LimitsConfig = Field(default=LimitsConfig(), description="How much one call may cover.")
+    audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
 
     @model_validator(mode="after")
     def _compiles(self) -> Self:

@@ -12,7 +12,7 @@ from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.receipt import Receipt, Verdict
 from toolgrove.pool.snapshot import Snapshot
-from toolgrove.types import Tool, ToolSpec
+from toolgrove.types import Ceiling, Tool, ToolSpec
 
 SPAWN = "spawn_agents"
 COORDINATION = frozenset((SPAWN, "list_available_agents"))
@@ -20,17 +20,22 @@ COORDINATION = frozenset((SPAWN, "list_available_agents"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reach:
-    """What an agent may use or hand on; a sub-agent never gets more."""
+    """What an agent may use or hand on, and never more than the one that spawned it."""
 
     agent: str
     usable: frozenset[str]
     delegable: Globs
-    within: Reach | None
+    within: Ceiling | None
 
     def covers(self, name: str) -> bool:
         """Whether a sub-agent may have the tool."""
         own = name in self.usable or self.delegable.match(name) is not None
         return own and (self.within is None or self.within.covers(name))
+
+    def mark(self) -> str:
+        """A text that tells this ceiling from others."""
+        own = f"{self.agent}:{','.join(sorted(self.usable))}:{','.join(self.delegable.patterns)}"
+        return own if self.within is None else f"{own}\0{self.within.mark()}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +61,7 @@ def resolve(
     *,
     depth: int = 0,
     read_only: bool = False,
-    within: Reach | None = None,
+    within: Ceiling | None = None,
 ) -> Toolset:
     """The tools of an agent at a depth, and why."""
     judge = _Judge(name, agent, depth, read_only or agent.read_only, within)
@@ -110,7 +115,7 @@ _BY_ROLE = frozenset((_READ_ONLY, _READER))
 class _Judge:
     """The rules of one agent, in the order in which they decide."""
 
-    def __init__(self, name: str, agent: AgentConfig, depth: int, read_only: bool, within: Reach | None) -> None:
+    def __init__(self, name: str, agent: AgentConfig, depth: int, read_only: bool, within: Ceiling | None) -> None:
         self._tools, self._deny = Globs(agent.tools), Globs(agent.deny)
         self._masks = None if agent.mcp is None else {s: Globs(chosen.mask) for s, chosen in agent.mcp.items()}
         self._by_role = _READ_ONLY if read_only else _READER if agent.role == "reader" else None
@@ -189,13 +194,9 @@ def _why_none(agent: AgentConfig, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _fingerprint(
-    snapshot: Snapshot, name: str, agent: AgentConfig, depth: int, read_only: bool, within: Reach | None
+    snapshot: Snapshot, name: str, agent: AgentConfig, depth: int, read_only: bool, within: Ceiling | None
 ) -> str:
     """Resolution is pure, so the hash of what went in tells one receipt from another."""
-    chain = []
-    reach = within
-    while reach is not None:
-        chain.append(f"{reach.agent}:{','.join(sorted(reach.usable))}:{','.join(reach.delegable.patterns)}")
-        reach = reach.within
-    facts = (snapshot.content, name, agent.model_dump_json(), str(depth), str(read_only), *chain)
+    above = within.mark() if within is not None else ""
+    facts = (snapshot.content, name, agent.model_dump_json(), str(depth), str(read_only), above)
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]

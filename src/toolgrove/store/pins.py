@@ -56,9 +56,7 @@ class Pins(Protocol):
 
     def list(self) -> Sequence[Pin]: ...
 
-    def pin(
-        self, server: str, own_name: str, hash: str, definition: Mapping[str, Any], *, by: str = FIRST_USE
-    ) -> None:
+    def pin(self, server: str, own_name: str, hash: str, definition: Mapping[str, Any], *, by: str = FIRST_USE) -> None:
         """Accept this very definition."""
 
     def saw(self, server: str, own_name: str, hash: str, definition: Mapping[str, Any]) -> None:
@@ -125,9 +123,7 @@ class MemoryPins:
         """Every pin, by server and name."""
         return [self._pins[server][name] for server in sorted(self._pins) for name in sorted(self._pins[server])]
 
-    def pin(
-        self, server: str, own_name: str, hash: str, definition: Mapping[str, Any], *, by: str = FIRST_USE
-    ) -> None:
+    def pin(self, server: str, own_name: str, hash: str, definition: Mapping[str, Any], *, by: str = FIRST_USE) -> None:
         """Accept this very definition."""
         self._keep(
             Pin(
