@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -46,6 +46,11 @@ class Agent:
     def receipt(self) -> Receipt:
         """Why each tool of the pool is or is not there."""
         return self._toolset.receipt
+
+    @property
+    def approvals(self) -> Mapping[str, str]:
+        """The tools whose every call a person must approve, and by which rule."""
+        return self._toolset.approvals
 
     @property
     def reach(self) -> Reach:

@@ -100,5 +100,38 @@ class PoolChanged(_Told):
     revision: int
 
 
-Event = ToolStarted | ToolProgress | ToolSucceeded | ToolFailed | RunFinished | TreeChanged | PoolChanged
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalRequested(_Told):
+    """A call waits in the inbox for a person; `rule` is why."""
+
+    approval_id: str
+    tool: str
+    agent: str
+    rule: str
+    receipt: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalDecided(_Told):
+    """A person decided about a call; one who decided in another process is heard of when the call comes back."""
+
+    approval_id: str
+    tool: str
+    agent: str
+    approved: bool
+    by: str
+    reason: str = ""
+
+
+Event = (
+    ToolStarted
+    | ToolProgress
+    | ToolSucceeded
+    | ToolFailed
+    | RunFinished
+    | TreeChanged
+    | PoolChanged
+    | ApprovalRequested
+    | ApprovalDecided
+)
 Listener = Callable[[Event], None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from importlib import import_module
 from itertools import count
 from types import TracebackType
@@ -13,16 +12,19 @@ from typing import TYPE_CHECKING, Self
 
 from toolgrove.agent import Agent
 from toolgrove.call import fold
+from toolgrove.call.approval import ApprovalStep
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.role import role_step
+from toolgrove.call.scrub import ScrubStep
 from toolgrove.call.toolset import granted, toolset_step
 from toolgrove.call.validate import ValidateStep
 from toolgrove.call.version import version_step
-from toolgrove.config import AgentConfig, Config
+from toolgrove.config import AgentConfig, Config, RunnerConfig
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, Listener, PoolChanged
+from toolgrove.logs import scrubbing
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.pool import Pool
@@ -31,9 +33,13 @@ from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.snapshot import Snapshot
 from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
+from toolgrove.store.approvals import Inbox, MemoryApprovals
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.store.pins import MemoryPins, Pins
+from toolgrove.store.sqlite_approvals import SqliteApprovals
+from toolgrove.store.sqlite_pins import SqlitePins
+from toolgrove.store.state import StateFile
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Caller, Ceiling, Clock, Result, SystemClock, Tool
@@ -64,10 +70,13 @@ class Grove:
         self._journal = MemoryJournal(self._clock, sinks=sinks)
         self._listeners: list[Listener] = []
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self.pins: Pins = MemoryPins(self._clock)
-        self.secrets = self._secrets()
+        self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
+        self._state = StateFile(self.config.state / "state.db") if self.config.state is not None else None
+        self.pins: Pins = SqlitePins(self._state, self._clock) if self._state else MemoryPins(self._clock)
+        kept = SqliteApprovals(self._state) if self._state else MemoryApprovals()
+        self.approvals = Inbox(kept, self._clock, emit=self._emit)
         self._given_runner = runner
-        self._runner = runner or self._configured_runner()
+        self._built_runner: tuple[RunnerConfig, Runner] | None = None
         self._sources = Sources(pins=self.pins, clock=self._clock, extensions=extensions)
         self._coordination = CoordinationSource(available=self._available, spawn=self._spawner())
         own = WorkspaceSource(self._workspace, self._clock), self._coordination
@@ -85,20 +94,25 @@ class Grove:
             role_step,
             ValidateStep(),
             IdempotencyStep(self._journal),
+            ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),
             version_step,
+            ScrubStep(self.secrets),
         )
         self._chain = fold(steps, _run)
         self._numbers = count(1)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        self._open.enter_context(scrubbing(self.secrets.scrub_text))
         await self._open.enter_async_context(self.pool.running())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._open.__aexit__(kind, error, trace)
+        await self._open.aclose()  # without the caller's own error, which is not one of the pool's tasks
+        if self._state is not None:
+            self._state.close()
         if self._file is not None:
             self._file.close()
 
@@ -143,11 +157,8 @@ class Grove:
         """
         if config.workspace != self.config.workspace:
             log.warning("The workspace section changed; that takes effect at the next start.")
-        secrets_changed = config.secrets != self.config.secrets
         self.config = config.model_copy(update={"workspace": self.config.workspace})
-        if secrets_changed:
-            self.secrets = self._secrets()
-        self._runner = self._given_runner or self._configured_runner()
+        self.secrets.rescope(config.secrets)
         self._coordination.spawn = self._spawner()
         self.pool.replace(self._sources.of(self.config, self.secrets))
         await self.pool.snapshot()
@@ -185,26 +196,28 @@ class Grove:
         ]
 
     def _spawner(self) -> Spawn | None:
-        runner = self._runner
-        if runner is None:
-            return None
+        return self._spawn if self._given_runner is not None or self.config.runner is not None else None
 
-        async def spawn(call: Call, name: str, task: str) -> Result:
-            agent = await self.agent(name, depth=call.caller.depth + 1, within=call.ceiling)
-            return await runner.run(agent, task)
+    async def _spawn(self, call: Call, name: str, task: str) -> Result:
+        agent = await self.agent(name, depth=call.caller.depth + 1, within=call.ceiling)
+        return await self._runner().run(agent, task)
 
-        return spawn
+    def _runner(self) -> Runner:
+        wanted = self.config.runner
+        if self._given_runner is not None or wanted is None:
+            assert self._given_runner is not None  # noqa: S101 - without either there is no `_spawn`
+            return self._given_runner
+        if self._built_runner is None or self._built_runner[0] != wanted:
+            runners = import_module("toolgrove.runners")  # only those who spawn pay for its import
+            self._built_runner = wanted, runners.from_config(wanted, self._fill_for_runner)
+        return self._built_runner[1]
 
-    def _configured_runner(self) -> Runner | None:
-        if self.config.runner is None:
-            return None
-        fill = partial(self.secrets.fill, user="runner")
-        runners = import_module("toolgrove.runners")  # only those who spawn pay for an HTTP client's import
-        runner: Runner = runners.from_config(self.config.runner, lambda template, field: fill(template, field=field))
-        return runner
+    def _fill_for_runner(self, template: str, field: str) -> str:
+        return self.secrets.fill(template, field=field, user="runner")
 
-    def _secrets(self) -> Secrets:
-        return Secrets(self.config.secrets, folder=self.config.folder)
+    def _ask_client(self, agent: str) -> bool:
+        definition = self.config.agents.get(agent)
+        return definition is not None and definition.ask_client
 
     def _rate_limit(self, agent: str) -> str | None:
         definition = self.config.agents.get(agent)

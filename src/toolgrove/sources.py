@@ -48,7 +48,7 @@ class Sources:
             yield name, (server, config.secrets), partial(kind, name, server, secrets=secrets)
         for name, tool in config.http_tools.items():
             kind = _named("toolgrove.pool.http.source:HttpSource")
-            yield name, (tool, config.secrets), partial(kind, name, tool, secrets=secrets)
+            yield name, (tool, config.secrets), partial(kind, name, tool, secrets, clock=self._clock)
 
 
 def _named(path: str) -> Any:

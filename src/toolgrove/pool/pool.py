@@ -16,6 +16,7 @@ from toolgrove.pool.snapshot import Snapshot, SourceState, compose
 
 log = logging.getLogger("toolgrove.pool")
 BUDGET = 5.0
+GRACE = 1.0
 
 
 class Pool:
@@ -56,9 +57,11 @@ class Pool:
                 tasks.cancel_scope.cancel()
 
     async def snapshot(self) -> Snapshot:
-        """What there is now; sources that changed are asked again first."""
-        while self._stale and self._tasks is not None:
-            await self._refresh().wait()
+        """What there is now; sources that changed are asked again first, new ones up to the whole budget."""
+        if self._tasks is not None and (self._stale or self._rebuilt is not None):
+            with anyio.move_on_after(GRACE if self._offers.keys() >= self._sources.keys() else None):
+                while self._stale or self._rebuilt is not None:
+                    await self._refresh().wait()
         return self._snapshot
 
     @property

@@ -28,7 +28,6 @@ class Secrets:
     def __init__(
         self, scopes: Mapping[str, SecretConfig], *, environ: Mapping[str, str] = os.environ, folder: Path = Path(".")
     ) -> None:
-        self._scopes = {name: Globs(scope.tools) for name, scope in scopes.items()}
         self._environ = environ
         self._folder = folder
         self._scrubber = Scrubber()
@@ -39,9 +38,14 @@ class Secrets:
             "file": self._from_file,
             "keyring": self._from_keyring,
         }
+        self.rescope(scopes)
+
+    def rescope(self, scopes: Mapping[str, SecretConfig]) -> None:
+        """Take the scopes of a changed configuration; what was read so far stays hidden."""
+        self._scopes = {name: Globs(scope.tools) for name, scope in scopes.items()}
         for name in self._scopes:  # what is declared is hidden even before its first use
-            if environ.get(name):
-                self._learn(f"${{env:{name}}}", name, environ[name])
+            if self._environ.get(name):
+                self._learn(f"${{env:{name}}}", name, self._environ[name])
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self._scopes))})"

@@ -21,7 +21,8 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner as Pipeline
 from google.adk.sessions import InMemorySessionService
-from google.adk.tools import BaseTool, ToolContext
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from toolgrove.errors import GroveError, RunFailed, RunnerMissing
@@ -71,7 +72,7 @@ class AdkRunner:
         return {"output": output, "steps": model.answers}
 
     async def _drive(self, pipeline: Pipeline, task: str) -> str:
-        output = ""
+        last: Event | None = None
         async with pipeline:
             session = await pipeline.session_service.create_session(app_name=_APP, user_id=_APP)
             events = pipeline.run_async(
@@ -83,8 +84,8 @@ class AdkRunner:
             async with aclosing(events):
                 async for event in events:
                     if event.is_final_response():
-                        output = _text(event)
-        return output
+                        last = event
+        return "" if last is None else _text(last)  # only now: what ends a run is told as an event first
 
 
 def _named(model: str) -> BaseLlm:
@@ -97,7 +98,7 @@ def _named(model: str) -> BaseLlm:
 
 
 def _pipeline(agent: RunnableAgent, model: BaseLlm) -> Pipeline:
-    async def not_found(tool: BaseTool, args: dict[str, Any], **_: Any) -> Result | None:
+    async def not_found(tool: BaseTool, args: Arguments, tool_context: ToolContext, error: Exception) -> Result | None:
         # A name that the pipeline does not know: the agent refuses it in its own words, and the audit has it.
         return None if isinstance(tool, _AgentTool) else await agent.call(tool.name, args)
 

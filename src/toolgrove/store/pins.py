@@ -16,7 +16,7 @@ FIRST_USE = "first use"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pin:
-    """What was accepted for one tool of one server; `hash` is empty while nothing was."""
+    """What was accepted for one tool of one server, and what the server says now if that is something else."""
 
     server: str
     own_name: str

@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import anyio
 from httpcore2 import (
@@ -33,13 +34,19 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
+@cache
+def system_tls() -> ssl.SSLContext:
+    """What the system trusts; read once, since it takes a while."""
+    return default_ssl_context()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Network:
     """How the outside is reached; there is no proxy, because it would choose the address itself."""
 
     resolve: Resolve = resolve_host
     backend: AsyncNetworkBackend = field(default_factory=AnyIOBackend)
-    tls: Callable[[], ssl.SSLContext] = default_ssl_context
+    tls: Callable[[], ssl.SSLContext] = system_tls
 
 
 class Dialer(AsyncNetworkBackend):

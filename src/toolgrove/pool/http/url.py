@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any, Literal, NamedTuple
@@ -14,6 +15,7 @@ from toolgrove.pool.http.wire import text_of
 
 Kind = Literal["literal", "slot", "reference"]
 _HEAD = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(?:\[([^\]]*)\]|([^:]*))(?::(.*))?")
 _TOKEN = re.compile(r"(\$\{[^{}]*\})|\{([^{}]*)\}")
 _LITERAL = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?\[\]-]|%[0-9A-Fa-f]{2})*")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?")
@@ -100,19 +102,21 @@ def split_origin(text: str) -> tuple[Origin, str]:
         raise BadUrl("it names a user before the host: credentials belong into headers, as ${env:NAME}")
     if "{" in authority or "$" in authority:
         raise BadUrl("its host is fixed: no {argument} and no ${reference} may stand in it")
-    bracketed = re.fullmatch(r"\[([^\]]*)\](?::(.*))?", authority)
-    host, port = (bracketed[1], bracketed[2]) if bracketed else (authority.partition(":")[0], None)
-    if bracketed is None and ":" in authority:
-        port = authority.partition(":")[2]
-    host = _address(host) if bracketed else _named(host.lower())
-    return Origin(scheme=scheme, host=host, port=_port(port, scheme)), text[head.end() :]
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None:
+        raise BadUrl(f"{authority!r} is not a host with an optional port")
+    host = _named(parts[2].lower()) if parts[1] is None else _bracketed(parts[1])
+    return Origin(scheme=scheme, host=host, port=_port(parts[3], scheme)), text[head.end() :]
 
 
-def _address(text: str) -> str:
+def _bracketed(text: str) -> str:
     try:
-        return str(IPv6Address(text.partition("%")[0] if "%" not in text else ""))
+        address = IPv6Address(text)
     except AddressValueError:
         raise BadUrl(f"[{text}] is not an IPv6 address") from None
+    if address.scope_id is not None:
+        raise BadUrl(f"[{text}] names an interface, which only link-local addresses have")
+    return str(address)
 
 
 def _named(host: str) -> str:
@@ -161,29 +165,25 @@ def _literal(text: str) -> Iterator[Piece]:
         yield Piece("literal", text)
 
 
-def _split(pieces: Iterator[Piece]) -> tuple[tuple[Pieces, ...], Pieces]:
+def _split(pieces: Iterable[Piece]) -> tuple[tuple[Pieces, ...], Pieces]:
     """Segments before the first '?', the rest after it; what is a gap or a reference is never looked into."""
     segments: list[list[Piece]] = []
-    query: list[Piece] | None = None
-    for piece in pieces:
-        if query is not None or piece.kind != "literal":
-            (segments[-1] if query is None and segments else query if query is not None else _lost(piece)).append(piece)
-            continue
-        path, mark, rest = piece.text.partition("?")
+    queue = deque(pieces)
+    while queue:
+        piece = queue.popleft()
+        path, mark, rest = piece.text.partition("?") if piece.kind == "literal" else ("", "", "")
         first, *others = path.split("/")
-        if first:
-            (segments[-1] if segments else _lost(piece)).append(Piece("literal", first))
+        if piece.kind != "literal" or first:
+            if not segments:
+                raise BadUrl(f"{piece.text!r} has to be separated from the host by '/'")
+            segments[-1].append(piece if piece.kind != "literal" else Piece("literal", first))
         segments.extend([Piece("literal", part)] if part else [] for part in others)
         if mark:
-            query = [Piece("literal", rest)] if rest else []
-    for segment in segments:
-        if all(piece.kind == "literal" for piece in segment) and _is_dots("".join(piece.text for piece in segment)):
-            raise BadUrl("its path holds '.' or '..': write the path that is meant")
-    return tuple(map(tuple, segments)), tuple(query or ())
-
-
-def _lost(piece: Piece) -> list[Piece]:
-    raise BadUrl(f"{piece.text!r} has to be separated from the host by '/'")
+            queue.appendleft(Piece("literal", rest))
+            break
+    if any(_is_dots("".join(piece.text for piece in segment)) for segment in segments):
+        raise BadUrl("its path holds '.' or '..': write the path that is meant")
+    return tuple(map(tuple, segments)), tuple(piece for piece in queue if piece.text)
 
 
 def _segment(pieces: Pieces, values: Mapping[str, Any], fill: Fill) -> str:
