@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from itertools import count
 from typing import Any
@@ -77,6 +78,17 @@ class Agent:
             known=toolset.names,
         )
 
+    def in_session(self, session: str) -> Agent:
+        """The same agent with another session's view of the tree."""
+        return Agent(
+            replace(self._caller, session=session),
+            self._toolset,
+            description=self.description,
+            chain=self._chain,
+            numbers=self._numbers,
+            clock=self._clock,
+        )
+
     async def send(self, call: Call) -> Result:
         """Send a call that was begun; what it leaves on the call can be read afterwards."""
         return await self._chain(call)
@@ -113,8 +125,10 @@ class Agent:
 
     def _ended(self, call: Call, result: Result) -> ToolSucceeded | ToolFailed:
         if call.error is not None:
-            return ToolFailed(**self._about(call), error=call.error, receipt=call.receipt)
-        return ToolSucceeded(**self._about(call), receipt=call.receipt, replayed=call.replayed, result=result)
+            return ToolFailed(**self._about(call), error=call.error, receipt=call.receipt, duration=call.duration)
+        return ToolSucceeded(
+            **self._about(call), receipt=call.receipt, replayed=call.replayed, duration=call.duration, result=result
+        )
 
     def _about(self, call: Call) -> dict[str, Any]:
         return {"call_id": call.id, "tool": call.name, "agent": self.name, "timestamp": self._clock.wall()}

@@ -213,9 +213,8 @@ class AgentNotFound(NotFound):
     """The project defines no agent of that name."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(
-            f"No agent {name!r} is defined; agents: {', '.join(known)}.{_did_you_mean(name, known)}", agent=name
-        )
+        others = f"; agents: {', '.join(known)}.{_did_you_mean(name, known)}" if known else " here."
+        super().__init__(f"No agent {name!r} is defined{others}", agent=name)
 
 
 class Unnamed(NotFound):

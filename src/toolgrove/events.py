@@ -60,6 +60,7 @@ class ToolSucceeded(_Told):
     agent: str
     receipt: str = ""
     replayed: bool = False
+    duration: float = 0.0
     result: Mapping[str, Any] | None = None
 
 
@@ -72,6 +73,7 @@ class ToolFailed(_Told):
     agent: str
     error: Mapping[str, Any]
     receipt: str = ""
+    duration: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,6 +18,9 @@ from apcore_mcp.server.factory import Entry
 from toolgrove.agent import Agent
 from toolgrove.types import Arguments, ToolSpec
 
+SESSION = "toolgrove/session"
+MAX_SESSION = 128
+
 
 def openai_tools(specs: Sequence[ToolSpec], *, strict: bool, embed_annotations: bool) -> list[dict[str, Any]]:
     """The tools as the `tools` argument of an OpenAI-style API takes them."""
@@ -34,9 +37,34 @@ def _function(spec: ToolSpec, strict: bool, embed_annotations: bool) -> dict[str
 
 
 def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
-    """An MCP server with exactly the agent's tools; a failure is the tool's own answer with `isError`."""
+    """An MCP server with exactly the agent's tools."""
+    return McpFace(agent, version).endpoint
 
-    async def run(tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
+
+class McpFace:
+    """An agent over MCP; a failure is the tool's own answer with `isError`."""
+
+    def __init__(self, agent: Agent, version: str) -> None:
+        self.use(agent)
+        self.endpoint = Endpoint(agent.name, version, self, self._run)
+
+    def use(self, agent: Agent) -> None:
+        """Go on with the same agent, resolved anew."""
+        self.agent = agent
+        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+
+    def entries(self) -> Mapping[str, Entry]:
+        """What `tools/list` shows."""
+        return self._entries
+
+    def entry(self, name: str) -> Entry | None:
+        """One of them."""
+        return self._entries.get(name)
+
+    async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
+        caller = request.identity.id if request.identity is not None else None
+        session = session_of(self.agent.name, caller, (request.channel.meta or {}).get(SESSION))
+        agent = self.agent if session is None else self.agent.in_session(session)
         call = agent.begin(tool, arguments, request)
         result = await agent.send(call)
         if call.error is None and call.content is not None:
@@ -45,20 +73,13 @@ def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
         text = TextContent(text=json.dumps(result, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
 
-    return Endpoint(agent.name, version, _Toolset(agent.tools), run)
 
-
-class _Toolset:
-    """A fixed tool table."""
-
-    def __init__(self, specs: Sequence[ToolSpec]) -> None:
-        self._entries = {spec.name: _entry(spec) for spec in specs}
-
-    def entries(self) -> Mapping[str, Entry]:
-        return self._entries
-
-    def entry(self, name: str) -> Entry | None:
-        return self._entries.get(name)
+def session_of(agent: str, caller: str | None, wanted: object = None) -> str | None:
+    """The session of a request: the one it names, and never the agent's own where somebody else acts for it."""
+    named = wanted if isinstance(wanted, str) and 0 < len(wanted) <= MAX_SESSION else None
+    if caller is None or caller == agent:
+        return named
+    return caller if named is None else f"{caller}/{named}"
 
 
 def _entry(spec: ToolSpec) -> Entry:

@@ -122,6 +122,7 @@ class Call:
     targets: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     started: float = 0.0
+    duration: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -41,7 +41,9 @@ class Journal:
         return [int(words[0]) for words in self.lines("pid")]
 
     def received(self, method: str, tool: str | None = None) -> int:
-        return sum(words[0] == method and words[1:] == ([tool] if tool else words[1:]) for words in self.lines("received"))
+        return sum(
+            words[0] == method and words[1:] == ([tool] if tool else words[1:]) for words in self.lines("received")
+        )
 
     async def wrote(self, kind: str, times: int = 1) -> None:
         await eventually(lambda: len(self.lines(kind)) >= times)

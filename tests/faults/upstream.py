@@ -134,8 +134,11 @@ class Upstream:
     def list_file(self, number, params):
         """The definitions in a file, as it is now."""
         with open(self.option, encoding="utf-8") as file:
-            self.put(b'{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","tools":' % json.dumps(number).encode()
-                     + json.dumps(json.load(file)).encode() + b',"ttlMs":0,"cacheScope":"private"}}')
+            self.put(
+                b'{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","tools":' % json.dumps(number).encode()
+                + json.dumps(json.load(file)).encode()
+                + b',"ttlMs":0,"cacheScope":"private"}}'
+            )
 
     def list_crash_list(self, number, params):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -161,8 +164,10 @@ class Upstream:
 
     def list_deep_list(self, number, params):
         nested = b'{"properties":{"x":' * 5_000 + b"{}" + b"}}" * 5_000
-        self.put(b'{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":%s}]}}'
-                 % (json.dumps(number).encode(), nested))
+        self.put(
+            b'{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":%s}]}}'
+            % (json.dumps(number).encode(), nested)
+        )
 
     def list_nan_list(self, number, params):
         self.listed(number, [tool("echo", annotations={"weight": float("nan")})])
@@ -258,8 +263,10 @@ class Upstream:
         self.reply(number, text("through the noise"))
 
     def call_bad_utf8(self, number, arguments, meta):
-        self.put(b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}'
-                 % json.dumps(number).encode())
+        self.put(
+            b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}'
+            % json.dumps(number).encode()
+        )
 
     def call_giant(self, number, arguments, meta):
         self.reply(number, text("x" * int(arguments.get("text", "1"))))
@@ -272,19 +279,25 @@ class Upstream:
 
     def call_deep(self, number, arguments, meta):
         depth = int(arguments.get("text", "100000"))
-        self.put(b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"x":%s}}}'
-                 % (json.dumps(number).encode(), b"[" * depth + b"]" * depth))
+        self.put(
+            b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"x":%s}}}'
+            % (json.dumps(number).encode(), b"[" * depth + b"]" * depth)
+        )
 
     def call_nan(self, number, arguments, meta):
         self.reply(number, text("n", structuredContent={"n": float("nan")}))
 
     def call_infinity(self, number, arguments, meta):
-        self.put(b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"n":1e400}}}'
-                 % json.dumps(number).encode())
+        self.put(
+            b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"n":1e400}}}'
+            % json.dumps(number).encode()
+        )
 
     def call_digits(self, number, arguments, meta):
-        self.put(b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"n":%s}}}'
-                 % (json.dumps(number).encode(), b"9" * 1_000_000))
+        self.put(
+            b'{"jsonrpc":"2.0","id":%s,"result":{"content":[],"structuredContent":{"n":%s}}}'
+            % (json.dumps(number).encode(), b"9" * 1_000_000)
+        )
 
     def call_surrogate(self, number, arguments, meta):
         self.reply(number, text("\ud800"))

@@ -180,7 +180,9 @@ ANSWERS: dict[str, Fault] = {
     "empty": send(response("200 OK", b"")),
     "accepted": send(response("202 Accepted", b"")),
     "batch": send(response("200 OK", b"[]")),
-    "bad_utf8": send(response("200 OK", b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\xff"}]}}')),
+    "bad_utf8": send(
+        response("200 OK", b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\xff"}]}}')
+    ),
     "bad_gzip": send(response("200 OK", b"not gzip at all", content_encoding="gzip")),
     "not_http": send(b"SSH-2.0-OpenSSH_9.2\r\n"),
     "deep": send(response("200 OK", b"[" * 100_000 + b"]" * 100_000)),
@@ -266,9 +268,9 @@ class Web:
             return response("405 Method Not Allowed", b"")
         message = json.loads(request.body)
         legacy = request.headers.get("mcp-protocol-version") != MODERN
-        if legacy and message.get("method") not in ("initialize", "server/discover"):
-            if request.headers.get(SESSION) not in self.sessions:
-                return response("404 Not Found", b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"?"}}')
+        opens = message.get("method") in ("initialize", "server/discover")
+        if legacy and not opens and request.headers.get(SESSION) not in self.sessions:
+            return response("404 Not Found", b'{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"?"}}')
         with self._lock:
             self._replies.clear()
             self._upstream.handle(message)
@@ -302,5 +304,3 @@ def read(file: object) -> Request | None:
 
 def redirect(to: str, status: str = "307 Temporary Redirect") -> Fault:
     return send(response(status, b"", location=to))
-
-

@@ -76,7 +76,7 @@ async def test_each_result_answers_its_call_by_id_and_the_model_sees_its_own_mes
         echo, first, second = endpoint.requests[1].body["messages"][2:]
     assert echo == {"role": "assistant", "content": "Let me see.", "tool_calls": calls}
     assert [first["tool_call_id"], second["tool_call_id"]] == [call["id"] for call in calls]
-    assert json.loads(first["content"])["node"]["nodeId"] == "root"
+    assert json.loads(first["content"])["nodeId"] == "root"
     assert json.loads(second["content"])["error"]["code"] == "not_found"
 
 
@@ -98,7 +98,7 @@ async def test_arguments_that_cannot_be_read_are_explained_to_the_model(argument
     assert bad["error"]["reason"] == "not_json"
     assert problem in bad["error"]["message"]
     assert "Send one complete JSON object" in bad["error"]["message"]
-    assert good["node"]["nodeId"] == "root"
+    assert good["nodeId"] == "root"
 
 
 async def test_absent_arguments_are_none_and_an_object_is_taken_as_it_is() -> None:
@@ -108,7 +108,7 @@ async def test_absent_arguments_are_none_and_an_object_is_taken_as_it_is() -> No
         await runner.run(agent, "Look.")
         empty, whole = (json.loads(message["content"]) for message in results(endpoint))
     assert empty.get("error", {}).get("reason") != "not_json"
-    assert whole["node"]["nodeId"] == "root"
+    assert whole["nodeId"] == "root"
 
 
 async def test_more_calls_at_once_than_the_limit_are_each_answered() -> None:
@@ -121,14 +121,17 @@ async def test_more_calls_at_once_than_the_limit_are_each_answered() -> None:
 
 
 async def test_a_result_beyond_measure_is_cut_and_says_so() -> None:
-    async with Grove() as grove, serving(scripted(ask(("get_node", {"nodeId": "big"})), say("done"))) as endpoint:
+    config = Config.model_validate(
+        {"workspace": {"payloadTypes": {"Note": {}}}, "agents": {"editor": {"role": "editor", "tools": ["*"]}}}
+    )
+    long = {"parentNodeId": "root", "payloadType": "Note", "payloadProps": {"text": "x" * MAX_RESULT}}
+    async with Grove(config) as grove:
         editor = Hand(await grove.agent("editor"))
-        await editor.ok(
-            "add_child", parentNodeId="root", nodeId="big", payloadType="text", payload={"text": "x" * MAX_RESULT}
-        )
-        await OpenAIRunner(url=endpoint.url, model="scripted").run(editor.agent, "Look.")
-        (result,) = results(endpoint)
-    assert len(result["content"]) < MAX_RESULT + 200
+        added = await editor.ok("add_child", **long)
+        async with serving(scripted(ask(("get_node", {"nodeId": added["nodeId"]})), say("done"))) as endpoint:
+            await OpenAIRunner(url=endpoint.url, model="scripted").run(editor.agent, "Look.")
+    (result,) = results(endpoint)
+    assert MAX_RESULT < len(result["content"]) < MAX_RESULT + 200
     assert result["content"].endswith("Ask for less at a time.")
 
 
@@ -262,10 +265,12 @@ async def test_an_answer_beyond_the_limit_is_not_read_to_its_end() -> None:
 
 
 async def test_an_endpoint_that_never_answers_is_given_up_in_time() -> None:
-    error, endpoint = await failure(scripted(Reply(held=True)), timeout=0.2)
-    assert error.facts["reason"] == "timeout"
-    assert error.retryable
-    assert endpoint.abandoned.is_set()
+    async with at_work(scripted(Reply(held=True)), timeout=0.2) as (runner, agent, endpoint):
+        with pytest.raises(RunFailed, match=r"did not answer within 0\.2 s") as caught:
+            await runner.run(agent, "Look.")
+        await endpoint.abandoned.wait()
+    assert caught.value.facts["reason"] == "timeout"
+    assert caught.value.retryable
 
 
 async def test_an_endpoint_that_breaks_off_is_unavailable() -> None:

@@ -42,7 +42,7 @@ async def test_results_go_back_to_the_model_in_the_order_of_its_calls(driven: Dr
     async with project() as grove, driven(brain) as runner:
         assert await runner.run(await researcher(grove), "Look.") == {"output": "seen", "steps": 2}
         first, second, third = seen[1].results
-        assert first["node"]["nodeId"] == "root"
+        assert first["nodeId"] == "root"
         assert second["error"]["code"] == "not_found"
         assert third["error"]["code"] == "invalid_argument"
         assert [record["outcome"] for record in grove.audit] == ["success", "failure", "failure"]

@@ -55,6 +55,7 @@ class AuditStep:
                 timestamp=self._clock.wall(),
                 receipt=call.receipt,
                 replayed=call.replayed,
+                duration=call.duration,
             )
         )
         return result
@@ -95,6 +96,7 @@ class AuditStep:
                 timestamp=self._clock.wall(),
                 receipt=call.receipt,
                 error=call.error,
+                duration=call.duration,
             )
         )
         return answer
@@ -108,6 +110,7 @@ class AuditStep:
 
     def _record(self, call: Call, outcome: Outcome, version: str | None, error: GroveError | None) -> AuditRecord:
         now = datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC)
+        call.duration = self._clock.monotonic() - call.started
         return AuditRecord(
             timestamp=now.isoformat(timespec="milliseconds"),
             call_id=call.id,
@@ -117,7 +120,7 @@ class AuditStep:
             outcome=outcome,
             targets=call.targets[:_TARGETS] or tuple(_named(call)),
             arguments=_fingerprint(call),
-            duration_ms=round((self._clock.monotonic() - call.started) * 1000, 3),
+            duration_ms=round(call.duration * 1000, 3),
             version=version,
             idempotency_key=call.idempotency.key if call.idempotency else None,
             receipt=call.receipt or None,

@@ -8,6 +8,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from toolgrove.config.location import Location
+from toolgrove.config.reference import Filled
 from toolgrove.config.section import Section
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -37,14 +38,18 @@ def may_be_argument(name: str) -> bool:
 class HttpToolConfig(Section):
     """One HTTP call as a tool, or every operation of an OpenAPI document."""
 
-    description: str = ""
-    method: str = "GET"
+    description: str = Field(default="", description="What the tool does; models read it.")
+    method: str = Field(default="GET", description="GET and HEAD run; any other needs an approval.")
     url: str | None = Field(default=None, description="{x} is one encoded path segment; other inputs: query or body.")
-    headers: dict[str, str] = Field(default={})
-    input_schema: dict[str, Any] = Field(default={"type": "object", "properties": {}})
+    headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request.")
+    input_schema: dict[str, Any] = Field(
+        default_factory=lambda: {"type": "object", "properties": {}}, description="The JSON Schema of the inputs."
+    )
     output_schema: dict[str, Any] | None = Field(default=None, description="The schema of the answer's body.")
-    openapi: Location | None = None
-    allow_private: bool = False
+    openapi: Location | None = Field(
+        default=None, description="An OpenAPI document instead: every operation is `<name>_<operationId>`."
+    )
+    allow_private: bool = Field(default=False, description="Whether the host may have a private address.")
     timeout: float = Field(default=30.0, gt=0, description="Seconds that one call may take.")
     max_bytes: int = Field(default=1_000_000, ge=1, description="The largest answer that is read.")
 

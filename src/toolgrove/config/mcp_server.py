@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from toolgrove.config.location import Location, folder_of
-from toolgrove.config.reference import Filled
+from toolgrove.config.reference import Filled, Word
 from toolgrove.config.section import Section
 from toolgrove.errors import closest
 
@@ -40,8 +40,8 @@ class McpServerConfig(Section):
     model_config = ConfigDict(coerce_numbers_to_str=True, json_schema_extra={"additionalProperties": True})
 
     command: Filled | None = Field(default=None, description="The program of a stdio server.")
-    args: tuple[Filled, ...] = Field(default=(), description="Its arguments.")
-    env: dict[str, Filled] = Field(
+    args: tuple[Word, ...] = Field(default=(), description="Its arguments.")
+    env: dict[str, Word] = Field(
         default_factory=dict, repr=False, description="Its environment; it gets nothing else from ours but the basics."
     )
     cwd: Location | None = Field(

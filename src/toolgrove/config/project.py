@@ -81,12 +81,23 @@ class Config(Section):
     def json_schema(cls) -> dict[str, Any]:
         """The JSON Schema of the file, for editors."""
         schema = cls.model_json_schema(by_alias=True)
+        properties = schema["properties"]
+        for section in properties.values():
+            if "patternProperties" in section:
+                section["additionalProperties"] = False
+        properties["servers"] = properties["mcpServers"] | {"description": "Another name of mcpServers: VS Code's."}
+        properties["inputs"] = {"type": "array", "description": "VS Code's questions to a person; not acted on."}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A Toolgrove project"}
 
     @property
     def folder(self) -> Path:
         """Where relative paths start: the file's folder, or the current one."""
         return self._folder or Path()
+
+    @property
+    def state_file(self) -> Path | None:
+        """The file in the state folder that holds them; None for a project that keeps nothing."""
+        return self.state / "state.db" if self.state is not None else None
 
     @property
     def ignored(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import AfterValidator, ValidationInfo, WithJsonSchema
 
 from toolgrove.config.location import folder_of
 
@@ -54,3 +54,6 @@ def _reference(whole: str, inner: str) -> str:
 
 Filled = Annotated[str, AfterValidator(_translated)]
 """Text that may hold references."""
+
+Word = Annotated[Filled, WithJsonSchema({"type": ["string", "number"]})]
+"""The same for a command line or an environment, where numbers need no quotes."""

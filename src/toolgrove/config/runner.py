@@ -12,7 +12,7 @@ from toolgrove.config.section import Section
 class RunnerConfig(Section):
     """What runs the agents that `spawn_agents` asks for: an OpenAI-compatible endpoint, or Google's ADK."""
 
-    kind: Literal["openai", "adk"]
+    kind: Literal["openai", "adk"] = Field(description="An OpenAI-compatible endpoint, or Google's ADK.")
     model: str = Field(min_length=1, description="The model, as the endpoint or the ADK names it.")
     url: str | None = Field(
         default=None, pattern=r"^https?://", description="Where /chat/completions is found, such as https://…/v1."

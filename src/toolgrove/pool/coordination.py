@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import anyio
 
-from toolgrove.errors import AgentNotFound, GroveError, RunFailed, RunnerMissing, SpawnBudgetSpent
+from toolgrove.errors import GroveError, RunFailed, RunnerMissing, SpawnBudgetSpent
 from toolgrove.types import Annotations, Call, Result, Schema, Tool, ToolSpec
 
 SOURCE = "coordination"
@@ -57,9 +57,10 @@ _budget: ContextVar[_Budget] = ContextVar("toolgrove_spawn_budget")
 
 
 class CoordinationSource:
-    """Spawns through `spawn(call, agent, input)`, which answers `{"output": …}` or raises a GroveError.
+    """Runs sub-agents side by side.
 
-    Without it the tools are there all the same, and say what is missing.
+    `spawn(call, agent, input)` answers `{"output": …}` or raises a GroveError, also for an agent that does not exist;
+    without it the tools are there all the same, and say what is missing.
     """
 
     name = SOURCE
@@ -77,12 +78,11 @@ class CoordinationSource:
 
     async def call(self, call: Call) -> Result:
         """Run a call that the chain let through."""
-        agents = await self._available(call)
         if call.name == _LIST_AVAILABLE_AGENTS.name:
-            return {"agents": [{"name": a.name, "description": a.description, "tools": a.tools} for a in agents]}
-        return await self._run_all(call, [agent.name for agent in agents])
+            return {"agents": [asdict(agent) for agent in await self._available(call)]}
+        return await self._run_all(call)
 
-    async def _run_all(self, call: Call, known: Sequence[str]) -> Result:
+    async def _run_all(self, call: Call) -> Result:
         spawn = self.spawn
         if spawn is None:
             raise RunnerMissing(
@@ -92,14 +92,14 @@ class CoordinationSource:
             )
         wanted = call.arguments["agents"]
         budget = _budget.get(None) or _Budget(self._limits.per_run)
-        budget.take(sum(one["agent"] in known for one in wanted))
+        budget.take(len(wanted))
         results: list[Result] = [{}] * len(wanted)
         progress = _Progress(call, len(wanted))
         slots = anyio.Semaphore(self._limits.at_once)
 
         async def run(index: int, agent: str, task: str) -> None:
             async with slots:
-                results[index] = {"agent": agent, **await _run(spawn, call, known, agent, task)}
+                results[index] = {"agent": agent, **await _run(spawn, call, agent, task)}
             await progress.one_done()
 
         mark = _budget.set(budget)
@@ -112,11 +112,9 @@ class CoordinationSource:
         return {"results": results}
 
 
-async def _run(spawn: Spawn, call: Call, known: Sequence[str], agent: str, task: str) -> Result:
+async def _run(spawn: Spawn, call: Call, agent: str, task: str) -> Result:
     """The answer of one sub-agent, or what it failed with; never the end of the others."""
     try:
-        if agent not in known:
-            raise AgentNotFound(agent, known)
         return {"output": (await spawn(call, agent, task))["output"]}
     except GroveError as error:
         return error.to_json()

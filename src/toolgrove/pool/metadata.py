@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from toolgrove.pool.lettering import texts, unseen, visible
 from toolgrove.pool.naming import is_foreign_legal
 from toolgrove.tree.json_value import canonical
 
@@ -36,7 +37,7 @@ def definition_hash(raw: Mapping[str, Any]) -> str:
     try:
         text = canonical(raw)
     except (TypeError, ValueError, RecursionError):
-        text = repr(raw)  # nothing that JSON cannot carry is ever pinned, but it still needs a name
+        text = "not JSON"  # such a definition is refused, so no pin ever rests on this
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -49,12 +50,12 @@ def check(raw: Any) -> list[str]:
         return problems
     problems.extend(_strings(raw))
     problems.extend(_identity(raw))
-    problems.extend(_schema(raw.get("inputSchema"), "inputSchema"))
+    problems.extend(_input_schema(raw.get("inputSchema")))
     if raw.get("outputSchema") is not None:
         problems.extend(_schema(raw["outputSchema"], "outputSchema"))
     problems.extend(_annotations(raw.get("annotations")))
     problems.extend(_icons(raw.get("icons")))
-    return problems
+    return [visible(problem) for problem in problems]
 
 
 def _carried(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -96,65 +97,24 @@ def _identity(raw: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} is longer than {limit} characters"
 
 
-def _strings(value: Any, path: str = "") -> Iterator[str]:
+def _strings(raw: Mapping[str, Any]) -> Iterator[str]:
     """Every string of the definition, keys included, that holds what no reader can see."""
-    if isinstance(value, str):
-        found = unseen(value)
+    for path, text in texts(raw):
+        found = unseen(text)
         if found is not None:
-            yield f"{path or 'it'} holds the {found}"
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            found = unseen(str(key))
-            if found is not None:
-                yield f"a key in {path or 'it'} holds the {found}"
-            else:
-                yield from _strings(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _strings(item, f"{path}[{index}]")
+            yield f"{path} holds the {found}"
 
 
-_EMOJI = (
-    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
-    "\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-)
-# Between two emoji (each with its presentation selector or skin tone), the joiner makes one picture of them.
-_JOINED = re.compile(f"(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])")
-_UNSEEN = re.compile(
-    "(?P<control>[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029])"
-    "|(?P<tag>[\U000e0000-\U000e007f])"
-    "|(?P<direction>[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])"
-    "|(?P<selector>[\ufe00-\ufe0d\U000e0100-\U000e01ef\u180b-\u180f])"
-    "|(?P<invisible>[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a])"
-    "|(?P<surrogate>[\ud800-\udfff])"
-    "|(?P<noncharacter>[\ufdd0-\ufdef\ufffe\uffff])"
-)
-_KINDS = {
-    "control": "control character",
-    "tag": "invisible tag character",
-    "direction": "text direction control",
-    "selector": "variation selector",
-    "invisible": "invisible character",
-    "surrogate": "half character",
-    "noncharacter": "noncharacter",
-}
-
-
-def unseen(text: str) -> str | None:
-    """The first character of a text that a reader cannot see, in words; joiners inside an emoji are fine."""
-    if text.isascii() and text.isprintable():
-        return None
-    found = _UNSEEN.search(_JOINED.sub("", text))
-    return None if found is None else f"{_KINDS[str(found.lastgroup)]} U+{ord(found.group()):04X}"
+def _input_schema(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping) and schema.get("type") != "object":
+        yield "inputSchema is not of type 'object'"
+        return
+    yield from _schema(schema, "inputSchema")
 
 
 def _schema(schema: Any, where: str) -> Iterator[str]:
     if not isinstance(schema, Mapping):
         yield f"{where} is not an object"
-        return
-    if schema.get("type") != "object":
-        yield f"{where} is not of type 'object'"
         return
     problems = list(_parts(schema, where))
     yield from problems
@@ -171,7 +131,7 @@ def _parts(schema: Mapping[str, Any], where: str) -> Iterator[str]:
             target = node.get(keyword)
             if isinstance(target, str) and not target.startswith("#"):
                 yield f"{path} refers to another document ({keyword}), which is never fetched"
-        base = node.get("$id", node.get("id") if path == where else None)
+        base = node.get("$id")
         if isinstance(base, str) and not base.startswith("#") and path != where:
             yield f"{path} moves its base address ($id), which is not supported"
         dialect = node.get("$schema")

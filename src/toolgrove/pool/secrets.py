@@ -116,10 +116,12 @@ class Secrets:
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise _Unreadable(f"that file cannot be read ({error.strerror})") from None
-        with open(handle, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise _Unreadable("that is not a regular file")
-            data = file.read(MAX_FILE + 1)
+            data = _all_of(handle)
+        finally:
+            os.close(handle)
         if len(data) > MAX_FILE:
             raise _Unreadable(f"that file is larger than {MAX_FILE // 1024} KiB")
         try:
@@ -147,6 +149,13 @@ class Secrets:
             raise _Unreadable(f"the keyring has no password of that name for service {SERVICE!r}")
         self._keyring[name] = value
         return value
+
+
+def _all_of(handle: int) -> bytes:
+    data = b""
+    while len(data) <= MAX_FILE and (more := os.read(handle, MAX_FILE + 1)):
+        data += more
+    return data
 
 
 class _Unreadable(Exception):

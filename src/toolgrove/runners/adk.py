@@ -9,7 +9,6 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 import anyio
 from google.adk.agents import LlmAgent
@@ -140,10 +139,6 @@ class _BoundedModel(BaseLlm):
     inner: BaseLlm
     seconds: float
     answers: int = 0
-
-    @property
-    def capabilities(self) -> Any:
-        return self.inner.capabilities
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

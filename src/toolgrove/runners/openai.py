@@ -43,6 +43,7 @@ class OpenAIRunner:
         self._max_steps = max_steps
         self._timeout = timeout
         self._max_bytes = max_bytes
+        self._trust = httpx2.create_ssl_context()  # reading the certificates takes longer than a short run
 
     async def run(self, agent: RunnableAgent, task: str) -> Result:
         """Run the agent until the model answers without asking for a tool."""
@@ -54,7 +55,7 @@ class OpenAIRunner:
             {"role": "system", "content": instructions(agent)},
             {"role": "user", "content": task},
         ]
-        async with httpx2.AsyncClient(timeout=self._timeout) as http:
+        async with httpx2.AsyncClient(timeout=self._timeout, verify=self._trust) as http:
             completions = Completions(
                 http, self._url, self._api_key(), timeout=self._timeout, max_bytes=self._max_bytes
             )

@@ -50,6 +50,7 @@ CREATE TABLE approvals (
     closed_at REAL
 );
 CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, definition_hash);
+CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID;
 """
 
 

@@ -24,7 +24,8 @@ MAX_HOPS = 3
 CONNECTIONS = 16
 _IDLE = 15.0
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_TARGET = re.compile(r"/[!-~]*")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_TARGET = re.compile(r"/(?:[!-~](?<!\\))*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,8 +148,12 @@ async def _send(pool: AsyncConnectionPool, request: Request, max_bytes: int) -> 
     )
     try:
         told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        hollow = request.method == "HEAD" or response.status in _REDIRECTS
-        body = b"" if hollow else await _read(response, told, max_bytes)
+        if request.method == "HEAD":
+            told_only = {name: value for name, value in told.items() if name != "content-length"}
+            await _read(response, told_only, max_bytes)  # nothing comes, but the connection learns that it is free
+            body = b""
+        else:
+            body = b"" if response.status in _REDIRECTS else await _read(response, told, max_bytes)
         return Answer(status=response.status, headers=told, body=body)
     finally:
         with anyio.CancelScope(shield=True):
@@ -181,8 +186,8 @@ def _redirected(request: Request, answer: Answer, tool: str, *, follow: bool) ->
             status=answer.status,
         )
     try:
-        origin, target = _target(request, answer.headers.get("location", ""))
-    except (BadUrl, ValueError):
+        origin, target = _target(request, answer.headers["location"].strip())
+    except (KeyError, ValueError):  # BadUrl is a ValueError
         origin, target = None, ""
     if origin != request.origin or _TARGET.fullmatch(target) is None:
         raise UpstreamFailed(
@@ -195,7 +200,12 @@ def _redirected(request: Request, answer: Answer, tool: str, *, follow: bool) ->
 
 
 def _target(request: Request, location: str) -> tuple[Origin, str]:
-    home = f"{request.origin.scheme}://{request.origin.authority}"
-    joined = urljoin(f"{home}{request.target}", location).partition("#")[0]
-    origin, target = split_origin(joined)
-    return origin, target if target.startswith("/") else f"/{target}"
+    if _SCHEME.match(location) or location.startswith("//"):
+        absolute = location if not location.startswith("//") else f"{request.origin.scheme}:{location}"
+        origin, target = split_origin(absolute)
+        target = target if target.startswith("/") else f"/{target}"
+    elif location:
+        origin, target = request.origin, urljoin(request.target, location)
+    else:
+        raise BadUrl("it leads nowhere")
+    return origin, target.partition("#")[0]

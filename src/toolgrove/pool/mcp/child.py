@@ -64,7 +64,7 @@ class Child(asyncio.SubprocessProtocol):
 
     async def start(self, command: Command) -> None:
         """Start the program in a session of its own, so that what it starts can be ended with it."""
-        if command.cwd is not None and not command.cwd.is_dir():  # noqa: ASYNC240 (once, and it is local)
+        if command.cwd is not None and not command.cwd.is_dir():
             raise Misset("did not start: its cwd is not a folder")
         try:
             transport, _ = await asyncio.get_running_loop().subprocess_exec(
@@ -168,7 +168,7 @@ class Child(asyncio.SubprocessProtocol):
     async def _is_gone_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
             await self._exited.wait()
-            while self._group_lives():
+            while self._group_lives():  # noqa: ASYNC110 (nobody tells when a grandchild is gone)
                 await anyio.sleep(_POLL)
             return True
         return False

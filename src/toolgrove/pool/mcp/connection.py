@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
@@ -23,7 +22,7 @@ CONNECT = 5.0
 KEPT = 4.0
 _HEAD = 64 * 1024
 
-Headers = Sequence[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,9 +52,7 @@ class Address:
         target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
         if parts.query:
             target += "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._[]")
-        return cls(
-            host=host, port=port or (443 if tls else 80), target=target.encode(), authority=authority, tls=tls
-        )
+        return cls(host=host, port=port or (443 if tls else 80), target=target.encode(), authority=authority, tls=tls)
 
 
 class Connection:

@@ -10,23 +10,13 @@ import anyio
 import h11
 from anyio.abc import TaskGroup
 
-from toolgrove.pool.mcp.connection import Address, Connection, Connections
+from toolgrove.pool.mcp.connection import Address, Connection, Connections, Headers
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.flood import Allowance
 from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
 from toolgrove.pool.mcp.sse import Events
-from toolgrove.pool.mcp.wire import (
-    MAX_MESSAGE,
-    Message,
-    Request,
-    decode,
-    encode,
-    notification,
-    outcome,
-    relay,
-    reply,
-)
+from toolgrove.pool.mcp.wire import MAX_MESSAGE, Message, Request, decode, encode, notification, outcome, relay, reply
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.pool")
@@ -64,9 +54,7 @@ class HttpLink:
         """Send a request, once, and wait for its answer."""
         connection = await self._take()
         try:
-            response = await connection.ask(
-                b"POST", self._target, self._headers(request.headers), request.encoded()
-            )
+            response = await connection.ask(b"POST", self._target, self._headers(request.headers), request.encoded())
             result = await self._answer(request, connection, response)
         except (Rejected, Expired, Busy):
             self._connections.give_back(connection)
@@ -106,7 +94,7 @@ class HttpLink:
             self.end(fault)  # nobody is there: the supervisor looks for it again
             raise
 
-    def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> _Pairs:
+    def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> Headers:
         headers = [*self._fixed, (b"accept", accept)]
         if self._session is not None:
             headers.append((b"mcp-session-id", self._session))
@@ -226,9 +214,7 @@ class HttpLink:
         headers = self._era.headers("") if self._era is not None else {}
         connection = await self._take()
         try:
-            response = await connection.ask(
-                b"GET", self._target, self._headers(headers, b"text/event-stream")
-            )
+            response = await connection.ask(b"GET", self._target, self._headers(headers, b"text/event-stream"))
             if response.status_code >= 300:
                 head = dict(response.headers)
                 raise await self._refusal(response.status_code, head, b"", connection)
@@ -264,10 +250,7 @@ class HttpLink:
             log.debug("a session was not ended: the server %s", fault)
 
 
-_Pairs = list[tuple[bytes, bytes]]
-
-
-def _fixed(address: Address, headers: Mapping[str, str]) -> _Pairs:
+def _fixed(address: Address, headers: Mapping[str, str]) -> Headers:
     """The headers of every request: ours first, then what the operator set."""
     pairs = [
         (b"host", address.authority),

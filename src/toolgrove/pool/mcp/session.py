@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import random
 from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
 import anyio
 
+from toolgrove.pool.mcp.backoff import Backoff
 from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, Mirrors, mirrored
 from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
 from toolgrove.pool.mcp.link import Link
-from toolgrove.pool.mcp.wire import UNSUPPORTED_VERSION, Message, Progress, Request, notification
+from toolgrove.pool.mcp.wire import UNSUPPORTED_VERSION, Message, Progress, Request, encode, notification
 
+log = logging.getLogger("toolgrove.pool")
 MAX_TOOLS = 5_000
 MAX_PAGES = 200
 MAX_LIST = 16 * 1024 * 1024
 PROBE = 2.0
-_RELISTEN = (1.0, 30.0)
 
 
 class Session:
@@ -38,6 +41,7 @@ class Session:
         tools: list[Any] = []
         cursors: set[str] = set()
         params: Message = {}
+        size = 0
         while True:
             page = await self._ask("tools/list", params)
             listed = page.get("tools")
@@ -52,6 +56,9 @@ class Session:
             if not isinstance(cursor, str) or cursor in cursors:
                 raise Nonsense("sends its list of tools in circles")
             cursors.add(cursor)
+            size += len(encode({"tools": listed}))
+            if size > MAX_LIST:
+                raise Nonsense(f"sends a list of tools of more than {MAX_LIST // (1024 * 1024)} MiB")
             if len(cursors) >= MAX_PAGES:
                 raise Nonsense(f"sends its list of tools in more than {MAX_PAGES} pages")
             params = {"cursor": cursor}
@@ -78,8 +85,9 @@ class Session:
         """Hear of changed tools as long as the server lives, where it tells of them."""
         if not self.tells_changes:
             return
-        pause, longest = _RELISTEN
+        backoff = Backoff(random.random)
         while True:
+            begun = anyio.current_time()
             try:
                 if self.era.modern:
                     await self._ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
@@ -87,17 +95,14 @@ class Session:
                     await self.link.stream()
             except (Rejected, Nonsense):
                 return  # it does not offer that after all; its list is read again now and then
-            except Fault:
-                pause = min(pause * 2, longest)
-            await anyio.sleep(pause)
+            except Fault as fault:
+                log.debug("a server %s while we listened", fault)
+            await anyio.sleep(backoff.pause(anyio.current_time() - begun))
 
     async def _ask(self, method: str, params: Message) -> Message:
         return await self.link.request(
             Request(
-                id=next(self._numbers),
-                method=method,
-                params=self.era.params(params),
-                headers=self.era.headers(method),
+                id=next(self._numbers), method=method, params=self.era.params(params), headers=self.era.headers(method)
             )
         )
 
@@ -180,9 +185,7 @@ async def _discover(link: Link, numbers: count[int]) -> Session:
 
 
 async def _initialize(link: Link, numbers: count[int]) -> Session:
-    result = await link.request(
-        Request(id=next(numbers), method="initialize", params=dict(OPENING), cancellable=False)
-    )
+    result = await link.request(Request(id=next(numbers), method="initialize", params=dict(OPENING), cancellable=False))
     version = result.get("protocolVersion")
     if version not in HANDSHAKE:
         raise Nonsense("speaks a protocol version that we do not know")

@@ -176,8 +176,9 @@ class _Waiting:
         self._event.set()
 
     def fail(self, fault: Fault) -> None:
-        self._fault = fault
-        self._event.set()
+        if not self.settled:
+            self._fault = fault
+            self._event.set()
 
     def tell(self, params: Message) -> None:
         self._progress.append(params)
