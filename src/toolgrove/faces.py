@@ -45,13 +45,16 @@ class McpFace:
     """An agent over MCP; a failure is the tool's own answer with `isError`."""
 
     def __init__(self, agent: Agent, version: str) -> None:
-        self.use(agent)
+        self.agent = agent
+        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
         self.endpoint = Endpoint(agent.name, version, self, self._run)
 
     def use(self, agent: Agent) -> None:
-        """Go on with the same agent, resolved anew."""
-        self.agent = agent
-        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        """Go on with the same agent, resolved anew; clients hear of it if its tools are others."""
+        seen, self.agent = self.agent.tools, agent
+        if agent.tools != seen:
+            self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+            self.endpoint.tools_changed()
 
     def entries(self) -> Mapping[str, Entry]:
         """What `tools/list` shows."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
+from importlib.metadata import version
 from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -35,17 +36,22 @@ from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
 from toolgrove.store.approvals import Inbox, MemoryApprovals
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
+from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.store.pins import MemoryPins, Pins
 from toolgrove.store.sqlite_approvals import SqliteApprovals
 from toolgrove.store.sqlite_pins import SqlitePins
 from toolgrove.store.state import StateFile
+from toolgrove.store.tokens import MemoryTokens, SqliteTokens, Tokens
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Caller, Ceiling, Clock, Result, SystemClock, Tool
 
 if TYPE_CHECKING:
     from apcore import Executor, Registry
+    from starlette.applications import Starlette
+
+    from toolgrove.web.app import Gateway
 
 log = logging.getLogger("toolgrove.pool")
 
@@ -63,23 +69,24 @@ class Grove:
         runner: Runner | None = None,
     ) -> None:
         self.config = config or Config()
-        self._clock: Clock = clock or SystemClock()
+        self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
         self._file = JsonLines(settings.audit_log) if settings.audit_log is not None else None
         sinks = (*([self._file] if self._file is not None else []), *audit_sinks)
-        self._journal = MemoryJournal(self._clock, sinks=sinks)
+        self._journal = MemoryJournal(self.clock, sinks=sinks)
         self._listeners: list[Listener] = []
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
-        self._state = StateFile(self.config.state / "state.db") if self.config.state is not None else None
-        self.pins: Pins = SqlitePins(self._state, self._clock) if self._state else MemoryPins(self._clock)
+        self._state = StateFile(self.config.state_file) if self.config.state_file is not None else None
+        self.pins: Pins = SqlitePins(self._state, self.clock) if self._state else MemoryPins(self.clock)
         kept = SqliteApprovals(self._state) if self._state else MemoryApprovals()
-        self.approvals = Inbox(kept, self._clock, emit=self._emit)
+        self.tokens: Tokens = SqliteTokens(self._state) if self._state else MemoryTokens()
+        self.approvals = Inbox(kept, self.clock, emit=self._emit)
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
-        self._sources = Sources(pins=self.pins, clock=self._clock, extensions=extensions)
+        self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions)
         self._coordination = CoordinationSource(available=self._available, spawn=self._spawner())
-        own = WorkspaceSource(self._workspace, self._clock), self._coordination
+        own = WorkspaceSource(self._workspace, self.clock), self._coordination
         self.pool = Pool(
             [_builtin(tool) for source in own for tool in source.tools()],
             self._sources.of(self.config, self.secrets),
@@ -88,8 +95,8 @@ class Grove:
         )
         self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
         steps = (
-            AuditStep(self._journal, self._clock, self._emit),
-            RateLimitStep(self._rate_limit, self._clock),
+            AuditStep(self._journal, self.clock, self._emit),
+            RateLimitStep(self._rate_limit, self.clock),
             toolset_step,
             role_step,
             ValidateStep(),
@@ -121,6 +128,32 @@ class Grove:
         """The latest audit records."""
         return self._journal.audit
 
+    @property
+    def audit_log(self) -> AuditLog:
+        """All audit records that are kept."""
+        return self._journal
+
+    @property
+    def healthy(self) -> bool:
+        """Whether what agents do can be kept."""
+        return True
+
+    def asgi_app(
+        self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False
+    ) -> Starlette:
+        """The gateway as an ASGI app; whoever asks needs a token of `tokens`, unless `anonymous` is asked for."""
+        return self.gateway(host=host, allowed_hosts=allowed_hosts, anonymous=anonymous).app
+
+    def gateway(
+        self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False
+    ) -> Gateway:
+        """The gateway with what its server needs to end it gently."""
+        web = import_module("toolgrove.web.app")  # only those who serve pay for the bridge's import
+        gateway: Gateway = web.Gateway(
+            self, version=version("toolgrove"), host=host, allowed_hosts=allowed_hosts, anonymous=anonymous
+        )
+        return gateway
+
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""
         self._listeners.append(listener)
@@ -147,7 +180,7 @@ class Grove:
             description=definition.description,
             chain=self._chain,
             numbers=self._numbers,
-            clock=self._clock,
+            clock=self.clock,
         )
 
     async def reload(self, config: Config) -> None:
@@ -224,7 +257,7 @@ class Grove:
         return definition.rate_limit if definition is not None else None
 
     def _pool_changed(self, snapshot: Snapshot) -> None:
-        self._emit(PoolChanged(revision=snapshot.revision, timestamp=self._clock.wall()))
+        self._emit(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))
 
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -81,8 +80,8 @@ def test_every_problem_is_told_at_once_with_its_place(refused: Refused) -> None:
         """\
         toolgrove.yaml has 10 problems:
           - line 2, column 10: mcpServers.time.comand: unknown key; did you mean 'command'?
-          - line 3, column 3: mcpServers.both: name either a command (stdio) or a url (Streamable HTTP), not both and not neither
-          - line 4, column 3: mcpServers.'My Server': is not a name: 1 to 64 letters, digits, '_' and '-' are; 'My_Server' would do
+          - line 3, column 3: mcpServers.both: name a command (stdio) or a url (Streamable HTTP), one of the two
+          - line 4, column 3: mcpServers.'My Server': a name has 1 to 64 of A-Z a-z 0-9 _ -; 'My_Server' would do
           - line 7, column 5: agents.researcher.tolls: unknown key; did you mean 'tools'?
           - line 8, column 5: agents.researcher.role: must be 'reader' or 'editor'
           - line 9, column 5: agents.researcher.tools: must be a list, such as ["search*"]
@@ -153,18 +152,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         Config.load(tmp_path / "none.yaml")
     with pytest.raises(ConfigError, match="is a folder; name the file in it"):
         Config.load(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="cannot be read: Not a directory"):
+        Config.load(tmp_path / "file" / "toolgrove.yaml")
     latin = tmp_path / "latin.yaml"
     latin.write_bytes("project: a\nname: Zürich\n".encode("latin-1"))
     with pytest.raises(ConfigError, match="line 2, column 8: is not UTF-8 text"):
         Config.load(latin)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_without_permission_is_named(write: Write) -> None:
-    path = write("project: a")
-    path.chmod(0)
-    with pytest.raises(ConfigError, match="cannot be read: Permission denied"):
-        Config.load(path)
 
 
 def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ async def test_a_failure_is_a_structured_event_and_the_run_goes_on() -> None:
         "not_found",
     ]
     for event in failed:
-        assert event.keys() == {"type", "callId", "tool", "agent", "error", "timestamp", "receipt"}
+        assert event.keys() == {"type", "callId", "tool", "agent", "error", "duration", "timestamp", "receipt"}
         assert isinstance(event["error"]["retryable"], bool)
         assert "hunter2" not in str(event)
         assert "RuntimeError" not in str(event)

@@ -14,9 +14,9 @@ from toolgrove.cli.advice import advice
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
-from toolgrove.errors import ToolNotFound
+from toolgrove.errors import NotFound, ToolNotFound
 from toolgrove.grove import Grove
-from toolgrove.pool.receipt import Standing
+from toolgrove.pool.receipt import Receipt, Standing
 
 _STYLES = {"granted": "green", "denied": "dim", "masked": "dim", "restricted": "yellow"}
 _ORDER: tuple[Standing, ...] = (
@@ -95,7 +95,7 @@ def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
     receipt = agent.receipt
     rejected = next((offer for offer in receipt.rejected if offer.name == name), None)
     if name not in receipt:
-        raise ToolNotFound(name, receipt)
+        raise _unknown(name, receipt)
     verdict, offer = receipt[name], grove.pool.latest.offers[name]
     what_to_do = advice(grove.config, agent.name, offer, verdict)
     has = verdict.verdict == "granted"
@@ -118,3 +118,12 @@ def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
         "hash": receipt.hash,
     }
     screen.answer(form, line(" ".join(told)))
+
+
+def _unknown(name: str, receipt: Receipt) -> NotFound:
+    """There is no such tool; if it could be one of a server that does not answer, say so."""
+    for state in receipt.sources.values():
+        if state.problem and name.startswith(f"{state.name}_"):
+            text = f"{state.name} is unavailable, so that its tools are not known: {state.problem}."
+            return NotFound(f"There is no tool {name!r} in the pool; {text}", tool=name, source=state.name)
+    return ToolNotFound(name, receipt)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
 
-from toolgrove.cli import approvals, call, doctor, explain, init, pins, repl, schema, tools, tree
+from toolgrove.cli import approvals, call, doctor, explain, init, pins, repl, schema, serve, stdio, tokens, tools, tree
 from toolgrove.cli.project import add_options, options
 from toolgrove.cli.screen import Screen
 from toolgrove.errors import GroveError
@@ -18,7 +18,7 @@ from toolgrove.logs import OneLine
 from toolgrove.store.state import StateTooNew
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
-_COMMANDS = (init, doctor, explain, tools, call, pins, approvals, schema, tree, repl)
+_COMMANDS = (init, doctor, serve, stdio, tokens, explain, tools, call, pins, approvals, schema, tree, repl)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

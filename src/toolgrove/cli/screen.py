@@ -6,7 +6,7 @@ import json
 import unicodedata
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -27,8 +27,13 @@ class Screen:
         if self.as_json:
             self.out.out(visible_json(form), highlight=False)
             return
-        for one in shown:
-            self.out.print(one)
+        if self.out.is_terminal:
+            self.out.print(Group(*shown))
+            return
+        with self.out.capture() as captured:
+            self.out.print(Group(*shown))
+        lines = captured.get().splitlines()  # columns are padded to the last, which only a terminal needs
+        self.out.out("\n".join(each.rstrip() for each in lines), highlight=False)
 
     def data(self, form: Any) -> None:
         """A result that is JSON for everybody."""

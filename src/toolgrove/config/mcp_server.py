@@ -94,7 +94,7 @@ class McpServerConfig(Section):
     @model_validator(mode="after")
     def _one_way_in(self) -> Self:
         if (self.command is None) == (self.url is None):
-            raise ValueError("name either a command (stdio) or a url (Streamable HTTP), not both and not neither")
+            raise ValueError("name a command (stdio) or a url (Streamable HTTP), one of the two")
         return self
 
 

@@ -16,7 +16,7 @@ def _legal(name: str) -> str:
     if _LEGAL.fullmatch(name) is None:
         near = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:MAX_NAME]
         hint = f"; {near!r} would do" if near else ""
-        raise ValueError(f"is not a name: 1 to {MAX_NAME} letters, digits, '_' and '-' are{hint}")
+        raise ValueError(f"a name has 1 to {MAX_NAME} of A-Z a-z 0-9 _ -{hint}")
     return name
 
 

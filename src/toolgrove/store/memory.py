@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import islice
 
-from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, JsonLines, seal
+from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, Breach, JsonLines, seal, verify
+from toolgrove.store.audit_log import AuditPage, AuditQuery
 from toolgrove.store.journal import Entry, IdempotencyRecord
 from toolgrove.types import Clock
 
@@ -49,6 +51,15 @@ class MemoryJournal:
         if kept is None or self._clock.monotonic() - kept[0] > self._key_lifetime:
             return None
         return kept[1]
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of those that are still in the ring."""
+        found = islice(filter(query.wants, self.audit), query.limit + 1)
+        return AuditPage.cut(list(found), query.limit)
+
+    async def verify(self) -> Breach | None:
+        """Whether the ring was left as it was written."""
+        return verify(self.audit.lines())
 
     def _keep(self, record: IdempotencyRecord) -> None:
         keys = self._keys.setdefault(record.agent, OrderedDict())

@@ -82,11 +82,8 @@ class Doors:
             door = self._doors.get(name)
             if door is None:
                 await self._add(agent)
-            elif door.face.agent.receipt.hash != agent.receipt.hash:
-                seen = door.face.agent.tools
+            else:
                 door.face.use(agent)
-                if agent.tools != seen:
-                    door.face.endpoint.tools_changed()
 
     async def _add(self, agent: Agent) -> None:
         face = McpFace(agent, self._version)

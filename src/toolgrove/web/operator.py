@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +15,8 @@ from starlette.routing import BaseRoute, Route
 
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument
 from toolgrove.store.approvals import Approval
+from toolgrove.store.audit import Outcome
+from toolgrove.store.audit_log import AuditPage, AuditQuery
 from toolgrove.store.pins import Pin
 from toolgrove.web.answer import HEADERS, answer, failure, stream
 from toolgrove.web.live import Live
@@ -127,15 +129,15 @@ class OperatorApi:
         return answer(_pin_form(pin))
 
     async def _audit(self, request: Request) -> Response:
-        records = await self._records(request)
-        return answer({"items": records, "more": len(records) == _limit(request)})
+        page = await self._page(request)
+        return answer({"items": list(page.records), "next": page.next})
 
     async def _verify(self, request: Request) -> Response:
-        breach = await self._project.audit.verify()
+        breach = await self._project.audit_log.verify()
         return answer({"whole": breach is None, "breach": None if breach is None else asdict(breach)})
 
     async def _export(self, request: Request) -> Response:
-        records = await self._records(request)
+        records = (await self._page(request)).records
         kind = request.query_params.get("format", "jsonl")
         if kind == "csv":
             return _file(_csv(records), "text/csv", "audit.csv")
@@ -143,14 +145,20 @@ class OperatorApi:
             raise InvalidArgument("format is jsonl or csv.", path="format")
         return _file("".join(json.dumps(record) + "\n" for record in records), "application/jsonl", "audit.jsonl")
 
-    async def _records(self, request: Request) -> list[dict[str, Any]]:
+    async def _page(self, request: Request) -> AuditPage:
         query = request.query_params
-        return await self._project.audit.records(
-            agent=query.get("agent"),
-            operation=query.get("tool"),
-            outcome=query.get("outcome"),
-            before=_number(query.get("before"), "before"),
-            limit=_limit(request),
+        outcome: Any = query.get("outcome")
+        if outcome not in (None, *get_args(Outcome)):
+            raise InvalidArgument(f"outcome is one of {', '.join(get_args(Outcome))}.", path="outcome")
+        return await self._project.audit_log.records(
+            AuditQuery(
+                agent=query.get("agent"),
+                tool=query.get("tool"),
+                outcome=outcome,
+                since=query.get("since"),
+                after=_number(query.get("after"), "after") or 0,
+                limit=_limit(request),
+            )
         )
 
 
@@ -237,7 +245,7 @@ def _file(text: str, media_type: str, name: str) -> Response:
 _COLUMNS = ("number", "timestamp", "callId", "agent", "session", "operation", "outcome", "targets", "durationMs")
 
 
-def _csv(records: list[dict[str, Any]]) -> str:
+def _csv(records: Sequence[dict[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow((*_COLUMNS, "errorCode", "hash"))

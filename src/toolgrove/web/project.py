@@ -10,7 +10,7 @@ from toolgrove.config import Config
 from toolgrove.events import Listener
 from toolgrove.pool.pool import Pool
 from toolgrove.store.approvals import Inbox
-from toolgrove.store.audit import AuditLog
+from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.pins import Pins
 from toolgrove.store.tokens import Tokens
 from toolgrove.types import Clock
@@ -27,7 +27,7 @@ class Project(Protocol):
     clock: Clock
 
     @property
-    def audit(self) -> AuditLog: ...
+    def audit_log(self) -> AuditLog: ...
 
     @property
     def healthy(self) -> bool: ...

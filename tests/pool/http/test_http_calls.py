@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
+import anyio.streams.tls
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -565,14 +567,14 @@ async def test_tls_names_and_verifies_the_host_although_the_address_is_pinned(tm
     port = listener.extra(anyio.abc.SocketAttribute.local_port)
 
     async def handle(stream: anyio.abc.SocketStream) -> None:
-        try:
-            wrapped = await anyio.streams.tls.TLSStream.wrap(
-                stream, server_side=True, ssl_context=server_side, standard_compatible=False
-            )
-        except (ssl.SSLError, anyio.BrokenResourceError):
-            await stream.aclose()
-            return
-        await server.handle(wrapped)  # type: ignore[arg-type]
+        async with stream:
+            try:
+                wrapped = await anyio.streams.tls.TLSStream.wrap(
+                    stream, server_side=True, ssl_context=server_side, standard_compatible=False
+                )
+            except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream):
+                return
+            await server.handle(wrapped)  # type: ignore[arg-type]
 
     with anyio.fail_after(DEADLINE):
         async with listener, anyio.create_task_group() as tasks:

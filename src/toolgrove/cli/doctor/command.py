@@ -16,6 +16,7 @@ from toolgrove.cli.doctor.finding import Finding
 from toolgrove.cli.project import file, load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
+from toolgrove.pool.snapshot import Snapshot
 
 _STYLES = {"ok": "green", "note": "dim", "warning": "yellow", "error": "red"}
 
@@ -37,10 +38,12 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Check everything; 1 if something keeps the project from working."""
     config = load(chosen)
     found = list(_at_rest(chosen, config))
+    snapshot: Snapshot | None = None
     if chosen.no_start:
         found += servers.check(config, None)
     else:
-        found += anyio.run(_alive, config, screen)
+        snapshot, alive = anyio.run(_alive, config, screen)
+        found += alive
     counts = Counter(finding.level for finding in found)
     verdict = f"{_count(counts['error'], 'error')}, {_count(counts['warning'], 'warning')}"
     style = "red" if counts["error"] else "yellow" if counts["warning"] else "green"
@@ -48,6 +51,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
         "ok": not counts["error"],
         "errors": counts["error"],
         "warnings": counts["warning"],
+        "servers": servers.to_json(config, snapshot),
         "findings": [finding.to_json() for finding in found],
     }
     screen.answer(form, *_report(found), line(f"{verdict}.", f"bold {style}"))
@@ -61,14 +65,14 @@ def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     yield from files.check(file(chosen), config)
 
 
-async def _alive(config: Config, screen: Screen) -> list[Finding]:
+async def _alive(config: Config, screen: Screen) -> tuple[Snapshot, list[Finding]]:
     async with opened(config, screen) as grove:
         snapshot = await grove.pool.snapshot()
         resolved = [await grove.agent(name) for name in config.agents]
     found = [*servers.check(config, snapshot), *tools.check(snapshot)]
     for agent in resolved:
         found += agents.check(config, agent, snapshot)
-    return found
+    return snapshot, found
 
 
 def _report(found: Iterable[Finding]) -> Iterator[RenderableType]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from toolgrove.cli.doctor.literal import hidden
 from toolgrove.config import McpServerConfig
 
 
@@ -53,10 +54,15 @@ _LOCAL = re.compile(r"^(\.{0,2}/|[A-Za-z]:\\|file:)")
 
 
 def shown(server: McpServerConfig) -> str:
-    """What would be started or asked, references unfilled, so that no secret shows."""
+    """What would be started or asked, references unfilled and literal keys hidden: people paste this elsewhere."""
     if server.command is None:
-        return str(server.url)
-    return shlex.join((server.command, *server.args))
+        return hidden(str(server.url))
+    parts = [hidden(shlex.join((server.command, *server.args)))]
+    if server.env:
+        parts.append(f"env: {', '.join(server.env)}")
+    if server.cwd is not None:
+        parts.append(f"in: {server.cwd}")
+    return "; ".join(parts)
 
 
 def unpinned(command: str, args: Sequence[str]) -> str | None:

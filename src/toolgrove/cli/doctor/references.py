@@ -13,12 +13,16 @@ REFERENCE = re.compile(r"\$\{(env|file|keyring):([^{}]*)\}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """A text in the file: `field` is its path, `key` the name it stands under, `user` who would be given the value."""
+    """A text in the file: `field` is its path, `user` who would be given the value.
+
+    `named` tells that whoever wrote the file chose the `key`, as for a header or a variable.
+    """
 
     field: str
     key: str
     text: str
     user: str
+    named: bool = False
 
     @property
     def references(self) -> list[tuple[str, str]]:
@@ -33,7 +37,7 @@ def places(config: Config) -> Iterator[Place]:
     for name, tool in config.http_tools.items():
         yield from _of_http(f"httpTools.{name}", f"{name}_*" if tool.openapi else name, tool)
     if config.runner is not None and config.runner.api_key:
-        yield Place(field="runner.apiKey", key="apiKey", text=config.runner.api_key, user="runner")
+        yield Place(field="runner.apiKey", key="apiKey", text=config.runner.api_key, user="runner", named=True)
 
 
 def _of_server(section: str, user: str, server: McpServerConfig) -> Iterator[Place]:
@@ -44,11 +48,11 @@ def _of_server(section: str, user: str, server: McpServerConfig) -> Iterator[Pla
         yield Place(field=f"{section}.args[{at}]", key="args", text=text, user=user)
     for group, texts in (("env", server.env), ("headers", server.headers)):
         for key, text in texts.items():
-            yield Place(field=f"{section}.{group}.{key}", key=key, text=text, user=user)
+            yield Place(field=f"{section}.{group}.{key}", key=key, text=text, user=user, named=True)
 
 
 def _of_http(section: str, user: str, tool: HttpToolConfig) -> Iterator[Place]:
     if tool.url is not None:
         yield Place(field=f"{section}.url", key="url", text=tool.url, user=user)
     for key, text in tool.headers.items():
-        yield Place(field=f"{section}.headers.{key}", key=key, text=text, user=user)
+        yield Place(field=f"{section}.headers.{key}", key=key, text=text, user=user, named=True)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.doctor.literal import looks_like_a_secret, names_a_secret
 from toolgrove.cli.doctor.modes import open_to_others
 from toolgrove.cli.doctor.references import REFERENCE, Place, places
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
 from toolgrove.pool.secrets import Secrets
-
-_NAMED = re.compile(r"authorization|token|secret|password|passwd|credential|api[-_]?key|access[-_]?key|cookie", re.I)
-_LOOKS = re.compile(
-    r"\b(sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{16}"
-    r"|AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{20,}|pypi-\w{20,}|hf_\w{20,}|eyJ[\w-]{10,}\.[\w-]{10,})"
-    r"|\w+://[^/\s:@]+:[^/\s@]+@"
-)
 
 
 def check(config: Config) -> Iterator[Finding]:
@@ -57,8 +50,7 @@ def _reference(secrets: Secrets, place: Place, config: Config) -> Iterator[Findi
 def _is_literal_secret(place: Place) -> bool:
     if REFERENCE.search(place.text) or not place.text.strip():
         return False
-    named = _NAMED.search(place.key) is not None and place.field.split(".")[-2:-1] in (["env"], ["headers"])
-    return named or place.key == "apiKey" or _LOOKS.search(place.text) is not None
+    return (place.named and names_a_secret(place.key)) or looks_like_a_secret(place.text)
 
 
 def _finding(level: Level, subject: str, message: str) -> Finding:

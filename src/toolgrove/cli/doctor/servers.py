@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 from toolgrove.cli.doctor.finding import Finding, Level
 from toolgrove.cli.doctor.launch import shown, unpinned
+from toolgrove.cli.doctor.literal import hidden
 from toolgrove.config import Config, McpServerConfig
 from toolgrove.config.mcp_server import RESTRICTING
 from toolgrove.pool.snapshot import Snapshot, SourceState
@@ -27,6 +29,25 @@ def check(config: Config, snapshot: Snapshot | None) -> Iterator[Finding]:
                 yield _answer(name, state)
     for key in config.ignored:
         yield _finding("note", key, "belongs to VS Code and is not acted on")
+
+
+def to_json(config: Config, snapshot: Snapshot | None) -> dict[str, Any]:
+    """Every entry for machines; `answered` is null where nobody was asked."""
+    return {name: _form(server, snapshot and snapshot.sources.get(name)) for name, server in config.mcp_servers.items()}
+
+
+def _form(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]:
+    return {
+        "command": server.command and [server.command, *map(hidden, server.args)],
+        "url": server.url and hidden(server.url),
+        "env": list(server.env),
+        "cwd": str(server.cwd) if server.cwd is not None else None,
+        "disabled": server.disabled,
+        "answered": None if state is None else not state.problem,
+        "tools": None if state is None else state.tools,
+        "problem": state.problem if state is not None else "",
+        "ignored": list(server.ignored),
+    }
 
 
 def _entry(name: str, server: McpServerConfig) -> Iterator[Finding]:

@@ -49,9 +49,7 @@ class Schemas:
 
     def take(self, schema: Any, room: int = _NESTING) -> Any:
         """The schema in JSON Schema's words."""
-        self._left -= 1
-        if self._left < 0 or not room:
-            raise TooMuch("its schemas are too large")
+        self._spend(1 if room else self._left + 1)
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):
@@ -88,8 +86,14 @@ class Schemas:
             return [self.take(one, room - 1) for one in value]
         if key in _NAMED and isinstance(value, Mapping):
             return {name: self.take(one, room - 1) for name, one in value.items()}
-        self._left -= len(value) if isinstance(value, list | dict) else 0
+        if isinstance(value, list | dict):
+            self._spend(len(value))
         return value
+
+    def _spend(self, nodes: int) -> None:
+        self._left -= nodes
+        if self._left < 0:
+            raise TooMuch("its schemas are too large")
 
     def _kept(self, key: str) -> bool:
         return key not in _DROPPED and not key.startswith("x-")
