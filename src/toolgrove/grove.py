@@ -20,6 +20,7 @@ from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.role import role_step
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.call.toolset import granted, toolset_step
+from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
 from toolgrove.call.version import version_step
 from toolgrove.config import AgentConfig, Config, RunnerConfig
@@ -95,6 +96,7 @@ class Grove:
         )
         self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
         steps = (
+            TraceStep(),
             AuditStep(self._journal, self.clock, self._emit),
             RateLimitStep(self._rate_limit, self.clock),
             toolset_step,

@@ -9,7 +9,6 @@ import pytest
 from grove_kit import ManualClock
 from toolgrove.call import fold
 from toolgrove.call.audit import AuditStep
-from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.errors import UpstreamFailed
 from toolgrove.pool.secrets import Secrets
@@ -53,7 +52,7 @@ async def leak(way: Any, *, kind: Kind = "mcp", **arguments: Any) -> tuple[Resul
     clock = ManualClock()
     journal = MemoryJournal(clock)
     source = Leak(way)
-    steps = (AuditStep(journal, clock, lambda event: None), IdempotencyStep(journal), ScrubStep(secrets))
+    steps = (AuditStep(journal, clock, lambda event: None), ScrubStep(secrets))
     spec = ToolSpec(
         name="leak", description="", input_schema={}, output_schema={}, annotations=Annotations(), source="leak"
     )
@@ -68,15 +67,12 @@ async def leak(way: Any, *, kind: Kind = "mcp", **arguments: Any) -> tuple[Resul
     return await fold(steps, source.call)(call), call, journal
 
 
-async def test_a_result_is_scrubbed_before_it_is_kept_for_a_replay() -> None:
+async def test_a_result_is_scrubbed_with_its_keys() -> None:
     async def way(call: Call) -> Result:
         return {"token": KEY, KEY: ["x", {"deep": f"Bearer {KEY}"}]}
 
-    result, _, journal = await leak(way, idempotencyKey="k")
+    result, _, _ = await leak(way)
     assert result == {"token": "[secret KEY]", "[secret KEY]": ["x", {"deep": "Bearer [secret KEY]"}]}
-    kept = await journal.recall("a", "k")
-    assert kept is not None
-    assert kept.result == result
 
 
 async def test_content_blocks_are_scrubbed_even_where_a_secret_is_split_between_two() -> None:

@@ -25,7 +25,7 @@ class Scrubs(Protocol):
 
 
 class ScrubStep:
-    """Innermost, so that neither a record nor a replay ever holds what an agent must not see."""
+    """Innermost, so that no other step ever holds what an agent must not see."""
 
     def __init__(self, secrets: Scrubs) -> None:
         self._secrets = secrets

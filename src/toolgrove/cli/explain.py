@@ -124,6 +124,6 @@ def _unknown(name: str, receipt: Receipt) -> NotFound:
     """There is no such tool; if it could be one of a server that does not answer, say so."""
     for state in receipt.sources.values():
         if state.problem and name.startswith(f"{state.name}_"):
-            text = f"{state.name} is unavailable, so that its tools are not known: {state.problem}."
+            text = f"{state.name} is unavailable, so that its tools are not known: {state.problem.rstrip('.')}."
             return NotFound(f"There is no tool {name!r} in the pool; {text}", tool=name, source=state.name)
     return ToolNotFound(name, receipt)

@@ -33,7 +33,8 @@ def check(config: Config, snapshot: Snapshot | None) -> Iterator[Finding]:
 
 def to_json(config: Config, snapshot: Snapshot | None) -> dict[str, Any]:
     """Every entry for machines; `answered` is null where nobody was asked."""
-    return {name: _form(server, snapshot and snapshot.sources.get(name)) for name, server in config.mcp_servers.items()}
+    states = {} if snapshot is None else snapshot.sources
+    return {name: _form(server, states.get(name)) for name, server in config.mcp_servers.items()}
 
 
 def _form(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from toolgrove.pool.offer import Offer
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool, ToolSpec
 
+_TELLING = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
 _FOLLOW = 2.0
 """Seconds between two looks at a document's file."""
 _Offered = tuple[Offer, Operation | None]
@@ -66,6 +68,9 @@ class HttpSource:
         self._operations: dict[str, Operation] = {}
         self._answers: dict[str, Any] = {}
         self._offers: Sequence[Offer] = ()
+        for header, value in config.headers.items():
+            if _TELLING.search(header) and "${" not in value:  # a key that stands in the file as it is
+                secrets.hide(value.rpartition(" ")[2], name=header)
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Keep connections for the next call, and follow the document's file."""
