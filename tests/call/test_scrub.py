@@ -46,7 +46,7 @@ class Ear:
         return {"answer": KEY}
 
 
-async def leak(way: Any, *, kind: Kind = "mcp", **arguments: Any) -> tuple[Result, Call, MemoryJournal]:
+async def leak(way: Any, *, kind: Kind = "mcp", source_name: str = "leak") -> tuple[Result, Call, MemoryJournal]:
     secrets = Secrets({}, environ={"KEY": KEY})
     secrets.fill("${env:KEY}", field="env.KEY", user="leak_*")
     clock = ManualClock()
@@ -54,13 +54,13 @@ async def leak(way: Any, *, kind: Kind = "mcp", **arguments: Any) -> tuple[Resul
     source = Leak(way)
     steps = (AuditStep(journal, clock, lambda event: None), ScrubStep(secrets))
     spec = ToolSpec(
-        name="leak", description="", input_schema={}, output_schema={}, annotations=Annotations(), source="leak"
+        name="leak", description="", input_schema={}, output_schema={}, annotations=Annotations(), source=source_name
     )
     call = Call(
         id="c1",
         name="leak",
         tool=Tool(spec=spec, source=source, mutates=True, kind=kind),
-        arguments=arguments,
+        arguments={},
         caller=Caller(agent="a", session="a", role="editor"),
         client=Ear(),
     )
@@ -135,9 +135,17 @@ async def test_progress_is_scrubbed_as_one_text_and_questions_too() -> None:
     assert result == {"answered": True}
 
 
-async def test_built_in_tools_hold_no_secrets_and_are_left_alone() -> None:
+async def test_the_workspace_holds_no_secrets_and_is_left_alone() -> None:
     async def way(call: Call) -> Result:
         assert isinstance(call.client, Ear)
         return {"said": KEY}
 
-    assert (await leak(way, kind="builtin"))[0] == {"said": KEY}
+    assert (await leak(way, kind="builtin", source_name="workspace"))[0] == {"said": KEY}
+
+
+@pytest.mark.parametrize(("kind", "source_name"), [("builtin", "coordination"), ("mcp", "workspace")])
+async def test_sub_agents_and_servers_of_any_name_are_scrubbed(kind: Kind, source_name: str) -> None:
+    async def way(call: Call) -> Result:
+        return {"said": KEY}
+
+    assert (await leak(way, kind=kind, source_name=source_name))[0] == {"said": "[secret KEY]"}

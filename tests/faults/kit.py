@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 
 from toolgrove import Agent, Config, Grove
+from toolgrove.types import Clock
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
 DEADLINE = 30.0
@@ -50,8 +51,12 @@ class Journal:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended but was not waited for is a leak as well."""
-    return os.path.exists(f"/proc/{pid}")
+    """Whether a process runs, or ended and waits for us; one that waits for somebody else is not our leak."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return False
+    return state != "Z" or int(parent) == os.getpid()
 
 
 async def eventually(condition: Any) -> None:
@@ -67,10 +72,12 @@ def project(servers: dict[str, Any], *, budget: float = BUDGET, **agent: Any) ->
 
 
 @asynccontextmanager
-async def running(servers: dict[str, Any], *, budget: float = BUDGET, **agent: Any) -> AsyncIterator[Grove]:
+async def running(
+    servers: dict[str, Any], *, budget: float = BUDGET, clock: Clock | None = None, **agent: Any
+) -> AsyncIterator[Grove]:
     """A grove over the servers; nothing here may take longer than the deadline."""
     with anyio.fail_after(DEADLINE):
-        async with Grove(project(servers, budget=budget, **agent)) as grove:
+        async with Grove(project(servers, budget=budget, **agent), clock=clock) as grove:
             yield grove
 
 
@@ -81,6 +88,12 @@ async def granted(grove: Grove, tool: str, name: str = "a") -> Agent:
         if tool in agent.receipt and agent.receipt[tool].verdict == "granted":
             return agent
         await anyio.sleep(_STEP)
+
+
+async def back(grove: Grove, tool: str) -> Agent:
+    """The agent, once the server of the tool went away and came back."""
+    await verdict(grove, tool, "unavailable")
+    return await granted(grove, tool)
 
 
 async def verdict(grove: Grove, tool: str, wanted: str) -> str:

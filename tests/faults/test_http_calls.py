@@ -40,7 +40,7 @@ async def test_a_call_that_goes_wrong_over_http_fails_alone_with_its_reason(faul
             upstream.faults["tools/call"] = ANSWERS[fault]
             error = error_of(await beside(agent, agent.call("bad_echo", {"text": "x"})))
             assert error["code"] in ("internal", "rate_limited")
-            assert error["reason"] == REASONS.get(fault, "malformed")
+            assert error["reason"] == REASONS.get(fault, "bad_result")
             assert "stack trace" not in str(error)
             assert upstream.counted("tools/call") == calls + 1, "a call is never repeated"
             upstream.faults.clear()
@@ -123,8 +123,7 @@ async def test_a_server_that_went_away_is_in_the_receipt_until_it_is_back() -> N
             agent = await grove.agent("a")
             await answers(agent, "up")
             upstream.faults["*"] = reset
-            while "error" not in await agent.call("up_echo", {"text": "x"}):
-                pass
+            assert "error" in await agent.call("up_echo", {"text": "x"})
             grove.pool.invalidate("up")
             assert await verdict(grove, "up_echo", "unavailable")
             upstream.faults.clear()

@@ -22,7 +22,7 @@ async def test_a_name_that_a_server_lists_twice_is_nobodys_and_says_so() -> None
         await answers(agent, "bad")
         twin = agent.receipt["bad_twin"]
         assert twin.verdict == "unvalidated"
-        assert "twin" in twin.rule
+        assert "lists it" in twin.rule
         assert "bad_twin" not in [spec.name for spec in agent.tools]
         assert (await agent.call("bad_twin"))["error"]["code"] == "not_found"
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from faults.kit import Journal, answers, fake, granted, running, verdict
@@ -238,19 +239,21 @@ async def test_a_tool_that_is_taken_away_is_gone_for_the_next_execution(listed: 
         listed.write(GOOD)
         await agent.call("up_announce")
         while "up_more" in (await grove.agent("a")).receipt:
-            pass
+            await anyio.sleep(0.01)
 
 
 async def test_a_flood_of_announcements_is_a_few_listings(listed: Listed, journal: Journal) -> None:
-    """Five hundred announcements at once, and a change and its reversal between them (D4)."""
-    listed.write(GOOD, {"name": "list_changed_flood", "inputSchema": {"type": "object"}})
+    """A thousand announcements at once (D4)."""
+    flood = {"name": "list_changed_flood", "inputSchema": {"type": "object", "properties": {"text": {}}}}
+    listed.write(GOOD, flood)
     async with running({"up": fake("file", journal, listed.path), "well": fake()}) as grove:
         agent = await grove.agent("a")
         before = journal.received("tools/list")
-        await agent.call("up_list_changed_flood")
+        listed.write(GOOD, flood, {**GOOD, "name": "more"})
+        await agent.call("up_list_changed_flood", {"text": "1000"})
         await answers(agent)
-        await grove.agent("a")
-        assert 1 <= journal.received("tools/list") - before <= 20
+        await granted(grove, "up_more")
+        assert 1 <= journal.received("tools/list") - before <= 5
 
 
 async def test_annotations_of_a_server_take_freedoms_and_give_none(listed: Listed) -> None:

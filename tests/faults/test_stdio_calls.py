@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from faults.kit import Journal, alive, answers, error_of, eventually, fake, granted, running, text_of, verdict
+from faults.kit import Journal, alive, answers, back, error_of, eventually, fake, granted, running, text_of, verdict
 from toolgrove import Agent
 
 pytestmark = pytest.mark.anyio
@@ -39,18 +39,18 @@ async def beside(agent: Agent, work: Awaitable[Any]) -> Any:
 
 # The answer is lost, the server stays: tool, arguments, reason.
 LOST = [
-    ("bad_utf8", {}, "malformed"),
-    ("unparseable", {}, "malformed"),
-    ("deep", {"text": "100000"}, "malformed"),
-    ("deep", {"text": "900"}, "malformed"),
-    ("nan", {}, "malformed"),
-    ("infinity", {}, "malformed"),
-    ("digits", {}, "malformed"),
-    ("surrogate", {}, "malformed"),
-    ("neither", {}, "malformed"),
-    ("bad_result", {}, "malformed"),
-    ("bad_content", {}, "malformed"),
-    ("bad_error", {}, "malformed"),
+    ("bad_utf8", {}, "bad_result"),
+    ("unparseable", {}, "bad_result"),
+    ("deep", {"text": "100000"}, "bad_result"),
+    ("deep", {"text": "900"}, "bad_result"),
+    ("nan", {}, "bad_result"),
+    ("infinity", {}, "bad_result"),
+    ("digits", {}, "bad_result"),
+    ("surrogate", {}, "bad_result"),
+    ("neither", {}, "bad_result"),
+    ("bad_result", {}, "bad_result"),
+    ("bad_content", {}, "bad_result"),
+    ("bad_error", {}, "bad_result"),
 ]
 
 
@@ -100,8 +100,8 @@ async def test_a_server_that_breaks_in_a_call_fails_it_at_once_and_is_started_ag
         error = error_of(await beside(agent, agent.call(f"bad_{tool}", arguments)))
         assert error["code"] == "internal"
         assert error["reason"] == reason
-        await eventually(lambda: len(journal.pids) == 2)
-        await answers(await granted(grove, "bad_echo"), "bad")
+        await answers(await back(grove, "bad_echo"), "bad")
+        assert len(journal.pids) == 2
         assert journal.received("tools/call", tool) == 1, "a call is never repeated"
     assert not [pid for pid in journal.pids if alive(pid)]
 
@@ -118,7 +118,7 @@ async def test_an_agent_from_before_the_crash_goes_on_with_the_new_process(journ
     async with running({"bad": fake(journal=journal), "well": fake()}) as grove:
         agent = await grove.agent("a")
         await agent.call("bad_crash")
-        await granted(grove, "bad_echo")
+        await back(grove, "bad_echo")
         await answers(agent, "bad")
 
 
@@ -277,7 +277,7 @@ async def test_large_answers_within_the_bound_arrive_whole() -> None:
 
 
 async def test_a_hundred_calls_at_once_are_all_answered_with_their_own_answer() -> None:
-    async with running({"up": fake(concurrency=7)}) as grove:
+    async with running({"up": fake()}) as grove:
         agent = await grove.agent("a")
         results: dict[int, str] = {}
 
@@ -288,6 +288,24 @@ async def test_a_hundred_calls_at_once_are_all_answered_with_their_own_answer() 
             for number in range(100):
                 tasks.start_soon(one, number)
         assert results == {number: str(number) for number in range(100)}
+
+
+async def test_more_calls_than_can_wait_are_turned_away_at_once(journal: Journal) -> None:
+    async with running({"up": fake(journal=journal, concurrency=1, timeout=HOUR)}) as grove:
+        agent = await grove.agent("a")
+        reasons: list[str] = []
+
+        async def call() -> None:
+            reasons.append(error_of(await agent.call("up_echo", {"text": "x"}))["reason"])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.call, "up_hold", {"text": "x"})
+            await journal.wrote("holds")
+            for _ in range(200):
+                tasks.start_soon(call)
+            await eventually(lambda: len(reasons) > 100)
+            tasks.cancel_scope.cancel()
+        assert set(reasons) == {"upstream_busy"}
 
 
 async def test_no_more_calls_than_allowed_are_in_flight(journal: Journal) -> None:

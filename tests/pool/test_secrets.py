@@ -294,6 +294,31 @@ def test_a_key_written_into_the_settings_can_be_hidden_too() -> None:
     assert known.scrub_text("written-into-the-file") == "[secret env.API_KEY]"
 
 
+def test_credentials_that_stand_in_imported_settings_are_hidden_and_other_settings_are_not() -> None:
+    known = secrets()
+    credentials = {
+        "GITHUB_TOKEN": "ghp_0123456789ab",
+        "OPENAI_API_KEY": "sk-0123456789abc",
+        "Authorization": "Bearer 0123456789.abc",
+        "X-Api-Key": "0123456789-xyz",
+        "DB_PASSWORD": "correct-horse-battery",
+        "AWS_SECRET_ACCESS_KEY": "abcdefghijkl/mn",
+    }
+    others = {
+        "HOME": "/home/of/somebody",
+        "MAX_TOKENS": "100000000000",
+        "TOKEN_LIMIT": "4096",
+        "KEYBOARD_LAYOUT": "de-latin1-nodeadkeys",
+        "MY_TOKEN": "${env:MY_TOKEN_OF_LONG_NAME}",
+    }
+    known.hide_settings({**credentials, **others})
+    for name, value in credentials.items():
+        word = value.rpartition(" ")[2]
+        assert known.scrub_text(f"it is {word}!") == f"it is [secret {name}]!"
+    for value in others.values():
+        assert known.scrub_text(value) == value
+
+
 def test_text_with_too_many_escapes_to_check_is_withheld() -> None:
     shown = knowing("the-value").scrub_text("\\" * 400_000)
     assert shown == "[secret unknown: too many escapes to check]"

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from toolgrove.errors import GroveError
 from toolgrove.types import Call, Client, Next, Result
 
+WORKSPACE = "workspace"
+
 
 class Messages(Protocol):
     """Scrubs messages that follow each other."""
@@ -31,7 +33,8 @@ class ScrubStep:
         self._secrets = secrets
 
     async def __call__(self, call: Call, onward: Next) -> Result:
-        if call.tool is None or call.tool.kind == "builtin":
+        tool = call.tool
+        if tool is None or (tool.kind == "builtin" and tool.spec.source == WORKSPACE):  # no secret ever gets there
             return await onward(call)
         client = call.client
         if client is not None:

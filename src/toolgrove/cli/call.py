@@ -62,7 +62,7 @@ class Terminal:
         self._screen.say(f"{share} {message or ''}".rstrip(), "dim")
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
-        """Ask; an empty line declines."""
+        """Ask; an empty line declines where an answer is required, and leaves out where it is not."""
         if not sys.stdin.isatty():
             return None
         self._screen.say(message, "bold")
@@ -74,9 +74,10 @@ class Terminal:
             hint = wanted.get("enum") or wanted.get("type", "")
             self._screen.err.print(f"{name} ({hint}): ", end="")
             typed = sys.stdin.readline().strip()
-            if not typed:
+            if typed:
+                answers[name] = _typed(typed, wanted)
+            elif name in schema.get("required", ()):
                 return None
-            answers[name] = _typed(typed, wanted)
         return answers
 
 

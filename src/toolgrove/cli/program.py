@@ -7,10 +7,10 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
 
-from toolgrove.cli import approvals, call, doctor, explain, init, pins, repl, schema, serve, stdio, tokens, tools, tree
 from toolgrove.cli.project import add_options, options
 from toolgrove.cli.screen import Screen
 from toolgrove.errors import GroveError
@@ -18,7 +18,10 @@ from toolgrove.logs import OneLine
 from toolgrove.store.state import StateTooNew
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
-_COMMANDS = (init, doctor, serve, stdio, tokens, explain, tools, call, pins, approvals, schema, tree, repl)
+_COMMANDS = (
+    *("init", "doctor", "serve", "stdio", "tokens", "explain", "tools", "call"),
+    *("pins", "approvals", "schema", "tree", "repl"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape
-    chosen = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = _parser(_named(words)).parse_args(words)
     screen = Screen(as_json=chosen.json)
     _log(verbose=chosen.verbose)
     try:
@@ -43,7 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _named(words: Sequence[str]) -> Sequence[str]:
+    """The command that is meant, alone; all of them where that cannot be told."""
+    values = {at + 1 for at, word in enumerate(words) if word == "--config"}
+    named = next((word for at, word in enumerate(words) if at not in values and not word.startswith("-")), None)
+    return (named,) if named in _COMMANDS else _COMMANDS
+
+
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="toolgrove", description="One governed tool surface for AI agents.", allow_abbrev=False
     )
@@ -52,8 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     add_options(parser, default=None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     shared = options()
-    for command in _COMMANDS:
-        command.add(commands, shared)
+    for name in names:  # imported here, since some commands import much that the others do not need
+        import_module(f"toolgrove.cli.{name}").add(commands, shared)
     return parser
 
 

@@ -20,6 +20,12 @@ log = logging.getLogger("toolgrove.pool")
 SERVICE = "toolgrove"
 MAX_FILE = 64 * 1024
 _REFERENCE = re.compile(r"\$\{(env|file|keyring):([^{}]*)\}")
+_TELLING = re.compile(
+    r"(?:^|[_-])(?:auth|authorization|cookie|credentials?|passwd|password|pat|secret|token)(?:$|[_-])|key$|_key_",
+    re.IGNORECASE,
+)
+_MIN_CREDENTIAL = 12
+"""Shorter values under such names are switches and limits more often than credentials."""
 
 
 class Secrets:
@@ -63,6 +69,13 @@ class Secrets:
     def hide(self, value: str, *, name: str) -> None:
         """Scrub a value that came another way, such as a key written into a server's settings."""
         self._learn(name, name, value)
+
+    def hide_settings(self, settings: Mapping[str, str]) -> None:
+        """Scrub what imported settings hold as plain text under the name of a credential."""
+        for name, value in settings.items():
+            word = value.rpartition(" ")[2]  # what follows Bearer or Basic
+            if _TELLING.search(name) and len(word) >= _MIN_CREDENTIAL and "${" not in value:
+                self.hide(word, name=name)
 
     def scrub_text(self, text: str) -> str:
         """The text without any secret that was read so far, in whatever encoding."""

@@ -96,11 +96,17 @@ def _mcp(key: str, asked: dict[str, object]) -> bytes:
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         messages = [
-            {"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "message": key[:half]}},
-            {"method": "notifications/progress", "params": {"progressToken": token, "progress": 2, "message": key[half:]}},
+            {
+                "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1, "message": key[:half]},
+            },
+            {
+                "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 2, "message": key[half:]},
+            },
             {"id": number, "result": told},
         ]
-        data = "".join(f"event: {key}\ndata: {json.dumps({'jsonrpc': '2.0', **one})}\n\n" for one in messages)
+        data = "".join(f": {key}\nid: {key}\ndata: {json.dumps({'jsonrpc': '2.0', **one})}\n\n" for one in messages)
         return whole("200 OK", "content-type: text/event-stream", data)
     answers: dict[str, bytes] = {
         "tell": reply(told),

@@ -1,6 +1,6 @@
 """An MCP server over stdio that gives its key away in every way it can; the standard library only.
 
-`python -I -S tattler.py`; the key is in the variable KEY. Each tool is one way.
+`python -I -S tattler.py`; the key is in the variable KEY. Each tool is one way. Imported, it only says what there is.
 """
 
 import base64
@@ -10,7 +10,7 @@ import sys
 import traceback
 from urllib.parse import quote
 
-KEY = os.environ["KEY"]
+KEY = os.environ.get("KEY", "")
 DATA = KEY.encode()
 HALF = len(KEY) // 2
 OBJECT = {"type": "object"}
@@ -134,6 +134,7 @@ WAYS = [
     strange,
     crashes,
 ]
+TELLING = [way.__name__ for way in WAYS if way is not crashes] + ["described"]
 DESCRIBED = {
     "name": "described",
     "title": KEY,
@@ -169,12 +170,17 @@ def answer(method, params):
     raise KeyError(KEY)
 
 
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
-        continue
-    try:
-        send({"id": asked["id"], "result": answer(asked["method"], asked.get("params") or {})})
-    except KeyError:
-        code = -32601 if asked["method"] == "server/discover" else -32000
-        send({"id": asked["id"], "error": {"code": code, "message": f"no {KEY}", "data": {"key": KEY}}})
+def main():
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" not in asked:
+            continue
+        try:
+            send({"id": asked["id"], "result": answer(asked["method"], asked.get("params") or {})})
+        except KeyError:
+            code = -32601 if asked["method"] == "server/discover" else -32000
+            send({"id": asked["id"], "error": {"code": code, "message": f"no {KEY}", "data": {"key": KEY}}})
+
+
+if __name__ == "__main__":
+    main()

@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from http_kit import (
     DEADLINE,
-    Network,
     Resolver,
     Seen,
     Send,
@@ -44,7 +43,7 @@ from http_kit import (
 from grove_kit import ManualClock
 from toolgrove.config import HttpToolConfig
 from toolgrove.errors import Forbidden, GroveError
-from toolgrove.pool.http import HttpSource
+from toolgrove.pool.http import HttpSource, Network
 
 pytestmark = pytest.mark.anyio
 KEY = "canary-7f3a91c2"
@@ -619,7 +618,7 @@ async def test_whatever_decides_what_a_call_does_is_part_of_the_definition(chang
 
 
 async def test_a_tool_that_cannot_be_offered_says_why() -> None:
-    for entry, reason in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"url": "http://h/../x"}, "httpTools.t.url"),
         ({"url": "http://127.1/"}, "plain IPv4"),
         (
@@ -627,7 +626,8 @@ async def test_a_tool_that_cannot_be_offered_says_why() -> None:
             "never fetched",
         ),
         ({"url": "http://h/", "description": "a\u202eb"}, "U+202E"),
-    ]:
+    ]
+    for entry, reason in wrong:
         [offer] = await source(**entry).discover()
         assert (offer.standing, offer.tool) == ("unvalidated", None)
         assert reason in offer.reason

@@ -92,7 +92,7 @@ async def test_schemas_are_translated_and_self_contained(shop: Shop, tmp_path: P
             "part_of": {"$ref": "#/$defs/Item"},
         },
     }
-    checked = jsonschema_rs.validator_for(adding)
+    checked = jsonschema_rs.validator_for(dict(adding))
     assert checked.is_valid({"body": {"name": "x", "part_of": {"name": "y", "note": None}}})
     assert not checked.is_valid({"body": {"name": "x", "part_of": {"name": 1}}})
     one = found["shop_getItem"].spec.output_schema
@@ -109,10 +109,19 @@ async def test_no_argument_sets_a_credential(shop: Shop, tmp_path: Path) -> None
             await invoke(shopping, listing, {name: "x"})
         assert caught.value.facts["reason"] == "http_policy"
     for value in ("a\r\nHost: evil", "a\nb", "a\x00b", "ü"):
-        with pytest.raises(InvalidArgument) as caught:
+        with pytest.raises(InvalidArgument) as refused:
             await invoke(shopping, listing, {"X-Trace": value})
-        assert caught.value.facts["reason"] == "header_argument"
+        assert refused.value.facts["reason"] == "header_argument"
     assert shop.requests == []
+
+
+async def test_the_properties_of_an_object_cannot_name_another_method(tmp_path: Path) -> None:
+    async with upstream(answer()) as server:
+        operation = {"operationId": "x", "parameters": [{"name": "p", "in": "query"}]}
+        api = source("api", openapi=str(written(tmp_path, with_operation(operation))), url=server.base)
+        error = await failure(api, {"p": {"X-HTTP-Method-Override": "DELETE"}}, "api_x")
+        assert (error.code, error.facts["reason"]) == ("forbidden", "http_policy")
+        assert server.connections == 0
 
 
 def with_operation(operation: Any, path: str = "/x", method: str = "get", **document: Any) -> dict[str, Any]:
@@ -144,6 +153,11 @@ async def offers(folder: Path, document: Any, **entry: Any) -> list[Offer]:
         (with_operation({}, "/../x"), "'..'"),
         (with_operation({}, "x"), "begin with '/'"),
         (with_operation({"servers": [{"url": "http://evil"}]}), "servers of its own"),
+        (
+            with_operation({}) | {"paths": {"/x": {"servers": [{"url": "http://evil"}], "get": {}}}},
+            "servers of its own",
+        ),
+        (with_operation({"parameters": [{"name": "_method", "in": "query", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"name": "Cookie", "in": "header", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"name": "s", "in": "cookie", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"in": "query"}]}), "no name"),
@@ -245,8 +259,13 @@ async def test_base_addresses_come_from_the_document_or_from_the_entry(tmp_path:
 
 
 async def test_the_same_name_in_two_places_stays_two_arguments(tmp_path: Path) -> None:
-    places = [{"name": "id", "in": place, "required": True, "schema": {}} for place in ("path", "query", "header")]
-    operation = {"operationId": "x", "parameters": [*places, {"name": "body", "in": "query", "schema": {}}]}
+    places: list[Any] = [
+        {"name": "id", "in": place, "required": True, "schema": {}} for place in ("path", "query", "header")
+    ]
+    operation: dict[str, Any] = {
+        "operationId": "x",
+        "parameters": [*places, {"name": "body", "in": "query", "schema": {}}],
+    }
     operation |= {"requestBody": {"content": {"application/json": {"schema": {}}}}}
     async with upstream(answer()) as server:
         path = written(tmp_path, with_operation(operation, "/x/{id}", "post"))
@@ -268,6 +287,9 @@ async def test_the_same_name_in_two_places_stays_two_arguments(tmp_path: Path) -
         ({"style": "spaceDelimited", "explode": False}, ["a", "b"], "p=a%20b"),
         ({"style": "deepObject"}, {"a": 1, "b": {"c": [2, 3]}}, "p%5Ba%5D=1&p%5Bb%5D%5Bc%5D=2&p%5Bb%5D%5Bc%5D=3"),
         ({"content": {"application/json": {"schema": {}}}}, {"a": [1]}, "p=%7B%22a%22%3A%5B1%5D%7D"),
+        ({}, {"a": 1, "b": [2], "c": None}, "a=1&b=%5B2%5D"),
+        ({"explode": False}, {"a": 1, "b": "x"}, "p=a%2C1%2Cb%2Cx"),
+        ({"style": "pipeDelimited", "explode": True}, ["a", "b"], "p=a&p=b"),
         ({}, None, ""),
         ({}, True, "p=true"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolgrove.pool.http.url import UrlTemplate
@@ -105,7 +105,9 @@ class Operation:
 
     def definition(self) -> str:
         """The hash of all that decides what a call does."""
-        return hashlib.sha256(canonical(asdict(self)).encode()).hexdigest()
+        told = [self.name, self.description, self.input_schema, self.answer, dict(self.headers)]
+        route = [self.entry, self.method, repr(self.url), repr(self.inputs), repr(self.body), self.allow_private]
+        return hashlib.sha256(canonical([*told, *route]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -83,8 +83,8 @@ class _Placed:
         self._place_rest(operation, rest)
 
     def _place_rest(self, operation: Operation, rest: dict[str, Any]) -> None:
-        for name in rest:
-            if overrides_method(name) or operation.rest == "nowhere":
+        for name in (*rest, *(name for name, _ in self.query)):
+            if overrides_method(name) or (operation.rest == "nowhere" and name in rest):
                 raise Forbidden(
                     f"Argument {name!r} is not part of {operation.name}: the method and the headers of an HTTP tool "
                     "are fixed. Call the tool that is made for this; do not retry.",

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from toolgrove.errors import InvalidArgument
 
-Style = Literal["repeat", "comma", "space", "pipe", "deep", "json"]
+Style = Literal["repeat", "spread", "comma", "space", "pipe", "deep", "json"]
+"""How a list or an object is written; `spread` makes each property of an object a parameter of its own."""
 _JOINTS: dict[Style, str] = {"comma": ",", "space": " ", "pipe": "|"}
 Pairs = Iterator[tuple[str, str]]
 
@@ -51,6 +52,8 @@ def _of_object(name: str, value: dict[str, Any], argument: str, style: Style) ->
     if style == "deep":
         for key, item in value.items():
             yield from pairs_of(f"{name}[{key}]", item, argument, "deep")
+    elif style == "spread":
+        yield from ((key, _flat(item, argument)) for key, item in value.items() if item is not None)
     elif style == "repeat":
         yield name, json_text(value, argument)
     else:

@@ -48,6 +48,7 @@ class Catalog:
 
     def take(self, listed: Sequence[Any]) -> bool:
         """Take a new list; tells whether anything in it is new."""
+        listed = self._secrets.scrub(listed)  # before a secret in it is pinned, shown or becomes a name
         names = Counter(tool["name"] for tool in listed if _is_named(tool))
         taken: dict[str, tuple[str, Mapping[str, Any], list[str]]] = {}
         for tool in filter(_is_named, listed):
@@ -118,18 +119,12 @@ class Catalog:
     def _unusable(self, name: str, standing: Standing, reason: str) -> Offer:
         server = self._source.name
         return Offer(
-            name=_shown(server, name),
-            own_name=name,
-            source=server,
-            kind="mcp",
-            standing=standing,
-            reason=self._secrets.scrub_text(reason),
+            name=_shown(server, name), own_name=name, source=server, kind="mcp", standing=standing, reason=reason
         )
 
     def _made(self, name: str) -> Entry:
         digest, raw, _ = self._listed[name]
         hints = raw.get("annotations") or {}
-        input_schema = self._secrets.scrub(raw["inputSchema"])
         output_schema = raw.get("outputSchema")
         annotations = Annotations(
             readonly=hints.get("readOnlyHint") is True,
@@ -139,9 +134,9 @@ class Catalog:
         )
         spec = ToolSpec(
             name=pool_name(self._source.name, name),
-            description=self._secrets.scrub_text(raw.get("description") or ""),
-            input_schema=input_schema,
-            output_schema=self._secrets.scrub(output_schema) if output_schema is not None else {},
+            description=raw.get("description") or "",
+            input_schema=raw["inputSchema"],
+            output_schema=output_schema or {},
             annotations=annotations,
             source=self._source.name,
         )

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 import anyio
 import h11
 
-from toolgrove.pool.mcp.faults import Broken, Misset, Nonsense, Unsent
+from toolgrove.pool.mcp.faults import Broken, Misset, Unsent
 from toolgrove.types import Clock
 
 CONNECT = 5.0
@@ -104,12 +104,9 @@ class Connection:
                     return event
                 self._protocol.receive_data(await self._reader.read(65536))
             except h11.RemoteProtocolError:
-                ended = self._reader.at_eof()
-                raise (
-                    Broken("closed the connection in the middle of an answer")
-                    if ended
-                    else Nonsense("sent a malformed HTTP answer")
-                ) from None
+                if self._reader.at_eof():
+                    raise Broken("closed the connection in the middle of an answer") from None
+                raise Broken("sent a malformed HTTP answer") from None
             except OSError:
                 raise Broken("closed the connection in the middle of an answer") from None
 

@@ -176,7 +176,8 @@ class HttpLink:
             return Misset(f"refused our credentials (HTTP {status})")
         if status in (429, 503):
             return Busy(_seconds(head.get(b"retry-after", b"")))
-        return Nonsense(f"answered with HTTP {status}")
+        words = f"answered with HTTP {status}"
+        return Broken(words) if status >= 500 else Nonsense(words)
 
     def _take_session(self, given: bytes | None) -> None:
         if given is not None and _SESSION.fullmatch(given) is None:

@@ -220,7 +220,9 @@ class McpSource:
             ) from None
         except Busy as fault:
             self._breaker.succeeded()
-            raise self._failure("is busy", "upstream_busy", retryable=True, retryAfter=fault.retry_after) from None
+            raise self._failure(
+                "is busy", "upstream_unavailable", retryable=True, retryAfter=fault.retry_after
+            ) from None
         except Expired:
             raise
         except (Unsent, Misset) as fault:

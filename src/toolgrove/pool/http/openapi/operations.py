@@ -15,7 +15,7 @@ from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template
 from toolgrove.pool.naming import pool_name
 from toolgrove.pool.offer import Unavailable
 
-MAX_OPERATIONS = 2_000
+MAX_OPERATIONS = 1_500
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _REQUEST_BUDGET = 5_000
 _ANSWER_BUDGET = 200

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgrove.config.http_tool import may_be_argument
+from toolgrove.config.http_tool import may_be_argument, overrides_method
 from toolgrove.pool.http.openapi.document import Document
 from toolgrove.pool.http.openapi.schema import Schemas
 from toolgrove.pool.http.operation import Body, Input, Place
@@ -69,7 +69,8 @@ def _parameters(document: Document, *lists: Any) -> Iterator[Mapping[str, Any]]:
 def _add(whole: Signature, parameter: Mapping[str, Any], schemas: Schemas, given: frozenset[str]) -> None:
     place, wire = parameter.get("in"), parameter["name"]
     required = parameter.get("required") is True or place == "path"
-    if place == "cookie" or (place == "header" and (not may_be_argument(wire) or wire.casefold() in given)):
+    barred = place == "header" and (not may_be_argument(wire) or wire.casefold() in given)
+    if place == "cookie" or barred or overrides_method(wire):
         needed = "cookie" if place == "cookie" else wire.casefold()
         if required and needed not in given:
             raise Unfit(f"it needs the {place} {wire!r}, which never comes from an agent: set it under headers")
@@ -95,10 +96,10 @@ def _place(text: str) -> Place:
 
 
 def _style(parameter: Mapping[str, Any]) -> Style:
-    style = _STYLES.get(str(parameter.get("style")), "repeat")
+    style = _STYLES.get(str(parameter.get("style")), "spread")
     if style in ("space", "pipe") and parameter.get("explode") is True:
-        return "repeat"
-    if style == "repeat" and parameter.get("explode") is False:
+        return "spread"
+    if style == "spread" and parameter.get("explode") is False:
         return "comma"
     return style
 
