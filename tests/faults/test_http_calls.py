@@ -5,22 +5,24 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import answers, error_of, fake, granted, running, text_of, verdict
+from faults.kit import answers, error_of, eventually, fake, granted, running, text_of, verdict
 from faults.test_stdio_calls import beside
 from faults.web import ANSWERS, Web, redirect, reset
+from grove_kit import ManualClock
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
 
 # These never come to an end by themselves: only the time of the call ends them.
-ENDLESS = {"blackhole", "drip", "stream_without_end"}
+ENDLESS = {"blackhole", "drip", "stream_without_end", "not_http"}
 REASONS = {
     "reset": "upstream_unavailable",
     "cut_in_head": "upstream_unavailable",
     "cut_in_body": "upstream_unavailable",
     "stream_cut": "upstream_unavailable",
     "stream_ends": "upstream_unavailable",
-    "not_http": "upstream_unavailable",
+    "stream_flood": "upstream_unavailable",
+    "endless_head": "upstream_unavailable",
     "status_503": "upstream_unavailable",
     "status_429": "upstream_unavailable",
     "status_500": "upstream_unavailable",
@@ -87,20 +89,22 @@ async def test_a_connection_that_the_server_closed_meanwhile_does_not_fail_the_n
             agent = await grove.agent("a")
             calls = upstream.counted("tools/call")
             for _ in range(10):
+                await eventually(lambda: upstream.connections == 0)
+                await anyio.wait_all_tasks_blocked()
                 await answers(agent, "up")
             assert upstream.counted("tools/call") == calls + 10
 
 
-async def test_a_session_that_the_server_forgot_is_begun_again() -> None:
+async def test_a_session_that_the_server_forgot_is_begun_again_without_a_failed_call() -> None:
+    clock = ManualClock()
     with Web(mode="legacy").serving() as upstream:
-        async with running({"up": {"url": upstream.url, "protocol": "legacy"}}) as grove:
+        async with running({"up": {"url": upstream.url, "protocol": "legacy"}}, clock=clock) as grove:
             agent = await grove.agent("a")
             await answers(agent, "up")
+            clock.now += 3_600
             upstream.sessions.clear()
-            answer = await agent.call("up_echo", {"text": "x"})
-            if "error" in answer:
-                assert answer["error"]["code"] == "internal"
-            await answers(await granted(grove, "up_echo"), "up")
+            await answers(agent, "up")
+            assert upstream.counted("initialize") == 2
 
 
 @pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent"])
@@ -124,7 +128,6 @@ async def test_a_server_that_went_away_is_in_the_receipt_until_it_is_back() -> N
             await answers(agent, "up")
             upstream.faults["*"] = reset
             assert "error" in await agent.call("up_echo", {"text": "x"})
-            grove.pool.invalidate("up")
             assert await verdict(grove, "up_echo", "unavailable")
             upstream.faults.clear()
             await answers(await granted(grove, "up_echo"), "up")

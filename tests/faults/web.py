@@ -212,6 +212,11 @@ class Web:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/mcp"
 
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
     def counted(self, rpc: str) -> int:
         """How many requests of a JSON-RPC method arrived."""
         return sum(request.rpc == rpc for request in self.requests)
@@ -238,13 +243,13 @@ class Web:
             while True:
                 connection, _ = listening.accept()
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._connections.add(connection)
                 threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
                 threads[-1].start()
         for thread in threads:
             thread.join(10)
 
     def _serve(self, connection: socket.socket) -> None:
-        self._connections.add(connection)
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as file:
             while (request := read(file)) is not None:
                 self.requests.append(request)

@@ -18,13 +18,16 @@ from runners.brain import Brain, Say, Turn
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What goes back. `held` keeps it back for good; `announced` is the length it claims to have."""
+    """What goes back. `held` keeps it back for good; `announced` is the length it claims to have; `dripping` sends
+    a byte now and then and never ends.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     held: bool = False
     announced: int | None = None
+    dripping: bool = False
 
 
 @dataclass(kw_only=True)
@@ -136,3 +139,6 @@ async def _converse(endpoint: Endpoint, answer: Answer, stream: SocketStream) ->
     }
     lines = [f"HTTP/1.1 {reply.status} Status", *(f"{name}: {value}" for name, value in fields.items())]
     await stream.send("\r\n".join([*lines, "", ""]).encode() + reply.body)
+    while reply.dripping:
+        await anyio.sleep(0.01)  # the pace of the fault, not a wait for anything
+        await stream.send(b" ")

@@ -273,6 +273,11 @@ async def test_an_endpoint_that_never_answers_is_given_up_in_time() -> None:
     assert caught.value.retryable
 
 
+async def test_an_endpoint_that_drips_is_given_up_in_time() -> None:
+    error, _ = await failure(scripted(Reply(dripping=True, announced=10**12)), timeout=0.2)
+    assert error.facts["reason"] == "timeout"
+
+
 async def test_an_endpoint_that_breaks_off_is_unavailable() -> None:
     error, endpoint = await failure(scripted(Reply(body=b'{"choices"', announced=1_000)))
     assert error.facts["reason"] == "model_unavailable"

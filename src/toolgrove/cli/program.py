@@ -47,8 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _named(words: Sequence[str]) -> Sequence[str]:
+def _named(words: list[str]) -> Sequence[str]:
     """The command that is meant, alone; all of them where that cannot be told."""
+    if words[:1] == ["--version"]:
+        return ()
     values = {at + 1 for at, word in enumerate(words) if word == "--config"}
     named = next((word for at, word in enumerate(words) if at not in values and not word.startswith("-")), None)
     return (named,) if named in _COMMANDS else _COMMANDS

@@ -6,27 +6,15 @@ text becomes when its escapes (percent, backslash, entity) are read, and when it
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import re
-import sys
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Any, NamedTuple
-from urllib.parse import quote_plus, unquote_to_bytes
 
-MIN_LENGTH = 4
-"""A shorter value is found everywhere by chance; hiding it would tell more than it hides, and ruin every text."""
-_MIN_ALIGNED = 6
-_MIN_LINE = 16
-_MAX_LINES = 256
+from toolgrove.pool.spelling import CUT_ESCAPE, HALVES, MIN_LENGTH, READINGS, WIDEST, View, forms
+
 _MAX_ESCAPES = 300_000
 _DEPTH = 2
 _TELLING = 4
-_HEAD = 16
-_LONG = 4_096
 
 
 class Span(NamedTuple):
@@ -42,7 +30,7 @@ class Scrubber:
 
     def __init__(self) -> None:
         self._labels: dict[str, str] = {}
-        self._heads: re.Pattern[str] | None = None
+        self._forms: tuple[str, ...] = ()
         self._starts: dict[str, list[str]] = {}
         self._shortest = self._longest = 0
         self._digits = False
@@ -57,16 +45,15 @@ class Scrubber:
         if value in self._labels:
             return True
         labels = dict(self._labels)
-        for form in _forms(value):
+        for form in forms(value):
             labels.setdefault(form, label)
         starts: dict[str, list[str]] = {}
         for form in labels:
             for size in range(1, _TELLING + 1):
                 starts.setdefault(form[:size], []).append(form)
-        self._labels, self._starts = labels, starts
-        self._shortest, self._longest = min(map(len, labels)), max(map(len, labels))
+        self._labels, self._starts, self._forms = labels, starts, tuple(sorted(labels, key=len))
+        self._shortest, self._longest = len(self._forms[0]), len(self._forms[-1])
         self._digits = self._digits or re.fullmatch(r"-?[\d.]+", value) is not None
-        self._heads = re.compile("|".join(map(re.escape, sorted({form[:_HEAD] for form in labels}))))
         return True
 
     def text(self, text: str) -> str:
@@ -75,7 +62,7 @@ class Scrubber:
 
     def value(self, value: Any) -> Any:
         """The same for a JSON value: its strings, its keys, and numbers that are a secret's digits."""
-        return value if self._heads is None else self._value(value)
+        return self._value(value) if self._forms else value
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -95,7 +82,7 @@ class Scrubber:
 
     def spans(self, text: str) -> list[Span]:
         """Where secrets stand, in order and without overlap."""
-        if self._heads is None or len(text) < self._shortest:
+        if not self._forms or len(text) < self._shortest:
             return []
         if "\\" not in text and "%" not in text and "&" not in text and "\n" not in text and not self._hit(text):
             return []
@@ -105,21 +92,26 @@ class Scrubber:
 
     def opening(self, text: str) -> Span:
         """The stretch at the end that may be the beginning of a secret; an empty one if there is none."""
-        if self._heads is None:
+        if not self._forms:
             return Span(len(text), len(text), "")
-        start = max(0, len(text) - self._longest * _WIDEST)
+        start = max(0, len(text) - self._longest * WIDEST)
         found = self._opening(text[start:], _DEPTH)
         return Span(start + found.start, len(text), found.label)
 
     @property
     def longest(self) -> int:
         """The most characters that a secret can fill."""
-        return self._longest * _WIDEST
+        return self._longest * WIDEST
 
     def _hit(self, text: str) -> bool:
-        if len(text) < _LONG:
-            return self._heads is not None and self._heads.search(text) is not None
-        return any(form in text for form in self._labels)
+        # A loop, since one regular expression of all forms takes ten times as long on a long text.
+        room = len(text)
+        for form in self._forms:
+            if len(form) > room:
+                return False
+            if form in text:
+                return True
+        return False
 
     def _found(self, text: str, depth: int) -> Iterator[Span]:
         if self._hit(text):
@@ -129,26 +121,26 @@ class Scrubber:
                     yield Span(at, at + len(form), label)
                     at = text.find(form, at + 1)
         if depth:
-            for marks, change, read in _READINGS:
+            for marks, change, read in READINGS:
                 if any(mark in text for mark in marks):
                     plain = change.sub(read, text)
                     # Where a character came from is asked only if something is there.
                     spans = list(self._found(plain, depth - 1)) if plain != text else []
                     if spans:
-                        view = _View(text, change, read)
+                        view = View(text, change, read)
                         yield from (Span(*view.origin(span.start, span.end), span.label) for span in spans)
 
     def _opening(self, text: str, depth: int) -> Span:
-        cut = _CUT_ESCAPE.search(text) if depth else None
-        found = [self._begins(text), self._begins(_HALF.sub("", text))]  # the last character may be there by half
+        cut = CUT_ESCAPE.search(text) if depth else None
+        found = [self._begins(text), self._begins(text.rstrip(HALVES))]
         whole = text
         if cut is not None:
             whole = text[: cut.start()]
             found += [Span(cut.start(), len(text), "")] if cut.group() else []
             found.append(self._begins(whole))
-        if depth:
-            view = _View(whole, _ESCAPE, _read)
-            if view.text != whole:
+        for marks, change, read in READINGS if depth else ():
+            if any(mark in whole for mark in marks):
+                view = View(whole, change, read)
                 inner = self._opening(view.text, depth - 1)
                 if inner.start < inner.end:
                     found.append(Span(view.origin(inner.start, inner.end)[0], len(text), inner.label))
@@ -208,112 +200,6 @@ class MessageScrubber:
         self._before = text[opening.start :]
         own = [Span(max(s.start - known, 0), s.end - known, s.label) for s in spans if s.end > known]
         return _replaced(message, own)
-
-
-class _View:
-    """A text with its escapes read, and where each stretch of it came from."""
-
-    def __init__(self, text: str, change: re.Pattern[str], read: Callable[[re.Match[str]], str]) -> None:
-        pieces: list[str] = []
-        self._at: list[int] = []
-        self._from: list[int] = []
-        self._read: list[bool] = []
-        self._size = len(text)
-        here = there = 0
-        for token in change.finditer(text):
-            between, plain = text[there : token.start()], read(token)
-            for piece, source, is_read in ((between, there, False), (plain, token.start(), True)):
-                if piece:
-                    self._mark(here, source, is_read)
-                    pieces.append(piece)
-                    here += len(piece)
-            there = token.end()
-        self._mark(here, there, False)
-        pieces.append(text[there:])
-        self.text = "".join(pieces)
-
-    def _mark(self, at: int, source: int, is_read: bool) -> None:
-        self._at.append(at)
-        self._from.append(source)
-        self._read.append(is_read)
-
-    def origin(self, start: int, end: int) -> tuple[int, int]:
-        """The stretch of the source that became this one; an escape counts whole."""
-        first = bisect_right(self._at, start) - 1
-        last = bisect_right(self._at, end - 1) - 1
-        begin = self._from[first] + (0 if self._read[first] else start - self._at[first])
-        if not self._read[last]:
-            return begin, self._from[last] + end - self._at[last]
-        return begin, self._from[last + 1] if last + 1 < len(self._from) else self._size
-
-
-_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
-_WIDEST = 12
-_ESCAPE = re.compile(
-    r"%[0-7][0-9A-Fa-f]|(?:%[89A-Fa-f][0-9A-Fa-f])+"
-    r"|\\u[dD][89ABab][0-9A-Fa-f]{2}\\u[dD][C-Fc-f][0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}"
-    r"|\\x[0-7][0-9A-Fa-f]|(?:\\x[89A-Fa-f][0-9A-Fa-f])+|\\U[0-9A-Fa-f]{8}|\\[^uxU]"
-    r"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});",
-    re.DOTALL,
-)
-_CUT_ESCAPE = re.compile(
-    r"(?:%[0-9A-Fa-f]?|\\(?:u[0-9A-Fa-f]{0,3}|x[0-9A-Fa-f]?|U[0-9A-Fa-f]{0,7})?|&#?[0-9A-Za-z]{0,8})\Z"
-)
-_HALF = re.compile("[\ufffd\ud800-\udbff]+\\Z")
-_WRAP = re.compile(r"[ \t]*\r?\n[ \t]*")
-
-
-@lru_cache(maxsize=8_192)
-def _plain(escape: str) -> str:
-    if escape[0] == "%":
-        return unquote_to_bytes(escape).decode("utf-8", "replace")
-    if escape[0] == "&":
-        return html.unescape(escape)
-    if escape[1] == "x":
-        return bytes.fromhex(escape.replace("\\x", "")).decode("utf-8", "replace")
-    if escape[1] == "U":
-        code = int(escape[2:], 16)
-        return chr(code) if code <= sys.maxunicode else escape
-    if escape[1] == "u":
-        return str(json.loads(f'"{escape}"'))
-    return _SIMPLE.get(escape[1], escape[1])
-
-
-def _read(found: re.Match[str]) -> str:
-    return _plain(found.group())
-
-
-_READINGS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    ("%\\&", _ESCAPE, _read),
-    ("\n", _WRAP, lambda found: ""),
-)
-
-
-def _forms(value: str) -> set[str]:
-    """Every spelling of a value that is looked for as it stands."""
-    once = _ESCAPE.sub(_read, value)  # a value that looks escaped itself changes when its text is read
-    forms = {value, value.strip(), once, _ESCAPE.sub(_read, once), value.replace(" ", "+"), quote_plus(value)}
-    for plain in (value, value.strip()):
-        data = plain.encode("utf-8", "surrogatepass")
-        forms.update((plain.lower(), plain.upper(), data.hex(), data.hex().upper()))
-        for encoded in _base64(data):
-            forms.update((encoded, encoded.translate(_URL_SAFE)))
-    lines = [line.strip() for line in value.splitlines()[:_MAX_LINES]]
-    forms.update(line for line in lines if len(line) >= _MIN_LINE and not line.startswith("-----"))
-    forms.update([_WRAP.sub("", form) for form in forms if "\n" in form])
-    return {form for form in forms if len(form) >= MIN_LENGTH}
-
-
-_URL_SAFE = str.maketrans("+/", "-_")
-
-
-def _base64(data: bytes) -> Iterator[str]:
-    """The data in base64: alone, and the part that stays the same wherever it begins inside a longer text."""
-    yield base64.b64encode(data).decode().rstrip("=")
-    if len(data) >= _MIN_ALIGNED:
-        for shift in range(3):
-            encoded = base64.b64encode(bytes(shift) + data).decode()
-            yield encoded[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
 
 
 def _merged(spans: list[Span]) -> list[Span]:

@@ -14,7 +14,8 @@ from typing import Any
 from toolgrove.config import SecretConfig
 from toolgrove.errors import SecretOutOfScope, SecretUnset
 from toolgrove.pool.globs import Globs, is_exact
-from toolgrove.pool.scrubber import MIN_LENGTH, MessageScrubber, Scrubber, StreamScrubber
+from toolgrove.pool.scrubber import MessageScrubber, Scrubber, StreamScrubber
+from toolgrove.pool.spelling import MIN_LENGTH
 
 log = logging.getLogger("toolgrove.pool")
 SERVICE = "toolgrove"

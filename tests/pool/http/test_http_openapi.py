@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from toolgrove.errors import Forbidden, GroveError, InvalidArgument
 from toolgrove.pool.http import HttpSource
 from toolgrove.pool.http.openapi import document as documents
 from toolgrove.pool.http.openapi import operations
+from toolgrove.pool.http.openapi.schema import Schemas
 from toolgrove.pool.offer import Offer, Unavailable
+from toolgrove.pool.pool import Pool
+from toolgrove.pool.snapshot import Snapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +45,10 @@ def shop_source(path: Path, shop: Shop, **entry: Any) -> HttpSource:
     secrets = no_secrets(SHOP_TOKEN=TOKEN)
     headers = {"Authorization": "Bearer ${env:SHOP_TOKEN}"}
     return source("shop", openapi=str(path), url=shop.base, headers=headers, secrets=secrets, **entry)
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{name}"}
 
 
 @pytest.mark.parametrize("name", ["shop.json", "shop.yaml"])
@@ -99,6 +107,40 @@ async def test_schemas_are_translated_and_self_contained(shop: Shop, tmp_path: P
     assert one["properties"]["body"] == {"$ref": "#/$defs/Item"}
     assert one["$defs"]["Item"]["required"] == ["id", "name"]
     assert "$defs" not in found["shop_items_add"].spec.output_schema
+
+
+@pytest.mark.parametrize(
+    ("version", "schema", "expected"),
+    [
+        ("3.0.0", {"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        (
+            "3.0.0",
+            {"type": "string", "enum": ["a"], "nullable": True},
+            {"type": ["string", "null"], "enum": ["a", None]},
+        ),
+        ("3.0.0", {"allOf": [{}], "nullable": True}, {"anyOf": [{"allOf": [{}]}, {"type": "null"}]}),
+        ("3.1.0", {"type": ["string", "null"], "nullable": True}, {"type": ["string", "null"]}),
+        ("3.0.0", {"maximum": 5, "exclusiveMaximum": True}, {"exclusiveMaximum": 5}),
+        ("3.0.0", {"maximum": 5, "exclusiveMaximum": False}, {"maximum": 5}),
+        ("3.1.0", {"exclusiveMaximum": 5}, {"exclusiveMaximum": 5}),
+        ("3.1.0", {"items": False, "prefixItems": [{"x-a": 1}, True]}, {"items": False, "prefixItems": [{}, True]}),
+        (
+            "3.0.0",
+            {"properties": {"nullable": {"example": 1}, "x-a": {}}, "additionalProperties": {"xml": {}}},
+            {"properties": {"nullable": {}, "x-a": {}}, "additionalProperties": {}},
+        ),
+        (
+            "3.1.0",
+            {"required": ["a", "b"], "properties": {"a": {"readOnly": True}, "b": {"writeOnly": True}}},
+            {"required": ["b"], "properties": {"b": {}}},
+        ),
+        ("3.1.0", {"$ref": "#/a/x", "description": "d"}, {"$ref": "#/$defs/x", "description": "d"}),
+        ("3.1.0", {"anyOf": [{"$ref": "#/a/x"}, {"$ref": "#/b/x"}]}, {"anyOf": [_ref("x"), _ref("x_2")]}),
+    ],
+)
+def test_a_schema_keeps_its_meaning(version: str, schema: Any, expected: Any) -> None:
+    document = documents.Document({"openapi": version, "a": {"x": {"type": "string"}}, "b": {"x": {}}})
+    assert Schemas(document, side="request", budget=100).take(schema) == expected
 
 
 async def test_no_argument_sets_a_credential(shop: Shop, tmp_path: Path) -> None:
@@ -161,6 +203,8 @@ async def offers(folder: Path, document: Any, **entry: Any) -> list[Offer]:
         (with_operation({"parameters": [{"name": "Cookie", "in": "header", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"name": "s", "in": "cookie", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"in": "query"}]}), "no name"),
+        (with_operation({"parameters": [{"name": "a", "in": "query", "schema": 7}]}), "not an object"),
+        (with_operation({"parameters": [{"$ref": "#/loop"}]}, loop={"$ref": "#/loop"}), "in circles"),
         (with_operation({"parameters": [{"name": "a", "in": "matrix"}]}), "not known"),
         (with_operation({"requestBody": {"required": True, "content": {"text/csv": {}}}}, method="post"), "text/csv"),
         (with_operation({"parameters": [{"name": "a", "in": "query", "schema": {"type": "strin"}}]}), "JSON Schema"),
@@ -336,6 +380,30 @@ async def test_a_document_that_changes_is_read_again(
     assert caught.value.facts["reason"] == "definition_changed"
     assert (await invoke(shopping, before["shop_getItem"], {"id": "1"}))["status"] == 200
     assert [offer.standing for offer in shopping.last_known()] == ["unavailable"] * len(after)
+
+
+async def test_a_document_that_takes_longer_than_the_budget_comes_in_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgrove.pool.http.source._FOLLOW", 0.01)
+    document = with_operation({"operationId": "first"})
+    document["paths"] |= {f"/y{n}": {"get": {"operationId": f"o{n}"}} for n in range(300)}
+    complete = anyio.Event()
+
+    def changed(snapshot: Snapshot) -> None:
+        if len(snapshot.offers) == 301 and not snapshot.sources["shop"].problem:
+            complete.set()
+
+    late = source("shop", openapi=str(written(tmp_path, document)))
+    with anyio.fail_after(20):
+        async with Pool([], [late], budget=0.005, changed=changed).running():
+            await complete.wait()
+
+
+async def test_a_pipe_in_the_place_of_a_document_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Unavailable, match="not a regular file"):
+        await source("shop", openapi=str(tmp_path / "pipe")).discover()
 
 
 async def test_long_and_odd_operation_ids_become_legal_names(tmp_path: Path) -> None:

@@ -75,10 +75,6 @@ class Dialer(AsyncNetworkBackend):
                     continue
         return await self._network.backend.connect_tcp(addresses[-1], port, timeout, local_address)
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait; the library asks for it only where it retries, which it is not told to."""
-        await anyio.sleep(seconds)
-
     async def _checked(self, host: str, port: int) -> Sequence[str]:
         try:
             addresses = await self._network.resolve(host, port)

@@ -148,12 +148,12 @@ async def _send(pool: AsyncConnectionPool, request: Request, max_bytes: int) -> 
     )
     try:
         told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+        body = b""
         if request.method == "HEAD":
-            told_only = {name: value for name, value in told.items() if name != "content-length"}
-            await _read(response, told_only, max_bytes)  # nothing comes, but the connection learns that it is free
-            body = b""
-        else:
-            body = b"" if response.status in _REDIRECTS else await _read(response, told, max_bytes)
+            async for _ in response.aiter_stream():
+                pass  # nothing comes, but so the connection learns that it is free again
+        elif response.status not in _REDIRECTS:
+            body = await _read(response, told, max_bytes)
         return Answer(status=response.status, headers=told, body=body)
     finally:
         with anyio.CancelScope(shield=True):

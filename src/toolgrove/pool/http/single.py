@@ -14,23 +14,20 @@ def read_single(name: str, config: HttpToolConfig) -> list[Operation | Refused]:
         url = parse_template(config.url or "")
     except BadUrl as problem:
         return [Refused(name=name, own_name=name, reason=f"httpTools.{name}.url: {problem}")]
-    operation = Operation(
-        name=name,
-        own_name=name,
-        entry=f"httpTools.{name}",
-        method=config.method,
-        url=url,
-        description=config.description or f"{config.method} {url.origin.host}",
-        input_schema=closed(config.input_schema),
-        answer=config.output_schema,
-        headers=config.headers,
-        allow_private=config.allow_private,
-    )
-    missing = sorted(url.slots - set(config.input_schema.get("properties", {})))
-    if missing:
-        reason = f"httpTools.{name}.url has {{{missing[0]}}}, which inputSchema.properties does not name"
-        return [Refused(name=name, own_name=name, reason=reason)]
-    return [operation]
+    return [
+        Operation(
+            name=name,
+            own_name=name,
+            entry=f"httpTools.{name}",
+            method=config.method,
+            url=url,
+            description=config.description or f"{config.method} {url.origin.host}",
+            input_schema=closed(config.input_schema),
+            answer=config.output_schema,
+            headers=config.headers,
+            allow_private=config.allow_private,
+        )
+    ]
 
 
 def closed(schema: Schema) -> Schema:

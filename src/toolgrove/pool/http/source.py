@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -33,15 +34,11 @@ _FOLLOW = 2.0
 _Offered = tuple[Offer, Operation | None]
 
 
-def http_sources(
-    entries: Mapping[str, HttpToolConfig],
-    secrets: Secrets,
-    *,
-    network: Network | None = None,
-    clock: Clock | None = None,
-) -> list[HttpSource]:
-    """One source per entry, so that each has its own standing, connections and limits."""
-    return [HttpSource(name, entry, secrets, network=network, clock=clock) for name, entry in entries.items()]
+class _Read(NamedTuple):
+    """A document as it was once."""
+
+    mark: tuple[int, ...] | None
+    offers: Sequence[_Offered]
 
 
 class HttpSource:
@@ -68,6 +65,9 @@ class HttpSource:
         self._operations: dict[str, Operation] = {}
         self._answers: dict[str, Any] = {}
         self._offers: Sequence[Offer] = ()
+        self._read: _Read | None = None
+        self._reading = Lock()
+        self._missed = False
         for header, value in config.headers.items():
             if _TELLING.search(header) and "${" not in value:  # a key that stands in the file as it is
                 secrets.hide(value.rpartition(" ")[2], name=header)
@@ -76,15 +76,20 @@ class HttpSource:
         """Keep connections for the next call, and follow the document's file."""
         async with anyio.create_task_group() as tasks:
             if self._config.openapi is not None:
-                tasks.start_soon(_follow, self._config.openapi, changed)
+                tasks.start_soon(self._follow, self._config.openapi, changed)
             await self._connections.keep()
 
     async def discover(self) -> Sequence[Offer]:
         """Every operation, and those that cannot be tools with the reason."""
-        if self._config.openapi is None:
+        path = self._config.openapi
+        if path is None:
             offers = self._offered(read_single(self.name, self._config))
         else:
-            offers = await anyio.to_thread.run_sync(self._read_document, abandon_on_cancel=True)
+            try:
+                offers = await anyio.to_thread.run_sync(self._read_document, path, abandon_on_cancel=True)
+            except anyio.get_cancelled_exc_class():
+                self._missed = True
+                raise
         self._offers = [offer for offer, _ in offers]
         self._operations = {
             offer.tool.definition: operation
@@ -94,10 +99,26 @@ class HttpSource:
         self._answers = {}
         return self._offers
 
-    def _read_document(self) -> list[_Offered]:
-        return self._offered(read_document(self.name, self._config))
+    def _read_document(self, path: Path) -> Sequence[_Offered]:
+        """The operations of a file as it is now; kept for the next who asks, since this one may stop waiting."""
+        with self._reading:
+            mark, read = _mark(path), self._read
+            if read is None or read.mark != mark:
+                found = self._offered(read_document(self.name, self._config))
+                read = self._read = _Read(mark=mark, offers=found)
+            return read.offers
 
-    def _offered(self, found: Sequence[Operation | Refused]) -> list[_Offered]:
+    async def _follow(self, path: Path, changed: Callable[[], None]) -> None:
+        """Tell when the file changed, or when nobody waited until it was read."""
+        seen = _mark(path)
+        while True:
+            await anyio.sleep(_FOLLOW)
+            now = _mark(path)
+            if now != seen or self._missed:
+                seen, self._missed = now, False
+                changed()
+
+    def _offered(self, found: Sequence[Operation | Refused]) -> Sequence[_Offered]:
         return [(self._offer(one), None if isinstance(one, Refused) else one) for one in found]
 
     def last_known(self) -> Sequence[Offer]:
@@ -190,16 +211,6 @@ def _problem(operation: Operation) -> str:
         "outputSchema": operation.output_schema,
     }
     return "; ".join(check(raw))
-
-
-async def _follow(path: Path, changed: Callable[[], None]) -> None:
-    seen = _mark(path)
-    while True:
-        await anyio.sleep(_FOLLOW)
-        now = _mark(path)
-        if now != seen:
-            seen = now
-            changed()
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:

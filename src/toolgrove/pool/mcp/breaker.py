@@ -20,15 +20,18 @@ class Breaker:
         self._until = 0.0
         self._probing = False
 
-    def admit(self) -> float | None:
-        """Let a call through; where not, the seconds to wait, told so that not all come back at once."""
+    def refusal(self) -> float | None:
+        """The seconds to wait where calls are stopped, told so that not all come back at once."""
         if self._failures < FAILURES:
             return None
         left = self._until - self._clock.monotonic()
         if left <= 0 and not self._probing:
-            self._probing = True
             return None
         return round(max(left, 0.5) * (1 + self._random() / 2), 3)
+
+    def admit(self) -> None:
+        """Let a call through; after a pause it is the one that finds out."""
+        self._probing = self._failures >= FAILURES
 
     def succeeded(self) -> None:
         """The server answered, whatever it said."""

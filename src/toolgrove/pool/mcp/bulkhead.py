@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import TracebackType
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 
@@ -10,7 +11,7 @@ WAITING = 8
 
 
 class Full(Exception):
-    """Too many wait already."""
+    """Too many wait already, or it took too long."""
 
 
 class Bulkhead:
@@ -20,12 +21,16 @@ class Bulkhead:
         self._free = anyio.Semaphore(calls, fast_acquire=True)
         self._room = calls * WAITING
 
-    async def __aenter__(self) -> None:
+    @asynccontextmanager
+    async def place(self, deadline: float) -> AsyncIterator[None]:
+        """A place for one call, if there is one in time."""
         if self._free.value == 0 and self._free.statistics().tasks_waiting >= self._room:
             raise Full
-        await self._free.acquire()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._free.release()
+        with anyio.CancelScope(deadline=deadline) as scope:
+            await self._free.acquire()
+        if scope.cancelled_caught:
+            raise Full
+        try:
+            yield
+        finally:
+            self._free.release()

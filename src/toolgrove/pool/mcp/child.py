@@ -154,16 +154,20 @@ class Child(asyncio.SubprocessProtocol):
             return "closed its output" if self._silent else "closed its input"
         return f"was ended by signal {-code}" if code < 0 else f"exited with status {code}"
 
-    async def end(self) -> None:
-        """End it: first by closing its input, then more and more firmly; takes at most about two seconds."""
+    async def end(self, *, politely: bool) -> None:
+        """End it and all that it started; politely, it is first asked and then told, for two seconds in all."""
         self._ending = True
         self._input.close()
-        if not await self._is_gone_within(EOF_GRACE):
-            self._signal("SIGTERM")
-            if not await self._is_gone_within(TERM_GRACE):
-                self._signal("SIGKILL")
-                await self._is_gone_within(KILL_GRACE)
+        if not (politely and await self._leaves()):
+            self._signal("SIGKILL")
+            await self._is_gone_within(KILL_GRACE)
         self._transport.close()
+
+    async def _leaves(self) -> bool:
+        if await self._is_gone_within(EOF_GRACE):
+            return True
+        self._signal("SIGTERM")
+        return await self._is_gone_within(TERM_GRACE)
 
     async def _is_gone_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):

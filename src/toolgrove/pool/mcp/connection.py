@@ -7,6 +7,7 @@ here follows a redirect, keeps a cookie, or reads a proxy from the environment.
 from __future__ import annotations
 
 import asyncio
+import selectors
 import ssl
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
@@ -63,9 +64,11 @@ class Connection:
         self._writer = writer
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
         self.idle_since = 0.0
+        self.kept = self.answered = False
 
     async def ask(self, method: bytes, target: bytes, headers: Headers, body: bytes = b"") -> h11.Response:
         """Send a request whole and wait for the head of the answer."""
+        self.answered = False
         if body:
             headers = [*headers, (b"content-length", b"%d" % len(body))]
         self._writer.write(
@@ -79,6 +82,7 @@ class Connection:
             raise Broken("closed the connection without an answer") from None
         while True:
             event = await self._next()
+            self.answered = True
             if type(event) is h11.Response:
                 return event
             if type(event) is not h11.InformationalResponse:
@@ -103,7 +107,9 @@ class Connection:
                 if event is not h11.NEED_DATA:
                     return event
                 self._protocol.receive_data(await self._reader.read(65536))
-            except h11.RemoteProtocolError:
+            except h11.RemoteProtocolError as error:
+                if error.error_status_hint == 431:
+                    raise Broken("sent an HTTP head that is too long") from None
                 if self._reader.at_eof():
                     raise Broken("closed the connection in the middle of an answer") from None
                 raise Broken("sent a malformed HTTP answer") from None
@@ -123,12 +129,18 @@ class Connection:
         if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
             return False
         self._protocol.start_next_cycle()
-        return not self.is_closing
+        self.kept = True
+        return not (self._reader.at_eof() or self._writer.is_closing())
 
-    @property
-    def is_closing(self) -> bool:
-        """Whether the other side, or ours, hung up."""
-        return self._reader.at_eof() or self._writer.is_closing()
+    def is_quiet(self) -> bool:
+        """Whether nothing came since the last answer; the end of a connection also counts as something."""
+        if self._reader.at_eof() or self._writer.is_closing():
+            return False
+        # The loop may not have had a turn to notice it.
+        socket = self._writer.get_extra_info("socket")
+        with selectors.DefaultSelector() as selector:
+            selector.register(socket, selectors.EVENT_READ)
+            return not selector.select(0)
 
     def drop(self) -> None:
         """Hang up at once."""
@@ -153,10 +165,10 @@ class Connections:
         stale = self._clock.monotonic() - KEPT
         while self._idle:
             connection = self._idle.pop()
-            if connection.idle_since > stale and not connection.is_closing:
+            if connection.idle_since > stale and connection.is_quiet():
                 return connection
             connection.drop()
-        return await self._dial()
+        return await self.dial()
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection if it can carry another exchange."""
@@ -166,7 +178,8 @@ class Connections:
         connection.idle_since = self._clock.monotonic()
         self._idle.append(connection)
 
-    async def _dial(self) -> Connection:
+    async def dial(self) -> Connection:
+        """A new connection."""
         try:
             with anyio.fail_after(CONNECT):
                 reader, writer = await asyncio.open_connection(

@@ -19,6 +19,10 @@ class Freshness:
         self._heard += 1
         self._word.set()
 
+    def look(self) -> None:
+        """See whether the server still answers; calls need not wait for that."""
+        self._word.set()
+
     async def word(self, patience: float) -> None:
         """Wait for such a word, but not forever: some servers change and do not say so."""
         with anyio.move_on_after(patience):
@@ -34,6 +38,10 @@ class Freshness:
         self._listed = mark
         self._done.set()
         self._done = anyio.Event()
+
+    def reset(self) -> None:
+        """Let go whoever waits: this connection has nothing more to say."""
+        self.finish(self.begin())
 
     async def wait(self) -> None:
         """Until all that was heard so far is in the list."""

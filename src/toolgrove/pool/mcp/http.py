@@ -39,7 +39,7 @@ class HttpLink:
         self._fixed = _fixed(self._connections.address, headers)
         self._session: bytes | None = None
         self._era: Era | None = None
-        self._allowance = Allowance(clock)
+        self._allowance = Allowance(clock, Broken)
         self._answers = anyio.Semaphore(_ANSWERS)
 
     async def open(self, tasks: TaskGroup) -> None:
@@ -51,8 +51,17 @@ class HttpLink:
         self._era = era
 
     async def request(self, request: Request) -> Message:
-        """Send a request, once, and wait for its answer."""
+        """Send a request and wait for its answer; only one that asks may be sent again, and only once."""
         connection = await self._take()
+        try:
+            return await self._exchange(request, connection)
+        except Broken:
+            if connection.answered or not connection.kept or request.method == "tools/call":
+                raise
+        # The server hung up while the connection was kept, as it may.
+        return await self._exchange(request, await self._take(fresh=True))
+
+    async def _exchange(self, request: Request, connection: Connection) -> Message:
         try:
             response = await connection.ask(b"POST", self._target, self._headers(request.headers), request.encoded())
             result = await self._answer(request, connection, response)
@@ -85,11 +94,11 @@ class HttpLink:
         finally:
             self._connections.give_back(connection)
 
-    async def _take(self) -> Connection:
+    async def _take(self, *, fresh: bool = False) -> Connection:
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
         try:
-            return await self._connections.take()
+            return await (self._connections.dial() if fresh else self._connections.take())
         except Unsent as fault:
             self.end(fault)  # nobody is there: the supervisor looks for it again
             raise

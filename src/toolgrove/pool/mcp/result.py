@@ -22,8 +22,8 @@ _BLOCKS: Mapping[str, Mapping[str, type]] = {
 }
 
 
-def content_of(answer: Message) -> list[dict[str, Any]]:
-    """The content blocks of an answer, each of a kind that every client knows."""
+def check(answer: Message, valid: Valid | None) -> None:
+    """See that an answer is one: blocks of kinds that every client knows, and the result that the tool promised."""
     kind = answer.get("resultType", "complete")
     if kind == "input_required":
         raise UpstreamFailed(
@@ -36,7 +36,8 @@ def content_of(answer: Message) -> list[dict[str, Any]]:
     content = answer.get("content", [])
     if not isinstance(content, list) or not all(map(_is_block, content)):
         raise Nonsense("answered with content that is malformed")
-    return content
+    if valid is not None and not is_error(answer) and not valid(answer.get("structuredContent")):
+        raise Nonsense("answered with a result that does not match its own outputSchema")
 
 
 def _is_block(block: Any) -> bool:
@@ -46,20 +47,18 @@ def _is_block(block: Any) -> bool:
     return parts is not None and all(isinstance(block.get(name), kind) for name, kind in parts.items())
 
 
-def result_of(answer: Message, content: list[dict[str, Any]], valid: Valid | None) -> Result:
-    """The result of a call that the tool calls a success; what it promised, it must keep."""
-    structured = answer.get("structuredContent")
-    if valid is not None and (structured is None or not valid(structured)):
-        raise Nonsense("answered with a result that does not match its own outputSchema")
-    return structured if isinstance(structured, dict) else {"content": content}
-
-
 def is_error(answer: Message) -> bool:
     """Whether the tool itself says that it failed."""
     return answer.get("isError") is True
 
 
-def failure_of(answer: Message, content: list[dict[str, Any]]) -> GroveError:
+def result_of(answer: Message) -> Result:
+    """The result of a call that went well: what the tool structured, else its blocks."""
+    structured = answer.get("structuredContent")
+    return structured if isinstance(structured, dict) else {"content": answer.get("content", [])}
+
+
+def failure_of(answer: Message) -> GroveError:
     """The tool's own failure; one that is written as ours keeps its code and facts."""
     structured = answer.get("structuredContent")
     error = structured.get("error") if isinstance(structured, dict) else None
@@ -68,7 +67,7 @@ def failure_of(answer: Message, content: list[dict[str, Any]]) -> GroveError:
         if kind is not None:
             facts = {name: value for name, value in error.items() if name not in ("code", "message")}
             return kind(brief(error["message"]), facts)
-    text = "\n".join(block["text"] for block in content if block["type"] == "text").strip()
+    text = "\n".join(block["text"] for block in answer.get("content", []) if block["type"] == "text").strip()
     return UpstreamFailed(brief(text) or "The tool failed and did not say why.", reason="tool_error")
 
 

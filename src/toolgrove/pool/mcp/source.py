@@ -1,44 +1,32 @@
-"""One external MCP server as a source of the pool: kept alive, listed, called."""
+"""The tools of one external MCP server as a source of the pool; each call is sent once and bounded in every way."""
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable, Sequence
 
 import anyio
 
 from toolgrove.config import McpServerConfig
-from toolgrove.errors import Forbidden, SecretOutOfScope, SecretUnset, ToolNotFound, UpstreamFailed
-from toolgrove.pool.mcp.backoff import Backoff
+from toolgrove.errors import Forbidden, ToolNotFound, UpstreamFailed
 from toolgrove.pool.mcp.breaker import Breaker
 from toolgrove.pool.mcp.bulkhead import Bulkhead, Full
 from toolgrove.pool.mcp.catalog import Catalog
-from toolgrove.pool.mcp.child import Command
-from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
-from toolgrove.pool.mcp.freshness import Freshness
-from toolgrove.pool.mcp.http import HttpLink
-from toolgrove.pool.mcp.link import Link
-from toolgrove.pool.mcp.result import brief, content_of, failure_of, is_error, result_of
-from toolgrove.pool.mcp.session import Negotiation, Session
-from toolgrove.pool.mcp.stdio import StdioLink
+from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result_of
+from toolgrove.pool.mcp.server import Server
+from toolgrove.pool.mcp.session import Session
 from toolgrove.pool.mcp.wire import Message, Progress
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.pins import Pins
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool
 
-log = logging.getLogger("toolgrove.pool")
-START = 60.0
-RELIST = 300.0
-_DEBOUNCE = 0.25
-_RENEWED = 1.0
 _MAY_HAVE_RUN = "It may have run all the same: look before you call it again."
-_SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
 
 
 class McpSource:
-    """Supervises one server; a call never waits for a server that is down."""
+    """One server and its tools; a call never waits for a server that is down."""
 
     kind: Kind = "mcp"
 
@@ -53,158 +41,69 @@ class McpSource:
         random: Callable[[], float] = random.random,
     ) -> None:
         self.name = name
-        self._config = config
+        self._timeout = config.timeout
         self._secrets = secrets
-        self._clock = clock or SystemClock()
-        self._random = random
+        clock = clock or SystemClock()
+        secrets.hide_settings({**config.env, **config.headers})
         self._catalog = Catalog(self, pins=pins, secrets=secrets)
-        self._negotiation = Negotiation(config.protocol)
-        self._backoff = Backoff(random)
-        self._breaker = Breaker(self._clock, random)
+        self._server = Server(name, config, self._catalog, secrets=secrets, clock=clock, random=random)
+        self._breaker = Breaker(clock, random)
         self._bulkhead = Bulkhead(config.concurrency)
-        self._freshness = Freshness()
-        self._session: Session | None = None
-        self._problem = "is not started"
-        self._retry_at = 0.0
-        self._settled = anyio.Event()
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Keep the server connected until we are cancelled."""
-        while True:
-            begun = self._clock.monotonic()
-            try:
-                fault = await self._live(changed)
-            except Exception:
-                log.exception("server %s: its connection failed", self.name)
-                fault = Broken("could not be used; the log has the detail")
-            lived = self._clock.monotonic() - begun
-            log.warning("server %s %s", self.name, fault)
-            if isinstance(fault, Expired) and lived > _RENEWED:
-                continue  # nothing is wrong with the server; calls that were refused wait for the new session
-            pause = self._backoff.pause(lived)
-            self._problem, self._retry_at = str(fault), self._clock.monotonic() + pause
-            self._settled.set()
-            changed()
-            await anyio.sleep(pause)
+        await self._server.run(changed)
 
     async def discover(self) -> Sequence[Offer]:
         """What the server offers; waits until it is clear whether it answers at all."""
-        await self._settled.wait()
-        if self._session is None:
-            raise Unavailable(f"the server {self._problem}")
+        await self._server.settled()
+        if self._server.session is None:
+            raise Unavailable(f"the server {self._server.problem}")
         return self._catalog.offers()
 
     def last_known(self) -> Sequence[Offer]:
         """The tools that it had when it was last heard of."""
         return self._catalog.last_known("the server did not answer yet")
 
-    async def _live(self, changed: Callable[[], None]) -> Fault:
-        """One connection from its beginning to its end; the answer is why it ended."""
-        async with anyio.create_task_group() as tasks:
-            link: Link | None = None
-            try:
-                link = self._link()
-                link.changed = self._freshness.stale
-                await link.open(tasks)
-                session = await self._greeted(link)
-                self._session = session
-                self._settled.set()
-                changed()
-                tasks.start_soon(session.follow)
-                tasks.start_soon(self._keep_listed, session, changed)
-                fault = await link.end.wait()
-            except (SecretUnset, SecretOutOfScope) as raised:
-                fault = Misset(f"cannot be started: {raised.message}")
-            except Broken as raised:
-                fault = Broken(f"{raised} during start-up")
-            except Fault as raised:
-                fault = raised
-            finally:
-                self._session = None
-                if self._settled.is_set():
-                    self._settled = anyio.Event()
-                if link is not None:
-                    with anyio.CancelScope(shield=True):
-                        await link.close()
-                tasks.cancel_scope.cancel()
-        return fault
-
-    async def _greeted(self, link: Link) -> Session:
-        with anyio.move_on_after(START):
-            session = await self._negotiation.session(link)
-            self._catalog.take(await session.list_tools())
-            return session
-        raise Broken(f"did not answer within {START:g} s")
-
-    async def _keep_listed(self, session: Session, changed: Callable[[], None]) -> None:
-        """List the tools again whenever they may have changed, but never in a frenzy."""
-        while True:
-            await self._freshness.word(RELIST)
-            mark, begun = self._freshness.begin(), self._clock.monotonic()
-            try:
-                with anyio.fail_after(self._config.timeout):
-                    if self._catalog.take(await session.list_tools()):
-                        changed()
-            except TimeoutError:
-                session.link.end(Broken("did not list its tools in time"))
-            except Fault as fault:
-                session.link.end(fault)
-            finally:
-                self._freshness.finish(mark)
-            await anyio.sleep(max(_DEBOUNCE, (self._clock.monotonic() - begun) * _SHARE))
-
-    def _link(self) -> Link:
-        config = self._config
-        if config.url is not None:
-            headers = {key: self._filled(value, f"headers.{key}") for key, value in config.headers.items()}
-            return HttpLink(self._filled(config.url, "url"), headers, clock=self._clock)
-        command = Command(
-            program=self._filled(config.command or "", "command"),
-            args=[self._filled(value, f"args[{index}]") for index, value in enumerate(config.args)],
-            env={key: self._filled(value, f"env.{key}") for key, value in config.env.items()},
-            cwd=config.cwd,
-        )
-        return StdioLink(self.name, command, secrets=self._secrets, clock=self._clock)
-
-    def _filled(self, template: str, field: str) -> str:
-        return self._secrets.fill(template, field=f"mcpServers.{self.name}.{field}", user=f"{self.name}_*")
-
     async def call(self, call: Call) -> Result:
         """Call a tool of the server, once; what may have arrived is never sent again."""
         tool = call.tool
         if tool is None:
             raise ToolNotFound(call.name, call.known)
-        with anyio.CancelScope(deadline=anyio.current_time() + self._config.timeout):
-            try:
-                async with self._bulkhead:
+        self._gate(tool)
+        deadline = anyio.current_time() + self._timeout
+        try:
+            async with self._bulkhead.place(deadline):
+                with anyio.CancelScope(deadline=deadline):
                     return self._read(call, tool, await self._exchange(call, tool))
-            except Full:
-                raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
-            except Nonsense as fault:
-                raise self._failure(str(fault), "bad_result") from None
-        self._breaker.failed()
-        raise UpstreamFailed(
-            f"{call.name} gave no answer within {self._config.timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
-        )
+                self._suspect()
+                raise UpstreamFailed(
+                    f"{call.name} gave no answer within {self._timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
+                )
+        except Full:
+            raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
+        except Nonsense as fault:
+            raise self._failure(str(fault), "bad_result") from None
 
     async def _exchange(self, call: Call, tool: Tool) -> Message:
         """The server's answer to a call of a tool that is still what the agent was given."""
-        await self._freshness.wait()
-        session = self._up(tool)
-        wait = self._breaker.admit()
-        if wait is not None:
-            raise self._failure("failed too often", "upstream_unavailable", retryable=True, retryAfter=wait)
-        try:
-            answer = await self._send(session, call, tool)
-        except Expired:
-            self._breaker.abandoned()
-            await self._settled.wait()
-            answer = await self._send(self._up(tool), call, tool)  # the first was refused unread
-        except anyio.get_cancelled_exc_class():
-            self._breaker.abandoned()
-            raise
-        self._breaker.succeeded()
-        return answer
+        await self._server.freshness.wait()
+        for _ in range(2):
+            session = self._gate(tool)
+            self._breaker.admit()
+            try:
+                answer = await self._send(session, call, tool)
+            except Expired:  # refused unread, so that it may be sent once more
+                self._breaker.abandoned()
+                self._server.forget(session)
+                await self._server.settled()
+            except anyio.get_cancelled_exc_class():
+                self._breaker.abandoned()
+                raise
+            else:
+                self._breaker.succeeded()
+                return answer
+        raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
     async def _send(self, session: Session, call: Call, tool: Tool) -> Message:
         mirrors = self._catalog.entry(tool).mirrors
@@ -212,38 +111,44 @@ class McpSource:
             return await session.call_tool(
                 tool.own_name, call.arguments, mirrors=mirrors, progress=self._progress(call)
             )
+        except Expired:
+            raise
         except Rejected as fault:
             self._breaker.succeeded()
             text = self._secrets.scrub_text(brief(fault.text)) or "it did not say why"
             raise UpstreamFailed(
-                f"{self.name!r} refused the call: {text}", reason="upstream_rejected", upstreamCode=fault.code
+                f"Server {self.name!r} refused the call: {text}", reason="upstream_rejected", upstreamCode=fault.code
             ) from None
         except Busy as fault:
             self._breaker.succeeded()
-            raise self._failure(
-                "is busy", "upstream_unavailable", retryable=True, retryAfter=fault.retry_after
-            ) from None
-        except Expired:
-            raise
+            facts = {"retryAfter": fault.retry_after}
+            raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
         except (Unsent, Misset) as fault:
-            self._breaker.failed()
+            self._suspect()
             raise self._failure(str(fault), "upstream_unavailable", retryable=isinstance(fault, Unsent)) from None
         except Nonsense:
             self._breaker.failed()
             raise
         except Fault as fault:
-            self._breaker.failed()
+            self._suspect()
             raise self._failure(f"{fault}. {_MAY_HAVE_RUN}", "upstream_unavailable") from None
 
-    def _up(self, tool: Tool) -> Session:
-        """The session, if there is one and the tool is still defined as it was when the agent got it."""
-        session = self._session
-        if session is None:
-            left = max(self._retry_at - self._clock.monotonic(), 0.5)
-            wait = round(left * (1 + self._random() / 2), 3)
-            raise self._failure(self._problem, "upstream_unavailable", retryable=True, retryAfter=wait)
+    def _suspect(self) -> None:
+        """Count a failure that may be the server's end, and have someone look."""
+        self._breaker.failed()
+        self._server.freshness.look()
+
+    def _gate(self, tool: Tool) -> Session:
+        """The session, if the server is well and the tool still defined as it was when the agent got it."""
+        server = self._server
+        if server.session is None:
+            wait = server.retry_after()
+            raise self._failure(server.problem, "upstream_unavailable", retryable=True, retryAfter=wait)
+        refusal = self._breaker.refusal()
+        if refusal is not None:
+            raise self._failure("failed too often", "upstream_unavailable", retryable=True, retryAfter=refusal)
         if self._catalog.is_current(tool):
-            return session
+            return server.session
         if not self._catalog.lists(tool.own_name):
             raise ToolNotFound(tool.spec.name, ())
         raise Forbidden(
@@ -254,16 +159,12 @@ class McpSource:
 
     def _read(self, call: Call, tool: Tool, answer: Message) -> Result:
         """The result of an answer, free of secrets; its blocks go along for those who speak MCP."""
-        raw = content_of(answer)
-        call.content = content = self._secrets.scrub(raw)
-        if is_error(answer):
-            raise failure_of(self._secrets.scrub(answer), content)
-        result = result_of(answer, content, self._catalog.entry(tool).valid)
-        return result if result.get("content") is content else self._scrubbed(result)
-
-    def _scrubbed(self, result: Result) -> Result:
-        scrubbed: Result = self._secrets.scrub(result)
-        return scrubbed
+        check(answer, self._catalog.entry(tool).valid)
+        clean: Message = self._secrets.scrub(answer)
+        call.content = clean.get("content", [])
+        if is_error(clean):
+            raise failure_of(clean)
+        return result_of(clean)
 
     def _progress(self, call: Call) -> Progress | None:
         client = call.client

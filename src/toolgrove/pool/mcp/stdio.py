@@ -46,7 +46,7 @@ class StdioLink:
         self._server = server
         self._command = command
         self._errors = ErrorOutput(server, secrets, clock)
-        self._allowance = Allowance(clock)
+        self._allowance = Allowance(clock, Broken)
         self._lines = Lines()
         self._waiting: dict[int, _Waiting] = {}
         self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)
@@ -90,11 +90,12 @@ class StdioLink:
         await anyio.sleep_forever()
 
     async def close(self) -> None:
-        """End the child and all that it started."""
+        """End the child and all that it started; one that broke the rules is not asked first."""
+        broken = self.end.fault is not None
         self.end(Broken("is being closed"))
         self._fail_all(Broken("is being closed"))
         if self._started:
-            await self._child.end()
+            await self._child.end(politely=not broken)
         self._errors.end()
 
     def _wrote(self, data: bytes) -> None:

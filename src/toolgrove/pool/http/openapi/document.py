@@ -68,6 +68,8 @@ class Document:
 def load(path: Path) -> Document:
     """Read a file in JSON or YAML; what is wrong with it is fit for the receipt."""
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for without end
+            raise Unavailable("the OpenAPI document is not a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
