@@ -152,6 +152,38 @@ def test_nothing_is_fetched_while_a_definition_is_checked() -> None:
             server.accept()
 
 
+def bomb(levels: int, link: Any) -> dict[str, Any]:
+    """A schema whose every level stands twice in the one above."""
+    levelled = {f"a{level}": {"allOf": [link(level + 1), link(level + 1)]} for level in range(levels)}
+    return {"type": "object", "allOf": [link(0)], "$defs": {**levelled, f"a{levels}": {"$anchor": "end"}}}
+
+
+@pytest.mark.parametrize("where", ["inputSchema", "outputSchema"])
+def test_a_schema_that_takes_for_ever_to_apply_is_refused(where: str) -> None:
+    def pointed(level: int) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/a{level}"}
+
+    def escaped(level: int) -> dict[str, Any]:
+        return {"$ref": f"#/%24defs/a{level}"}
+
+    problem = f"{where} becomes too large when its references are followed"
+    for link in (pointed, escaped):
+        assert check(with_(where, bomb(8, link))) == []
+        assert check(with_(where, bomb(60, link))) == [problem]
+    anchored = bomb(60, lambda level: {"$ref": f"#l{level}"})
+    for level in range(61):
+        anchored["$defs"][f"a{level}"]["$anchor"] = f"l{level}"
+    assert check(with_(where, anchored)) == [problem]
+    chain = {f"a{level}": pointed(level + 1) for level in range(1_000)}
+    assert check(with_(where, {"type": "object", "$ref": "#/$defs/a0", "$defs": {**chain, "a1000": {}}})) == [problem]
+
+
+def test_a_schema_may_refer_to_itself() -> None:
+    tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "x": {"$ref": "#/$defs/n"}}}
+    tree["$defs"] = {"n": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/n"}, {"$ref": "#"}]}}
+    assert check(with_("inputSchema", tree)) == []
+
+
 UNSEEN = {
     "tag": "\U000e0041",
     "tag end": "\U000e007f",
@@ -236,6 +268,12 @@ def test_an_invalid_header_mapping_is_refused(node: dict[str, Any], problem: str
     raw["inputSchema"]["properties"]["second"] = node
     problems = check(raw)
     assert any(problem in one for one in problems), problems
+
+
+def test_a_property_may_be_called_like_a_keyword() -> None:
+    names = ("x-mcp-header", "$ref", "$schema", "pattern", "properties", "type", "enum")
+    properties = {name: {"type": "string"} for name in names}
+    assert check(with_("inputSchema", {"type": "object", "properties": properties})) == []
 
 
 @pytest.mark.parametrize(
