@@ -34,7 +34,8 @@ def problem(status: int, code: str, message: str, *, headers: Mapping[str, str] 
 
 def failure(error: GroveError) -> Response:
     """An error of ours with the status that fits it."""
-    return answer(error.to_json(), _STATUS[error.code])
+    unsupported = error.facts.get("reason") == "content_type"
+    return answer(error.to_json(), 415 if unsupported else _STATUS[error.code])
 
 
 def stream(events: AsyncIterator[Mapping[str, Any]]) -> Response:

@@ -30,6 +30,7 @@ LISTING = 10.0
 _DEBOUNCE = 0.25
 _SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
 _RENEWAL = 5.0
+_LISTENING = 0.5
 
 
 class Server:
@@ -117,13 +118,12 @@ class Server:
         link.changed = self.freshness.stale
         try:
             await link.open(tasks)
-            session = await self._greeted(link)
+            session = await self._greeted(link, tasks)
         except Broken as fault:
             return Broken(f"{fault} during start-up")
         self.session, self.problem = session, ""
         self._settled.set()
         changed()
-        tasks.start_soon(session.follow)
         tasks.start_soon(self._keep_listed, session, changed)
         return await link.end.wait()
 
@@ -141,10 +141,15 @@ class Server:
         self._told = self.problem
         self._settled.set()
 
-    async def _greeted(self, link: Link) -> Session:
+    async def _greeted(self, link: Link, tasks: TaskGroup) -> Session:
         with anyio.move_on_after(START):
             session = await self._negotiation.session(link)
+            if session.listens:  # first, so that no change falls between the list and the first word
+                tasks.start_soon(session.follow)
+                await self.freshness.word(_LISTENING)
+            mark = self.freshness.begin()
             self._catalog.take(await session.list_tools())
+            self.freshness.finish(mark)
             return session
         raise Broken(f"did not answer within {START:g} s")
 

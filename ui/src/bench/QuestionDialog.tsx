@@ -4,11 +4,11 @@ import { SchemaForm } from "../components/form/SchemaForm";
 import type { Question } from "../lib/call";
 import { FormDraft } from "../lib/draft";
 import { emptyObject } from "../lib/json";
-import { useExplorer } from "./model";
+import { useBench } from "./bench";
 
 /** A question the tool asks in the middle of a call. */
 export function QuestionDialog({ tool, question }: { tool: string; question: Question }) {
-  const { runner } = useExplorer();
+  const { runner } = useBench();
   const draft = useMemo(() => new FormDraft(question.schema ?? emptyObject()), [question]);
   const accept = (): void => {
     if (draft.submit()) runner.answer(tool, { action: "accept", content: draft.value.peek() });
