@@ -39,6 +39,8 @@ class Tree:
         self.tagged: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, None]] = {}
         self.before: dict[str, Image | None] = {}
+        # Touched, but perhaps what it was before after all.
+        self._doubtful: set[str] = set()
         self._serial = 0
         self._serial_before = 0
         self._group_serial = 0
@@ -81,36 +83,38 @@ class Tree:
 
     def write(self, node: Node, payload: Payload) -> list[Node]:
         """Replace a payload in every node that shares it; the nodes that changed."""
-        before = self.before
         if node.group is None:
-            if node.id not in before:
-                before[node.id] = node.image()
+            # The first other payload is a change for certain, unless another touch takes it back.
+            if node.id not in self.before and payload is not node.payload:
+                self.before[node.id] = node.image()
+            else:
+                self._touch(node.id)
             node.payload = payload
             return [node]
         holders = [self.nodes[holder] for holder in self.groups[node.group]]
         for holder in holders:
-            self._touch(holder)
+            self._touch(holder.id)
             holder.payload = payload
         return holders
 
     def retype(self, node: Node, type: str) -> None:
         """Give a node another payload type."""
-        self._touch(node)
+        self._touch(node.id)
         node.type = type
 
     def tag(self, node: Node, tags: frozenset[str]) -> None:
         """Replace a node's tags."""
         if tags != node.tags:
-            self._touch(node)
+            self._touch(node.id)
             self._set_tags(node, tags)
 
     def share(self, node: Node, other: Node) -> None:
         """Let two nodes hold one payload from now on."""
         if node.group is None:
-            self._touch(node)
+            self._touch(node.id)
             self._group_serial += 1
             self._set_group(node, f"g{self._group_serial}")
-        self._touch(other)
+        self._touch(other.id)
         other.payload = node.payload
         self._set_group(other, node.group)
 
@@ -120,7 +124,7 @@ class Tree:
             raise InvalidArgument("The root cannot be removed; remove its children instead.", nodeId=node.id)
         gone = list(walk(node))
         for one in gone:
-            self._touch(one)
+            self._touch(one.id)
             self._forget(one)
         self._unlink(node)
         return [one.id for one in gone]
@@ -137,7 +141,7 @@ class Tree:
             )
         if node.parent is parent and rank is None and next(reversed(parent.children or {})) == node.id:
             return
-        self._touch(node)
+        self._touch(node.id)
         self._unlink(node)
         self._link(node, parent, self.last_rank(parent) if rank is None else rank)
         self._settle_order()
@@ -163,7 +167,7 @@ class Tree:
         upper = order[spot].rank if spot < len(order) else None
         if (lower is None or lower < node.rank) and (upper is None or node.rank < upper):
             return
-        self._touch(node)
+        self._touch(node.id)
         node.rank = rank
         self._disordered[parent.id] = parent
         self._settle_order()
@@ -174,7 +178,7 @@ class Tree:
         moved: list[str] = []
         for child, rank in zip(order, ranks, strict=True):
             if child.rank != rank:
-                self._touch(child)
+                self._touch(child.id)
                 child.rank = rank
                 moved.append(child.id)
         parent.children = {child.id: child for child in order} or None
@@ -195,25 +199,18 @@ class Tree:
     def take(self) -> dict[str, Image | None]:
         """Close the transaction and hand over its before-images, less what did not change in the end."""
         before, self.before = self.before, {}
+        doubtful, self._doubtful = self._doubtful, set()
         self._serial_before = self._serial
-        nodes = self.nodes
-        same: list[str] = []
-        for key, image in before.items():
-            node = nodes.get(key)
-            # Most touched nodes are new or have another payload: those need no closer look.
-            if node is not None and (image is None or node.payload is not image.payload):
-                continue
-            if is_still(image, node):
-                same.append(key)
-        for key in same:
-            del before[key]
+        for node_id in doubtful:
+            if is_still(before[node_id], self.nodes.get(node_id)):
+                del before[node_id]
         return before
 
     def rollback(self) -> None:
         """Undo everything since the last `take`."""
         before, self.before = self.before, {}
         self.apply(before)
-        self.before = {}
+        self.before, self._doubtful = {}, set()
         self._serial = self._serial_before
 
     def image(self, node_id: str) -> Image | None:
@@ -225,15 +222,11 @@ class Tree:
         """Make the given nodes what the images say; None removes. The caller has checked that it fits."""
         nodes = self.nodes
         for node_id in images:
-            node = nodes.get(node_id)
-            if node is not None:
-                self._touch(node)
-            elif node_id not in self.before:
-                self.before[node_id] = None
+            self._touch(node_id)
         leaving = [nodes[node_id] for node_id, image in images.items() if image is None and node_id in nodes]
-        for node in leaving:
-            self._unlink(node)
-            self._forget(node)
+        for gone in leaving:
+            self._unlink(gone)
+            self._forget(gone)
         arriving: list[tuple[Node, Image]] = []
         for node_id, image in images.items():
             if image is None:
@@ -244,8 +237,7 @@ class Tree:
                 arriving.append((node, image))
             else:
                 node.type, node.payload = image.type, image.payload
-                parent_id = node.parent.id if node.parent is not None else None
-                if parent_id != image.parent_id or node.rank != image.rank:
+                if node.parent_id != image.parent_id or node.rank != image.rank:
                     self._unlink(node)
                     arriving.append((node, image))
             self._set_tags(node, image.tags)
@@ -257,9 +249,10 @@ class Tree:
 
     # The bookkeeping under the changes ----------------------------------------------------------
 
-    def _touch(self, node: Node) -> None:
-        if node.id not in self.before:
-            self.before[node.id] = node.image()
+    def _touch(self, node_id: str) -> None:
+        self._doubtful.add(node_id)
+        if node_id not in self.before:
+            self.before[node_id] = self.image(node_id)
 
     def _reserve(self, node_id: str) -> None:
         if node_id[:1] == "n" and node_id[1:].isascii() and node_id[1:].isdigit() and len(node_id) < 18:
@@ -313,7 +306,7 @@ def is_still(image: Image | None, node: Node | None) -> bool:
         return image is None and node is None
     return (
         image.payload is node.payload
-        and image.parent_id == (node.parent.id if node.parent is not None else None)
+        and image.parent_id == node.parent_id
         and image.rank == node.rank
         and image.type == node.type
         and image.tags == node.tags
