@@ -39,7 +39,7 @@ class Tree:
         self.tagged: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, None]] = {}
         self.before: dict[str, Image | None] = {}
-        # Touched, but perhaps what it was before after all.
+        # Changed more than once, so perhaps what it was before after all.
         self._doubtful: set[str] = set()
         self._serial = 0
         self._serial_before = 0
@@ -68,9 +68,10 @@ class Tree:
             raise Conflict(f"A node with the id {node_id!r} exists already.", nodeId=node_id)
         else:
             self._reserve(node_id)
-        before = self.before
-        if node_id not in before:
-            before[node_id] = None
+        if node_id in self.before:
+            self._doubtful.add(node_id)
+        else:
+            self.before[node_id] = None
         siblings = parent.children
         if siblings:
             rank = siblings[next(reversed(siblings))].rank // 1 + 1
@@ -83,38 +84,37 @@ class Tree:
 
     def write(self, node: Node, payload: Payload) -> list[Node]:
         """Replace a payload in every node that shares it; the nodes that changed."""
+        if payload is node.payload:
+            return []
         if node.group is None:
-            # The first other payload is a change for certain, unless another touch takes it back.
-            if node.id not in self.before and payload is not node.payload:
-                self.before[node.id] = node.image()
-            else:
-                self._touch(node.id)
+            self._touch(node)
             node.payload = payload
             return [node]
         holders = [self.nodes[holder] for holder in self.groups[node.group]]
         for holder in holders:
-            self._touch(holder.id)
+            self._touch(holder)
             holder.payload = payload
         return holders
 
     def retype(self, node: Node, type: str) -> None:
         """Give a node another payload type."""
-        self._touch(node.id)
-        node.type = type
+        if type != node.type:
+            self._touch(node)
+            node.type = type
 
     def tag(self, node: Node, tags: frozenset[str]) -> None:
         """Replace a node's tags."""
         if tags != node.tags:
-            self._touch(node.id)
+            self._touch(node)
             self._set_tags(node, tags)
 
     def share(self, node: Node, other: Node) -> None:
         """Let two nodes hold one payload from now on."""
         if node.group is None:
-            self._touch(node.id)
+            self._touch(node)
             self._group_serial += 1
             self._set_group(node, f"g{self._group_serial}")
-        self._touch(other.id)
+        self._touch(other)
         other.payload = node.payload
         self._set_group(other, node.group)
 
@@ -124,7 +124,7 @@ class Tree:
             raise InvalidArgument("The root cannot be removed; remove its children instead.", nodeId=node.id)
         gone = list(walk(node))
         for one in gone:
-            self._touch(one.id)
+            self._touch(one)
             self._forget(one)
         self._unlink(node)
         return [one.id for one in gone]
@@ -141,7 +141,7 @@ class Tree:
             )
         if node.parent is parent and rank is None and next(reversed(parent.children or {})) == node.id:
             return
-        self._touch(node.id)
+        self._touch(node)
         self._unlink(node)
         self._link(node, parent, self.last_rank(parent) if rank is None else rank)
         self._settle_order()
@@ -167,7 +167,7 @@ class Tree:
         upper = order[spot].rank if spot < len(order) else None
         if (lower is None or lower < node.rank) and (upper is None or node.rank < upper):
             return
-        self._touch(node.id)
+        self._touch(node)
         node.rank = rank
         self._disordered[parent.id] = parent
         self._settle_order()
@@ -178,7 +178,7 @@ class Tree:
         moved: list[str] = []
         for child, rank in zip(order, ranks, strict=True):
             if child.rank != rank:
-                self._touch(child.id)
+                self._touch(child)
                 child.rank = rank
                 moved.append(child.id)
         parent.children = {child.id: child for child in order} or None
@@ -222,7 +222,9 @@ class Tree:
         """Make the given nodes what the images say; None removes. The caller has checked that it fits."""
         nodes = self.nodes
         for node_id in images:
-            self._touch(node_id)
+            if node_id not in self.before:
+                self.before[node_id] = self.image(node_id)
+        self._doubtful.update(images)
         leaving = [nodes[node_id] for node_id, image in images.items() if image is None and node_id in nodes]
         for gone in leaving:
             self._unlink(gone)
@@ -249,10 +251,12 @@ class Tree:
 
     # The bookkeeping under the changes ----------------------------------------------------------
 
-    def _touch(self, node_id: str) -> None:
-        self._doubtful.add(node_id)
-        if node_id not in self.before:
-            self.before[node_id] = self.image(node_id)
+    def _touch(self, node: Node) -> None:
+        """Keep what a node was before a change; only a further change can make it that again."""
+        if node.id in self.before:
+            self._doubtful.add(node.id)
+        else:
+            self.before[node.id] = node.image()
 
     def _reserve(self, node_id: str) -> None:
         if node_id[:1] == "n" and node_id[1:].isascii() and node_id[1:].isdigit() and len(node_id) < 18:
