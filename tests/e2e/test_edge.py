@@ -13,7 +13,7 @@ from mcp import Client
 
 from apcore_mcp import async_serve
 from e2e.edge import FOREIGN_HOSTS, FOREIGN_ORIGINS, raw
-from e2e.modules import Journal, sample_registry
+from e2e.modules import Journal
 from e2e.servers import Address, free_port, serving
 from e2e.waiting import DEADLINE
 from e2e.wire import MODERN, call_body, modern_headers
@@ -23,24 +23,8 @@ HEADERS = modern_headers("tools/call", "secret.vault")
 
 
 @pytest.fixture(scope="module")
-def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
-    return Journal(tmp_path_factory.mktemp("shared") / "journal")
-
-
-@pytest.fixture(scope="module")
-def samples(journal: Journal) -> Registry:
-    return sample_registry(journal)
-
-
-@pytest.fixture(scope="module")
-def http(samples: Registry) -> Iterator[Address]:
-    with serving(samples, explorer=True, allow_execute=True) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def sse(samples: Registry) -> Iterator[Address]:
-    with serving(samples, transport="sse", explorer=True, allow_execute=True) as address:
+def sse(shared_samples: Registry) -> Iterator[Address]:
+    with serving(shared_samples, transport="sse", explorer=True, allow_execute=True) as address:
         yield address
 
 
@@ -66,7 +50,7 @@ STANDARD = list(HEADERS.items())
 @pytest.mark.parametrize(("method", "path", "body"), ROUTES, ids=[f"{m} {p}" for m, p, _ in ROUTES])
 @pytest.mark.requirement("NFR-SEC-001", "FR-TRANSPORT-003")
 def test_foreign_hosts_and_origins_are_refused_on_every_route(
-    http: Address, journal: Journal, method: str, path: str, body: Any
+    http: Address, shared_journal: Journal, method: str, path: str, body: Any
 ) -> None:
     for host in FOREIGN_HOSTS:
         status, _, _ = raw(http, method, path, body, [("Host", host), *STANDARD])
@@ -77,7 +61,7 @@ def test_foreign_hosts_and_origins_are_refused_on_every_route(
         assert status == 403, (origin, status)
         assert "access-control-allow" not in head.lower()
         assert json.loads(text)["id"] is None
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.parametrize(("method", "path", "body"), SSE_ROUTES, ids=[f"{m} {p}" for m, p, _ in SSE_ROUTES])
@@ -93,14 +77,16 @@ def test_foreign_hosts_and_origins_are_refused_on_the_old_transport(
 
 
 @pytest.mark.requirement("NFR-SEC-001")
-def test_exactly_one_host_header_is_required_and_forwarded_ones_are_ignored(http: Address, journal: Journal) -> None:
+def test_exactly_one_host_header_is_required_and_forwarded_ones_are_ignored(
+    http: Address, shared_journal: Journal
+) -> None:
     own = ("Host", f"127.0.0.1:{http.port}")
     assert raw(http, "POST", "mcp", CALL, STANDARD)[0] == 400
     assert raw(http, "POST", "mcp", CALL, [own, own, *STANDARD])[0] == 400
     assert raw(http, "POST", "mcp", CALL, [own, ("Host", "evil.com"), *STANDARD])[0] == 400
     forwarded = [("X-Forwarded-Host", "localhost"), ("Forwarded", "host=localhost"), ("X-Forwarded-For", "127.0.0.1")]
     assert raw(http, "POST", "mcp", CALL, [("Host", "evil.com"), *forwarded, *STANDARD])[0] in (400, 421)
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-TRANSPORT-003")
