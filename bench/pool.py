@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -436,20 +437,23 @@ async def gate(report: Report, effort: Effort) -> None:
     table = report.table("A local call, microseconds (limit: apcore's `Executor.call_async`; net: the gate alone)")
     values = {"ours": p50["ours"], "limit": p50["limit"], "bare": net}
     table.add("p50", values, ratio=net / p50["limit"], target="gate ≤ 0.10 of apcore's", met=net <= p50["limit"] / 10)
-    for file, share in by_file(profile, "toolgrove/"):
-        table.add(f"… of it in {file}, % by profile", {"bare": share})
+    for step, share in steps_of(profile):
+        table.add(f"… {step}, % of the gate by profile", {"bare": share})
 
 
-def by_file(profile: cProfile.Profile, mark: str) -> list[tuple[str, float]]:
-    """The files whose functions take most of the time, with what they call elsewhere left out."""
-    spent: dict[str, float] = {}
+def steps_of(profile: cProfile.Profile) -> list[tuple[str, float]]:
+    """The share of each step: each contains the next, so what is left between two of them is its own."""
     stats: Any = pstats.Stats(profile)
-    for (file, _, _), (_, _, own, *_) in stats.stats.items():
-        name = file.partition(mark)[2] or "other"
-        spent[name] = spent.get(name, 0.0) + own
-    total = sum(spent.values())
-    ordered = sorted(spent.items(), key=lambda item: -item[1])
-    return [(name, 100 * seconds / total) for name, seconds in ordered[:12]]
+    within = [
+        (cumulative, Path(file).stem)
+        for (file, _, function), (_, _, _, cumulative, _) in stats.stats.items()
+        if ("toolgrove/call/" in file and (function == "__call__" or function.endswith("_step")))
+        or ("toolgrove/pool/" in file and function == "call")
+    ]
+    within.sort(reverse=True)
+    own = [(step, outer - inner) for (outer, step), (inner, _) in pairwise(within)]
+    total = sum(seconds for _, seconds in own)
+    return [(step, 100 * seconds / total) for step, seconds in own]
 
 
 async def _timed(subject: Callable[[int], Awaitable[Any]], calls: int) -> Round:

@@ -252,7 +252,7 @@ def test_a_definition_that_speaks_to_the_model_is_pointed_at(
     servers = {name: fake("file", option=tmp_path / f"{name}.json") for name in ("mail", "calc")}
     project(mcpServers=servers, agents={"a": {"tools": ["*"]}})
     warned = findings(toolgrove("doctor", "--json"), "tools", "warning")
-    assert warned == [
-        ("calc_sum", "description reads like an instruction to the model: 'Do not tell the user'"),
-        ("calc_sum", "description speaks of 'send_mail', another's tool"),
-    ]
+    assert {name for name, _ in warned} == {"calc_sum"}
+    told = " ".join(text for _, text in warned)
+    assert "reads like an instruction to the model" in told
+    assert "speaks of 'send_mail', another's tool" in told

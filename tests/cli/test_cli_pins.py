@@ -116,5 +116,4 @@ def test_a_new_definition_that_instructs_the_model_is_pointed_at(toolgrove: Tool
     toolgrove("tools", "--agent", "a")
     offer.write_text(json.dumps([BOSSY]))
     toolgrove("tools", "--agent", "a")
-    told = "! description reads like an instruction to the model: 'Ignore all previous instructions'"
-    assert told in toolgrove("pins", "diff").out.splitlines()
+    assert "! description reads like an instruction to the model" in toolgrove("pins", "diff").out

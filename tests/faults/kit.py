@@ -120,3 +120,10 @@ def error_of(result: dict[str, Any]) -> dict[str, Any]:
 async def answers(agent: Agent, server: str = "well") -> None:
     """A healthy server still answers."""
     assert text_of(await agent.call(f"{server}_echo", {"text": "still here"})) == "still here"
+
+
+async def recovers(agent: Agent, server: str) -> None:
+    """A server whose fault is over answers again, once it was looked for."""
+    while "error" in await agent.call(f"{server}_echo", {"text": "are you there?"}):
+        await anyio.sleep(_STEP)
+    await answers(agent, server)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import answers, error_of, eventually, fake, granted, running, text_of, verdict
+from faults.kit import answers, error_of, eventually, fake, recovers, running, text_of, verdict
 from faults.test_stdio_calls import beside
 from faults.web import ANSWERS, Web, redirect, reset
 from grove_kit import ManualClock
@@ -46,7 +46,7 @@ async def test_a_call_that_goes_wrong_over_http_fails_alone_with_its_reason(faul
             assert "stack trace" not in str(error)
             assert upstream.counted("tools/call") == calls + 1, "a call is never repeated"
             upstream.faults.clear()
-            await answers(await granted(grove, "bad_echo"), "bad")
+            await recovers(agent, "bad")
 
 
 @pytest.mark.parametrize("fault", sorted(ANSWERS))
@@ -130,7 +130,7 @@ async def test_a_server_that_went_away_is_in_the_receipt_until_it_is_back() -> N
             assert "error" in await agent.call("up_echo", {"text": "x"})
             assert await verdict(grove, "up_echo", "unavailable")
             upstream.faults.clear()
-            await answers(await granted(grove, "up_echo"), "up")
+            await recovers(agent, "up")
 
 
 async def test_a_cancelled_call_over_http_frees_its_place() -> None:

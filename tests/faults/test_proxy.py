@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import answers, error_of, fake, granted, running
+from faults.kit import answers, error_of, fake, recovers, running
 from faults.proxy import Proxy
 from faults.test_stdio_calls import beside
 from faults.web import Web
@@ -26,7 +26,7 @@ async def test_an_answer_that_is_cut_fails_that_call_and_the_next_one_works(afte
             error = error_of(await beside(agent, agent.call("far_echo", {"text": "x"})))
             assert error["reason"] == "upstream_unavailable"
             proxy.cut_after = None
-            await answers(await granted(grove, "far_echo"), "far")
+            await recovers(agent, "far")
 
 
 async def test_a_connection_that_is_reset_in_a_call_fails_that_call() -> None:
@@ -49,7 +49,7 @@ async def test_a_connection_that_is_reset_in_a_call_fails_that_call() -> None:
             assert error_of(results[0])["reason"] == "upstream_unavailable"
             assert web.counted("tools/call") == calls + 1
             web.faults.clear()
-            await answers(await granted(grove, "far_echo"), "far")
+            await recovers(agent, "far")
 
 
 async def test_a_silent_network_ends_with_the_time_of_the_call() -> None:
@@ -61,7 +61,7 @@ async def test_a_silent_network_ends_with_the_time_of_the_call() -> None:
             error = error_of(await beside(agent, agent.call("far_echo", {"text": "x"})))
             assert error["reason"] == "timeout"
             proxy.blackhole = False
-            await answers(await granted(grove, "far_echo"), "far")
+            await recovers(agent, "far")
 
 
 async def test_slow_calls_do_not_take_the_places_of_others() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic_core import from_json
 from starlette.requests import Request
 
 from toolgrove.errors import InvalidArgument
@@ -14,6 +15,6 @@ async def json_body(request: Request) -> Any:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidArgument("Send the body as Content-Type application/json.", reason="content_type")
     try:
-        return await request.json()
-    except (ValueError, RecursionError):
+        return from_json(await request.body(), allow_inf_nan=False)
+    except ValueError:
         return None

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,13 +31,14 @@ CALLER = Caller(agent="a", session="a", role="editor")
 
 
 class Journal:
-    """What a server wrote down."""
+    """What a server wrote down since the test began."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._start = path.stat().st_size if path.exists() else 0
 
     def of(self, kind: str) -> list[list[Any]]:
-        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        text = self.path.read_bytes()[self._start :].decode() if self.path.exists() else ""
         lines = [json.loads(line) for line in text.splitlines()]
         return [line[1:] for line in lines if line[0] == kind]
 
@@ -48,16 +50,36 @@ class Journal:
 
 
 @contextlib.contextmanager
-def web(journal: Journal) -> Iterator[str]:
-    """The server over HTTP; its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    command = [sys.executable, str(UPSTREAM), str(journal.path), str(port)]
+def web(path: Path, port: int = 0) -> Iterator[int]:
+    """The server over HTTP with its journal; the port where it listens."""
+    port = port or free_port()
+    command = [sys.executable, str(UPSTREAM), str(path), str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            yield f"http://127.0.0.1:{port}/mcp"
+            _wait_for(port)
+            yield port
         finally:
             process.kill()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    ends = time.monotonic() + DEADLINE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except OSError:
+            assert time.monotonic() < ends, "the server did not start"
+            time.sleep(_STEP)
+
+
+def over_http(port: int, **more: Any) -> dict[str, Any]:
+    return {"url": f"http://127.0.0.1:{port}/mcp", **more}
 
 
 def over_stdio(journal: Journal, **more: Any) -> dict[str, Any]:
