@@ -436,7 +436,9 @@ async def gate(report: Report, effort: Effort) -> None:
     net = p50["gated"] - p50["source"]
     table = report.table("A local call, microseconds (limit: apcore's `Executor.call_async`; net: the gate alone)")
     values = {"ours": p50["ours"], "limit": p50["limit"], "bare": net}
-    table.add("p50", values, ratio=net / p50["limit"], target="gate ≤ 0.10 of apcore's", met=net <= p50["limit"] / 10)
+    table.add(
+        "p50", dict(values), ratio=net / p50["limit"], target="gate ≤ 0.10 of apcore's", met=net <= p50["limit"] / 10
+    )
     for step, share in steps_of(profile):
         table.add(f"… {step}, % of the gate by profile", {"bare": share})
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import answers, error_of, fake, recovers, running
+from faults.kit import answers, beside, error_of, fake, recovers, running
 from faults.proxy import Proxy
-from faults.test_stdio_calls import beside
-from faults.web import Web
+from faults.web import Web, blackhole
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
@@ -40,7 +39,7 @@ async def test_a_connection_that_is_reset_in_a_call_fails_that_call() -> None:
             async def call() -> None:
                 results.append(await agent.call("far_hold", {"text": "x"}))
 
-            web.faults["tools/call"] = lambda wire: wire.over.wait() and None
+            web.faults["tools/call"] = blackhole
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call)
                 while web.counted("tools/call") == calls:

@@ -148,12 +148,13 @@ def _greeting(process: subprocess.Popen[bytes], errors: Path) -> dict[str, Any]:
 async def call(
     http: httpx2.AsyncClient, agent: str, tool: str, arguments: Any = None, *, id: Any = 1, **params: Any
 ) -> dict[str, Any]:
-    """One call of 2026-07-28 by hand; the result's `structuredContent`, or the JSON-RPC error."""
+    """One call of 2026-07-28 by hand; the result's `structuredContent`, its content, or the JSON-RPC error."""
     body = call_body(tool, arguments, id, **params)
     response = await http.post(f"/agents/{agent}/mcp", json=body, headers=modern_headers("tools/call", tool))
     message = messages(response)[-1]
     assert message.get("id") == id, message
-    answer: dict[str, Any] = message["result"]["structuredContent"] if "result" in message else message
+    result = message.get("result", message)
+    answer: dict[str, Any] = result.get("structuredContent", result)
     return answer
 
 

@@ -46,7 +46,7 @@ export function ToolBench({ opened, view, onView }: { opened: Opened; view: View
         )}
         {view === "schema" && <Schemas tool={tool} />}
       </Tabs>
-      {question && <QuestionDialog key={question.state ?? question.key} tool={tool.name} question={question} />}
+      {question && <QuestionDialog key={question.state ?? question.key} tool={tool.name} question={question} onAnswer={(answer) => bench.runner.answer(tool.name, answer)} />}
       {bench.confirming.value?.tool.name === tool.name && <ConfirmDialog opened={bench.confirming.value} />}
     </>
   );

@@ -81,7 +81,7 @@ function AgentScreen({ agent }: { agent: AgentSummary }) {
           <a class="button small" href={hashOf("try", agent.name)}>
             <Icon name="flask" /> Try a tool
           </a>
-          <a class="button small" href={`#/audit/${encodeURIComponent(agent.name)}`}>
+          <a class="button small" href={hashOf("audit", agent.name)}>
             <Icon name="log" /> Audit
           </a>
         </div>

@@ -1,5 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { QuestionDialog } from "../bench/QuestionDialog";
 import { Icon } from "../components/Icon";
 import { KeysDialog } from "../components/KeysDialog";
 import { Toast } from "../components/Toast";
@@ -81,6 +82,7 @@ function Frame() {
         </main>
       </div>
       <Toast toast={console.toast} />
+      {console.asked.value && <QuestionDialog key={console.asked.value.question.state ?? ""} tool={console.asked.value.tool} question={console.asked.value.question} onAnswer={console.asked.value.answer} />}
       {console.helping.value && <KeysDialog shortcuts={SHORTCUTS} singleKeys={console.settings.singleKeys} onClose={() => (console.helping.value = false)} />}
     </>
   );

@@ -5,16 +5,26 @@ import { useContext, useEffect } from "preact/hooks";
 import { Mcp } from "../lib/mcp";
 import type { Settings } from "../lib/settings";
 import { throttled } from "../lib/throttle";
+import { type ToolDetail, toolDetailOf } from "../lib/tool";
+import type { Answer, Question } from "../lib/call";
 import { ConsoleApi } from "./api";
+import { AgentClient } from "./client";
 import type { Approval, Pin, Project } from "./facts";
 import { LiveEvents } from "./live";
 import type { CallNews, News } from "./news";
 import { parseRoute, type Route } from "./route";
 import { isSendable, type Session, tokenIn } from "./session";
+import { TreeModel } from "./tree/model";
 
 const MOST_CALLS = 100;
 const OVERVIEW_EVERY = 1_500;
 const POLL_EVERY = 30_000;
+
+export interface Asked {
+  tool: string;
+  question: Question;
+  answer: (answer: Answer) => void;
+}
 
 export class Console {
   readonly api: ConsoleApi;
@@ -31,6 +41,9 @@ export class Console {
   readonly calls: Signal<CallNews[]> = signal([]);
   readonly helping = signal(false);
   readonly toast = signal("");
+  /** What a tool asks in the middle of a call that the page itself made. */
+  readonly asked: Signal<Asked | null> = signal(null);
+  private readonly trees = new Map<string, Promise<TreeModel>>();
   private readonly listeners = new Set<(news: News) => void>();
   private readonly refreshOverview = throttled(() => void this.loadProject(), OVERVIEW_EVERY, 150);
   private readonly refreshWaiting = throttled(() => void this.loadWaiting(), 400, 50);
@@ -87,6 +100,7 @@ export class Console {
     this.approvals.value = null;
     this.pins.value = null;
     this.calls.value = [];
+    this.trees.clear();
     this.session.forget();
   }
 
@@ -101,6 +115,46 @@ export class Console {
   /** The MCP endpoint of an agent, spoken to with the operator's token. */
   mcp(agent: string): Mcp {
     return new Mcp(this.api.mcpUrl(agent), this.session.fetch);
+  }
+
+  /** The tools that an agent sees. */
+  async tools(agent: string): Promise<ToolDetail[]> {
+    const tools = await this.mcp(agent).tools(new AbortController().signal);
+    return tools.flatMap((tool) => toolDetailOf(tool) ?? []);
+  }
+
+  /** The tree as an agent sees it; the same one each time, with what was opened and chosen in it. */
+  tree(agent: string): Promise<TreeModel> {
+    const known = this.trees.get(agent);
+    if (known) return known;
+    const made = this.makeTree(agent);
+    this.trees.set(agent, made);
+    made.catch(() => this.trees.delete(agent));
+    return made;
+  }
+
+  private async makeTree(agent: string): Promise<TreeModel> {
+    let names = new Set((await this.tools(agent)).map((tool) => tool.name));
+    const client = new AgentClient(this.mcp(agent), (tool, question) => this.ask(tool, question));
+    const model = new TreeModel(client, (tool) => names.has(tool), newKey, (message) => this.say(message));
+    this.hear((news) => {
+      model.hear(news);
+      if (news.type === "pool") void this.tools(agent).then((tools) => (names = new Set(tools.map((tool) => tool.name))));
+    });
+    return model;
+  }
+
+  private ask(tool: string, question: Question): Promise<Answer> {
+    return new Promise((resolve) => {
+      this.asked.value = {
+        tool,
+        question,
+        answer: (answer) => {
+          this.asked.value = null;
+          resolve(answer);
+        },
+      };
+    });
   }
 
   /** Hears of events until the returned function is called. */
@@ -177,6 +231,11 @@ export class Console {
     }
     for (const listener of this.listeners) listener(news);
   }
+}
+
+/** Unlike any other; `randomUUID` is not there on a plain-http address. */
+function newKey(): string {
+  return `console-${[...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join("")}`;
 }
 
 export const ConsoleContext = createContext<Console | null>(null);
