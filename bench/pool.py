@@ -428,7 +428,7 @@ async def gate(report: Report, effort: Effort) -> None:
                 done = await _timed(subject, effort.calls)
                 if number:
                     series[name].rounds.append(done)
-        profile = cProfile.Profile()
+        profile = cProfile.Profile(time.thread_time)
         profile.enable()
         await _timed(subjects["gated"], effort.calls)
         profile.disable()

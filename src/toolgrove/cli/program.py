@@ -19,7 +19,7 @@ from toolgrove.store.state import StateTooNew
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 _COMMANDS = (
-    *("init", "doctor", "serve", "stdio", "tokens", "explain", "tools", "call"),
+    *("demo", "init", "doctor", "serve", "stdio", "tokens", "explain", "tools", "call"),
     *("pins", "approvals", "schema", "tree", "repl"),
 )
 

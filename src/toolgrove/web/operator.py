@@ -14,10 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument
-from toolgrove.store.approvals import Approval
 from toolgrove.store.audit import Outcome
 from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.store.pins import Pin
 from toolgrove.web.answer import HEADERS, answer, failure, stream
 from toolgrove.web.body import json_body
 from toolgrove.web.live import Live
@@ -107,27 +105,27 @@ class OperatorApi:
         state: Any = request.query_params.get("state")
         if state not in (None, "pending", "approved", "rejected", "used", "expired"):
             raise InvalidArgument("state is one of pending, approved, rejected, used, expired.", path="state")
-        return answer({"items": [_approval_form(one) for one in await self._project.approvals.list(state)]})
+        return answer({"items": [one.to_json() for one in await self._project.approvals.list(state)]})
 
     async def _approval(self, request: Request) -> Response:
-        return answer(_approval_form(await self._project.approvals.get(request.path_params["id"])))
+        return answer((await self._project.approvals.get(request.path_params["id"])).to_json())
 
     async def _decide(self, request: Request) -> Response:
         form = await _body(request, {"approve": bool, "reason": str}, required=("approve",))
         decided = await self._project.approvals.decide(
             request.path_params["id"], approve=form["approve"], by="operator", reason=form.get("reason", "")
         )
-        return answer(_approval_form(decided))
+        return answer(decided.to_json())
 
     async def _pins(self, request: Request) -> Response:
-        return answer({"items": [_pin_form(pin) for pin in self._project.pins.list()]})
+        return answer({"items": [pin.to_json() for pin in self._project.pins.list()]})
 
     async def _accept(self, request: Request) -> Response:
         form = await _body(request, {"accept": str}, required=("accept",))
         server, tool = request.path_params["server"], request.path_params["tool"]
         pin = self._project.pins.accept(server, tool, form["accept"], by="operator")
         self._project.pool.invalidate(server)
-        return answer(_pin_form(pin))
+        return answer(pin.to_json())
 
     async def _audit(self, request: Request) -> Response:
         page = await self._page(request)
@@ -199,40 +197,6 @@ def _number(text: str | None, name: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise InvalidArgument(f"{name} must be a number.", path=name)
     return int(text)
-
-
-def _approval_form(approval: Approval) -> dict[str, Any]:
-    asked = approval.request
-    return {
-        "id": approval.id,
-        "agent": asked.agent,
-        "tool": asked.tool,
-        "arguments": asked.arguments,
-        "definition": asked.definition,
-        "definitionHash": asked.definition_hash,
-        "rule": asked.rule,
-        "receipt": asked.receipt,
-        "state": approval.state,
-        "requestedAt": approval.requested_at,
-        "expiresAt": approval.expires_at,
-        "decidedAt": approval.decided_at,
-        "decidedBy": approval.decided_by,
-        "reason": approval.reason,
-    }
-
-
-def _pin_form(pin: Pin) -> dict[str, Any]:
-    return {
-        "server": pin.server,
-        "tool": pin.own_name,
-        "hash": pin.hash,
-        "pinnedAt": pin.pinned_at,
-        "pinnedBy": pin.pinned_by,
-        "seenHash": pin.seen_hash or None,
-        "seenAt": pin.seen_at,
-        "changed": pin.changed,
-        "diff": pin.diff(),
-    }
 
 
 def _file(text: str, media_type: str, name: str) -> Response:
