@@ -29,12 +29,11 @@ DEADLINE = 60.0
 
 
 @asynccontextmanager
-async def sample(path: Path, *, budget: float = 60.0) -> AsyncIterator[Grove]:
+async def sample(path: Path) -> AsyncIterator[Grove]:
     """The sample with its shop, in this process."""
     file = write(path)
     with shop_socket(file, near=0) as listening, anyio.fail_after(DEADLINE):
-        config = Config.load(file).model_copy(update={"startup_budget": budget})
-        async with Grove(config) as grove, shop_open(listening):
+        async with Grove(Config.load(file)) as grove, shop_open(listening):
             yield grove
 
 

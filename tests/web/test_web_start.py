@@ -77,6 +77,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "unknown key": ({"agnets": {}}, "agents"),
     "wrong type": ({"agents": {"a": {"tools": 5}}}, "agents.a.tools"),
     "a bad rate": ({"agents": {"a": {"rateLimit": "often"}}}, "60/minute"),
+    "extensions that are not there": ({"extensions": "nowhere"}, "nowhere"),
     "not UTF-8": (b"\xff\xfe", "UTF-8"),
 }
 

@@ -19,8 +19,8 @@ from toolgrove.store.state import StateTooNew
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 _COMMANDS = (
-    *("demo", "init", "doctor", "serve", "stdio", "tokens", "explain", "tools", "call"),
-    *("pins", "approvals", "schema", "tree", "repl"),
+    *("demo", "init", "doctor", "serve", "stdio", "install", "tokens", "explain", "tools", "call"),
+    *("pins", "approvals", "audit", "schema", "tree", "repl"),
 )
 
 

@@ -102,9 +102,9 @@ class Service:
             gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
             app = gateway.app
             async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-                self._greet(grove)
-                tasks.start_soon(_follow, self.file, grove, self.screen)
                 with stop_on_signals(stop, asyncio.get_running_loop()):
+                    self._greet(grove)
+                    tasks.start_soon(_follow, self.file, grove, self.screen)
                     await run_http(app, gateway.endpoints, self.listening, stop)
                 tasks.cancel_scope.cancel()
 
@@ -134,7 +134,13 @@ async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:
         if outcome.problem:
             log.error("%s", outcome.problem)
         elif outcome.changed:
-            await grove.reload(outcome.config)
+            before = grove.config
+            try:
+                await grove.reload(outcome.config)
+            except Exception as problem:  # whatever a source makes of its section must not end the others
+                log.error("%s\nThe configuration that was read before stays in force.", problem)
+                await grove.reload(before)
+                continue
             log.info("the project file was read again")
             for holder, token in issue_missing(grove.tokens, grove.config.agents).items():
                 screen.say(f"Token of {holder} (shown this once): {token}", "bold")

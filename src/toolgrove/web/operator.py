@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument
 from toolgrove.store.audit import Outcome
+from toolgrove.store.audit_export import as_csv, as_lines
 from toolgrove.store.audit_log import AuditPage, AuditQuery
 from toolgrove.web.answer import HEADERS, answer, failure, stream
 from toolgrove.web.body import json_body
@@ -128,7 +127,7 @@ class OperatorApi:
         return answer(pin.to_json())
 
     async def _audit(self, request: Request) -> Response:
-        page = await self._page(request)
+        page = await self._project.audit_log.records(_query(request, _limit(request)))
         return answer({"items": list(page.records), "next": page.next})
 
     async def _verify(self, request: Request) -> Response:
@@ -136,31 +135,24 @@ class OperatorApi:
         return answer({"whole": breach is None, "breach": None if breach is None else asdict(breach)})
 
     async def _export(self, request: Request) -> Response:
-        records = (await self._page(request)).records
         kind = request.query_params.get("format", "jsonl")
-        if kind == "csv":
-            return _file(_csv(records), "text/csv", "audit.csv")
-        if kind != "jsonl":
+        if kind not in ("jsonl", "csv"):
             raise InvalidArgument("format is jsonl or csv.", path="format")
-        return _file("".join(json.dumps(record) + "\n" for record in records), "application/jsonl", "audit.jsonl")
+        most = _number(request.query_params.get("limit"), "limit")
+        pages = self._pages(_query(request, MAX_RECORDS), sys.maxsize if most is None else most)
+        if kind == "csv":
+            return _file(_table(pages), "text/csv", "audit.csv")
+        return _file((as_lines(page.records) async for page in pages), "application/jsonl", "audit.jsonl")
 
-    async def _page(self, request: Request) -> AuditPage:
-        query = request.query_params
-        outcome: Any = query.get("outcome")
-        if outcome not in (None, *get_args(Outcome)):
-            raise InvalidArgument(f"outcome is one of {', '.join(get_args(Outcome))}.", path="outcome")
-        return await self._project.audit_log.records(
-            AuditQuery(
-                agent=query.get("agent"),
-                tool=query.get("tool"),
-                outcome=outcome,
-                since=query.get("since"),
-                after=_number(query.get("after"), "after") or 0,
-                before=_number(query.get("before"), "before"),
-                newest=query.get("newest") in ("1", "true"),
-                limit=_limit(request),
-            )
-        )
+    async def _pages(self, query: AuditQuery, most: int) -> AsyncIterator[AuditPage]:
+        """Page after page, so that a long log is never in memory as a whole."""
+        while most > 0:
+            page = await self._project.audit_log.records(replace(query, limit=min(most, query.limit)))
+            yield page
+            most -= len(page.records)
+            if page.next is None:
+                return
+            query = replace(query, before=page.next) if query.newest else replace(query, after=page.next)
 
 
 def _operator(handle: Handler) -> Handler:
@@ -187,6 +179,23 @@ async def _body(request: Request, fields: dict[str, type], *, required: tuple[st
     return body
 
 
+def _query(request: Request, limit: int) -> AuditQuery:
+    query = request.query_params
+    outcome: Any = query.get("outcome")
+    if outcome not in (None, *get_args(Outcome)):
+        raise InvalidArgument(f"outcome is one of {', '.join(get_args(Outcome))}.", path="outcome")
+    return AuditQuery(
+        agent=query.get("agent"),
+        tool=query.get("tool"),
+        outcome=outcome,
+        since=query.get("since"),
+        after=_number(query.get("after"), "after") or 0,
+        before=_number(query.get("before"), "before"),
+        newest=query.get("newest") in ("1", "true"),
+        limit=limit,
+    )
+
+
 def _limit(request: Request) -> int:
     return min(_number(request.query_params.get("limit"), "limit") or 100, MAX_RECORDS)
 
@@ -199,26 +208,12 @@ def _number(text: str | None, name: str) -> int | None:
     return int(text)
 
 
-def _file(text: str, media_type: str, name: str) -> Response:
+async def _table(pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+    yield as_csv(())
+    async for page in pages:
+        yield as_csv(page.records, heading=False)
+
+
+def _file(parts: AsyncIterator[str], media_type: str, name: str) -> Response:
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type=media_type, headers=headers)
-
-
-_COLUMNS = ("number", "timestamp", "callId", "agent", "session", "operation", "outcome", "targets", "durationMs")
-
-
-def _csv(records: Sequence[dict[str, Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow((*_COLUMNS, "errorCode", "hash"))
-    writer.writerows(_row(record) for record in records)
-    return out.getvalue()
-
-
-def _row(record: dict[str, Any]) -> Iterator[str]:
-    error = record.get("error") or {}
-    values = [record.get(column, "") for column in _COLUMNS]
-    for value in (*values, error.get("code", ""), record.get("hash", "")):
-        text = " ".join(value) if isinstance(value, list) else str(value)
-        # A spreadsheet must read it as text, whatever a caller wrote.
-        yield f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return StreamingResponse(parts, media_type=media_type, headers=headers)

@@ -64,7 +64,8 @@ class Server:
 
     async def settled(self) -> None:
         """Wait until it is clear whether the server answers."""
-        await self._settled.wait()
+        if not self._settled.is_set():  # waiting for what is already so still costs a turn of the loop
+            await self._settled.wait()
 
     def retry_after(self) -> float:
         """The seconds until it is tried again, told so that not all come back at once."""
@@ -148,7 +149,7 @@ class Server:
                 tasks.start_soon(session.follow)
                 await self.freshness.word(_LISTENING)
             mark = self.freshness.begin()
-            self._catalog.take(await session.list_tools())
+            await self._catalog.take(await session.list_tools())
             self.freshness.finish(mark)
             return session
         raise Broken(f"did not answer within {START:g} s")
@@ -160,7 +161,7 @@ class Server:
             mark, begun = self.freshness.begin(), self._clock.monotonic()
             try:
                 with anyio.fail_after(min(self._config.timeout, LISTING)):
-                    if self._catalog.take(await session.list_tools()):
+                    if await self._catalog.take(await session.list_tools()):
                         changed()
             except TimeoutError:
                 session.link.end(Broken("did not list its tools in time"))

@@ -19,8 +19,8 @@ export function Changes({ model, onChoose }: { model: TreeModel; onChoose: (id: 
   return (
     <ol class="lines" data-testid="changes">
       {changes.map((change, index) => (
-        <li key={`${change.at}-${index}`} class="line change">
-          <span class="line-what">
+        <li key={`${change.at}-${index}`} class="item change">
+          <span class="item-what">
             <strong>{change.agent}</strong> <code>{change.tool}</code>
             <span class="why">
               {change.nodeIds.slice(0, NAMED).map((id) => (

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { CopyButton } from "../../components/CopyButton";
 import { Icon } from "../../components/Icon";
 import { Scalar } from "../../components/JsonScalar";
@@ -104,13 +104,20 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
   const [adding, setAdding] = useState(false);
   const entries = Object.entries(item.payload);
   const mayEdit = model.has("update_payload_property");
+  const section = useRef<HTMLElement>(null);
+  // Focus goes back to the button that opened the form.
+  const done = (opener: string): void => {
+    setEditing(null);
+    setAdding(false);
+    requestAnimationFrame(() => [...(section.current?.querySelectorAll<HTMLElement>("[data-opens]") ?? [])].find((button) => button.dataset.opens === opener)?.focus());
+  };
   return (
-    <section aria-label="Properties">
+    <section ref={section} aria-label="Properties">
       <div class="section-head">
         <h3>Properties</h3>
         <span class="actions">
           {mayEdit && (
-            <button type="button" class="button small ghost" data-testid="add-property" onClick={() => setAdding(true)}>
+            <button type="button" class="button small ghost" data-testid="add-property" data-opens="" onClick={() => setAdding(true)}>
               <Icon name="plus" /> Property
             </button>
           )}
@@ -129,7 +136,7 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
             <dt>{key}</dt>
             {editing === key ? (
               <dd class="wide">
-                <PropertyForm model={model} item={item} name={key} onDone={() => setEditing(null)} />
+                <PropertyForm model={model} item={item} name={key} onDone={() => done(key)} />
               </dd>
             ) : (
               <>
@@ -137,7 +144,7 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
                   <Value value={value} label={key} />
                 </dd>
                 {mayEdit && (
-                  <button type="button" class="icon-button" aria-label={`Edit ${key}`} title={`Edit ${key}`} onClick={() => setEditing(key)}>
+                  <button type="button" class="icon-button" data-opens={key} aria-label={`Edit ${key}`} title={`Edit ${key}`} onClick={() => setEditing(key)}>
                     <Icon name="edit" size={14} />
                   </button>
                 )}
@@ -146,7 +153,7 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
           </div>
         ))}
       </dl>
-      {adding && <PropertyForm model={model} item={item} name={null} onDone={() => setAdding(false)} />}
+      {adding && <PropertyForm model={model} item={item} name={null} onDone={() => done("")} />}
     </section>
   );
 }

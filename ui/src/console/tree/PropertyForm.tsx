@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../components/Icon";
 import { get, type Json } from "../../lib/json";
 import { parseJson } from "../../lib/json-parse";
@@ -15,6 +15,8 @@ export function PropertyForm({ model, item, name, onDone }: { model: TreeModel; 
   const [kind, setKind] = useState<"text" | "json">(before === undefined || typeof before === "string" ? "text" : "json");
   const [text, setText] = useState(before === undefined ? "" : typeof before === "string" ? before : printJson(before, 2));
   const [problem, setProblem] = useState("");
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector<HTMLElement>("input:not([type=radio]), textarea")?.focus(), []);
   const save = async (): Promise<void> => {
     let value: Json;
     try {
@@ -35,6 +37,7 @@ export function PropertyForm({ model, item, name, onDone }: { model: TreeModel; 
   const id = `property-${encodeURIComponent((name ?? "new").toWellFormed())}`;
   return (
     <form
+      ref={form}
       class="property-form"
       data-testid="property-form"
       onSubmit={(event) => {
@@ -50,7 +53,7 @@ export function PropertyForm({ model, item, name, onDone }: { model: TreeModel; 
       {name === null && (
         <label class="filter">
           <span class="eyebrow">Name</span>
-          <input class="input mono" required value={key} ref={(input) => void (key === "" && document.activeElement === document.body && input?.focus())} onInput={(event) => setKey(event.currentTarget.value)} />
+          <input class="input mono" required value={key} onInput={(event) => setKey(event.currentTarget.value)} />
         </label>
       )}
       <fieldset class="segments">
@@ -78,7 +81,6 @@ export function PropertyForm({ model, item, name, onDone }: { model: TreeModel; 
         aria-describedby={problem !== "" ? `${id}-problem` : undefined}
         spellcheck={false}
         value={text}
-        ref={(area) => void (name !== null && document.activeElement === document.body && area?.focus())}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey && kind === "text") {

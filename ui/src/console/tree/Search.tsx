@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import { Icon } from "../../components/Icon";
 import { Empty } from "../../components/Notice";
 import { plural } from "../../lib/format";
-import type { Crumb, TreeModel } from "./model";
+import type { TreeModel } from "./model";
+import type { Crumb } from "./node";
 
 export function SearchBar({ model }: { model: TreeModel }) {
   const [text, setText] = useState(model.query.peek());

@@ -2,9 +2,9 @@ import { useEffect, useState } from "preact/hooks";
 import { Dialog } from "../../components/Dialog";
 import { Icon } from "../../components/Icon";
 import { Callout, Empty } from "../../components/Notice";
+import { Select } from "../../components/Select";
 import { plural } from "../../lib/format";
 import { isObject, type Json, type JsonObject, printable } from "../../lib/json";
-import { Select } from "../Audit";
 import { list, objectOr, text } from "../facts";
 import { exact } from "../moment";
 import { messageOf, type Snapshot, type TreeModel } from "./model";
@@ -37,8 +37,8 @@ export function Snapshots({ model, onChoose }: { model: TreeModel; onChoose: (id
         <>
           <ul class="lines">
             {[...snapshots].reverse().map((snapshot) => (
-              <li key={snapshot.id} class="line" data-testid="snapshot" data-snapshot={snapshot.id}>
-                <span class="line-what">
+              <li key={snapshot.id} class="item" data-testid="snapshot" data-snapshot={snapshot.id}>
+                <span class="item-what">
                   <strong>{snapshot.label || snapshot.id}</strong>
                   <span class="why quiet">
                     {snapshot.agent}, {exact(Date.parse(snapshot.createdAt))} · {plural(snapshot.nodes, "node")}
@@ -181,8 +181,8 @@ function DiffEntry({ entry, kind, model, onChoose }: { entry: JsonObject; kind: 
   const payload = objectOr(entry.payload);
   const name = Object.keys(payload).length > 0 ? nameOf({ id, payload }) : model.forest.name(id);
   return (
-    <li class="line" data-testid="diff-entry" data-kind={kind} data-node={id}>
-      <span class="line-what">
+    <li class="item" data-testid="diff-entry" data-kind={kind} data-node={id}>
+      <span class="item-what">
         {kind === "removed" ? (
           <span>{name}</span>
         ) : (

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../components/Icon";
 import { Callout, Empty } from "../../components/Notice";
+import { Select } from "../../components/Select";
 import { Tabs } from "../../components/Tabs";
 import type { AgentSummary } from "../facts";
-import { Select } from "../Audit";
 import { useConsole } from "../model";
 import { hashOf } from "../route";
 import { Changes } from "./Changes";
@@ -96,13 +96,17 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
         <AgentPicker agent={agent} agents={agents} />
         {model.has("select_nodes") && <SearchBar model={model} />}
         <div class="tree-actions">
+          {model.has("snapshot_list") && (
+            <button type="button" class="button narrow-only" onClick={() => setSide("snapshots")}>
+              <Icon name="camera" />
+              <span class="visually-hidden">Snapshots</span>
+            </button>
+          )}
           <button type="button" class="button" data-testid="undo" disabled={!model.has("undo")} onClick={() => void model.undo()}>
-            <Icon name="undo" /> <span class="wide-only">Undo</span>
-            <span class="visually-hidden narrow-only">Undo</span>
+            <Icon name="undo" /> <span class="word">Undo</span>
           </button>
           <button type="button" class="button" data-testid="redo" disabled={!model.has("redo")} onClick={() => void model.redo()}>
-            <Icon name="redo" /> <span class="wide-only">Redo</span>
-            <span class="visually-hidden narrow-only">Redo</span>
+            <Icon name="redo" /> <span class="word">Redo</span>
           </button>
         </div>
       </div>
