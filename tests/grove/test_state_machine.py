@@ -254,7 +254,7 @@ class Workspace(RuleBasedStateMachine):
                 "children": children,
             }
 
-        bookmarks = {name: dict(workspace.bookmarks.get(name, {})) for name in AGENTS}
+        bookmarks = {name: dict(workspace.bookmarks.of(name)) for name in AGENTS}
         return nested(workspace.tree.root), bookmarks
 
     # Choosing ---------------------------------------------------------------------------------------

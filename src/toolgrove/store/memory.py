@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import islice
 
-from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, JsonLines, seal
-from toolgrove.store.journal import Entry, IdempotencyRecord
+from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, Breach, JsonLines, seal, verify
+from toolgrove.store.audit_log import AuditPage, AuditQuery
+from toolgrove.store.journal import Behind, Entry, IdempotencyRecord
 from toolgrove.types import Clock
 
 
@@ -27,13 +29,26 @@ class MemoryJournal:
         self._keys_per_agent = keys_per_agent
         self._key_lifetime = key_lifetime
         self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
+        self._revision = 0
         self._number, self._previous = 0, GENESIS
         for sink in sinks:
             if isinstance(sink, JsonLines):
                 self._number, self._previous = sink.last()
 
+    async def open(self) -> None:
+        """Begin with nothing."""
+
+    async def close(self) -> None:
+        """Let go of the files."""
+        for sink in self._sinks:
+            if isinstance(sink, JsonLines):
+                sink.close()
+
     async def append(self, entry: Entry) -> None:
         """Keep an entry; a sink that cannot write keeps all of it out."""
+        effects = entry.effects
+        if effects is not None and effects.base != self._revision:
+            raise Behind(base=effects.base, revision=self._revision)
         sealed = seal(entry.audit, self._number + 1, self._previous)
         for sink in self._sinks:
             sink.write(sealed)
@@ -41,6 +56,8 @@ class MemoryJournal:
         self.audit.write(sealed)
         if entry.idempotency is not None:
             self._keep(entry.idempotency)
+        if effects is not None:
+            self._revision = effects.revision
 
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
         """The result under a key, unless it has expired."""
@@ -49,6 +66,15 @@ class MemoryJournal:
         if kept is None or self._clock.monotonic() - kept[0] > self._key_lifetime:
             return None
         return kept[1]
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of those that are still in the ring."""
+        found = islice(filter(query.wants, self.audit), query.limit + 1)
+        return AuditPage.cut(list(found), query.limit)
+
+    async def verify(self) -> Breach | None:
+        """Whether the ring was left as it was written."""
+        return verify(self.audit.lines())
 
     def _keep(self, record: IdempotencyRecord) -> None:
         keys = self._keys.setdefault(record.agent, OrderedDict())

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolgrove.tree.node import Image
 from toolgrove.tree.tree import Tree
 
 Images = Mapping[str, Image | None]
+Bookmark = tuple[str, str, str]
+"""Agent, label, node id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Commit:
-    """One change of the tree: what it touched, as it was before, and whose child lists it changed."""
+    """One change of the tree: what it touched, as it was before, whose child lists it changed, and the
+    bookmarks that fell or came back with nodes."""
 
     seq: int
     agent: str
     tool: str
     before: dict[str, Image | None]
     parents: frozenset[str]
-    bookmarks: tuple[tuple[str, str, str], ...] = ()
-
-    def after(self, tree: Tree) -> Iterator[tuple[str, Image | None]]:
-        """The touched nodes as they are now; true until the next commit."""
-        for node_id in self.before:
-            yield node_id, tree.image(node_id)
+    dropped: tuple[Bookmark, ...] = ()
+    returned: tuple[Bookmark, ...] = ()
 
 
 def changed_parents(tree: Tree, before: Images) -> frozenset[str]:
@@ -82,12 +81,14 @@ class History:
             images.update(commit.before)
         return images
 
-    def trim(self, pinned: int | None) -> None:
-        """Forget the oldest commits, but none that a snapshot still needs."""
-        surplus = len(self._commits) - self.keep
-        if pinned is not None:
-            surplus = min(surplus, bisect_right(self._seqs, pinned))
-        # A tenth of slack, so that dropping from the front is rare.
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to forget; a tenth of slack makes dropping from the front rare."""
+        return len(self._commits) > self.keep + self.keep // 10
+
+    def trim(self, pinned: int) -> None:
+        """Forget the oldest commits up to a point in time."""
+        surplus = min(len(self._commits) - self.keep, bisect_right(self._seqs, pinned))
         if surplus > self.keep // 10:
             self.floor = self._seqs[surplus - 1]
             del self._commits[:surplus], self._seqs[:surplus]
