@@ -17,6 +17,7 @@ from typing import Any
 
 from toolgrove import Grove
 from toolgrove.tree.dsl import Selection
+from toolgrove.tree.effects import Snapshot, SnapshotChange
 from toolgrove.tree.tree import walk
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller

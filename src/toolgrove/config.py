@@ -53,7 +53,7 @@ class LimitsConfig(Section):
 class WorkspaceConfig(Section):
     """The tree workspace."""
 
-    store: Literal["memory"] = "memory"
+    store: str = "memory"
     concurrency: Concurrency = "tree"
     read_only: bool = False
     payload_types: dict[str, PayloadTypeConfig] = {}
@@ -61,6 +61,18 @@ class WorkspaceConfig(Section):
     rulesets: dict[str, list[dict[str, Any]]] = {}
     limits: LimitsConfig = LimitsConfig()
     audit_log: Path | None = None
+
+    @field_validator("store")
+    @classmethod
+    def _is_known(cls, store: str) -> str:
+        if store != "memory" and not (store.startswith("sqlite:") and store.removeprefix("sqlite:").strip()):
+            raise ValueError(f"{store!r} is neither 'memory' nor 'sqlite:' with a path, such as sqlite:data/grove.db")
+        return store
+
+    @property
+    def store_path(self) -> Path | None:
+        """The file of the store; None in memory."""
+        return Path(self.store.removeprefix("sqlite:").strip()) if self.store != "memory" else None
 
     @model_validator(mode="after")
     def _compiles(self) -> Self:

@@ -22,7 +22,9 @@ from toolgrove.config import AgentConfig, Config
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, Listener
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
+from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.memory import MemoryJournal
+from toolgrove.store.sqlite import SqliteJournal
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Arguments, Call, Caller, Clock, Next, Result, SystemClock, Tool, ToolSpec
@@ -72,12 +74,14 @@ class Grove:
         self.config = config or Config()
         self._clock: Clock = clock or SystemClock()
         settings = self.config.workspace
-        self._file = JsonLines(settings.audit_log) if settings.audit_log is not None else None
-        sinks = (*([self._file] if self._file is not None else []), *audit_sinks)
-        self._journal = MemoryJournal(self._clock, sinks=sinks)
+        sinks = (*([JsonLines(settings.audit_log)] if settings.audit_log is not None else []), *audit_sinks)
+        path = settings.store_path
+        self._journal: MemoryJournal | SqliteJournal = (
+            MemoryJournal(self._clock, sinks=sinks) if path is None else SqliteJournal(path, self._clock, sinks=sinks)
+        )
         self._listeners: list[Listener] = []
-        workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self._sources = (WorkspaceSource(workspace, self._clock),)
+        self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
+        self._sources = (WorkspaceSource(self._workspace, self._clock),)
         rates = {name: agent.rate_limit for name, agent in self.config.agents.items()}
         steps = (
             AuditStep(self._journal, self._clock, self._emit),
@@ -92,18 +96,25 @@ class Grove:
         self._numbers = count(1)
 
     async def __aenter__(self) -> Self:
+        saved = await self._journal.open()
+        if saved is not None:
+            self._workspace.resume(saved)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            self._file.close()
+        await self._journal.close()
 
     @property
     def audit(self) -> AuditRing:
-        """The latest audit records."""
+        """The latest audit records of this process."""
         return self._journal.audit
+
+    @property
+    def audit_log(self) -> AuditLog:
+        """All audit records that are kept."""
+        return self._journal
 
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""

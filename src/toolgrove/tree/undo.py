@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 from toolgrove.errors import Conflict
 from toolgrove.tree.history import Commit, History, Images
-from toolgrove.tree.node import Image
-from toolgrove.tree.tree import Tree, is_still
-
+from toolgrove.tree.node import Image, Rank
+from toolgrove.tree.tree import Tree, between, is_still
 
 Move = Literal["do", "undo", "redo"]
 Group = tuple[Commit, ...]
@@ -71,7 +71,50 @@ def revert(tree: Tree, history: History, commits: Sequence[Commit]) -> None:
             reason="undo_blocked",
             changedNodeIds=blocked[:50],
         )
-    tree.apply(images)
+    tree.apply(_fitted(tree, images))
+
+
+def _fitted(tree: Tree, images: Images) -> Images:
+    """The images among the nodes that are not touched: no rank is taken twice, and who shares a payload goes on
+    sharing it."""
+    fitted = dict(images)
+    wanted: dict[str, list[Rank]] = {}
+    for image in images.values():
+        if image is not None and image.parent_id in tree.nodes:
+            wanted.setdefault(image.parent_id, []).append(image.rank)
+    standing = {
+        parent_id: {one.rank for one in (tree.nodes[parent_id].children or {}).values() if one.id not in images}
+        for parent_id in wanted
+    }
+    orders: dict[str, list[Rank]] = {}
+    for node_id, image in images.items():
+        if image is not None and image.group is not None:
+            image = fitted[node_id] = _shared(tree, fitted, node_id, image)
+        if image is not None and image.parent_id in standing and image.rank in standing[image.parent_id]:
+            above = image.parent_id
+            if above not in orders:
+                orders[above] = sorted({*standing[above], *wanted[above]})
+            fitted[node_id] = image._replace(rank=_rank_before(orders[above], image.rank))
+    return fitted
+
+
+def _shared(tree: Tree, fitted: dict[str, Image | None], node_id: str, image: Image) -> Image:
+    others = [tree.nodes[key] for key in tree.groups.get(image.group or "", ()) if key not in fitted]
+    if not others:
+        return image
+    if node_id not in tree.nodes:
+        return image._replace(payload=others[0].payload)
+    for other in others:
+        fitted[other.id] = other.image()._replace(payload=image.payload)
+    return image
+
+
+def _rank_before(order: list[Rank], rank: Rank) -> Rank:
+    """A free rank just before one that is taken; from then on it is taken as well."""
+    at = bisect_left(order, rank)
+    free = between(order[at - 1] if at else rank - 2, rank)
+    order.insert(at, free)
+    return free
 
 
 def _unfit(tree: Tree, images: Images) -> list[str]:
