@@ -23,6 +23,7 @@ from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, Listener
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
 from toolgrove.store.audit_log import AuditLog
+from toolgrove.store.collector import paused_collector
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.store.sqlite import SqliteJournal
 from toolgrove.tools import WorkspaceSource
@@ -96,9 +97,10 @@ class Grove:
         self._numbers = count(1)
 
     async def __aenter__(self) -> Self:
-        saved = await self._journal.open()
-        if saved is not None:
-            self._workspace.resume(saved)
+        with paused_collector():
+            saved = await self._journal.open()
+            if saved is not None:
+                self._workspace.resume(saved)
         return self
 
     async def __aexit__(

@@ -33,8 +33,10 @@ class Footprint:
             if self.everything:
                 hit.update(dict.fromkeys(commit.before))
             else:
-                hit.update(dict.fromkeys(self.nodes & commit.before.keys()))
-                hit.update(dict.fromkeys(self.child_lists & commit.parents))
+                if not self.nodes.isdisjoint(commit.before):
+                    hit.update(dict.fromkeys(self.nodes & commit.before.keys()))
+                if not self.child_lists.isdisjoint(commit.parents):
+                    hit.update(dict.fromkeys(self.child_lists & commit.parents))
         return list(hit)
 
 

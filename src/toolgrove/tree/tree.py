@@ -56,13 +56,18 @@ class Tree:
         for node_id, image in images.items():
             payload = image.payload if image.group is None else shared.setdefault(image.group, image.payload)
             node = nodes[node_id] = Node(node_id, image.type, payload, None, image.rank)
-            tree._set_tags(node, image.tags)
-            tree._set_group(node, image.group)
+            if image.tags:
+                tree._set_tags(node, image.tags)
+            if image.group is not None:
+                tree._set_group(node, image.group)
         tree.root = nodes[ROOT]
-        for node in sorted(nodes.values(), key=_by_rank):
-            parent_id = images[node.id].parent_id if node.id in images else None
-            if parent_id is not None:
-                tree._link(node, nodes[parent_id], node.rank)
+        for node_id, image in sorted(images.items(), key=lambda one: one[1].rank):
+            if image.parent_id is not None:
+                parent, node = nodes[image.parent_id], nodes[node_id]
+                if parent.children is None:
+                    parent.children = {}
+                parent.children[node_id] = node
+                node.parent = parent
         return tree
 
     @property

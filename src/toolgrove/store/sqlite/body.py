@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 _CHUNK = 10_000
@@ -43,15 +44,14 @@ def key(text: str) -> str:
     return "\0" + encode(text) if text[:1] == "\0" else text
 
 
-def decode_all(table: str, rows: Iterable[tuple[str, int]]) -> Iterable[Any]:
+def decode_all(table: str, rows: Sequence[tuple[str, int]]) -> Iterator[Any]:
     """The values of (body, checksum) rows; one parse for many is three times as fast as one for each."""
-    chunk: list[str] = []
-    crc32 = zlib.crc32
-    for body, crc in rows:
-        if not isinstance(body, str) or crc32(body.encode()) != crc:
-            raise Damaged(f"a row of the table {table!r} fails its checksum")
-        chunk.append(body)
-        if len(chunk) == _CHUNK:
-            yield from json.loads(f"[{','.join(chunk)}]")
-            chunk.clear()
-    yield from json.loads(f"[{','.join(chunk)}]")
+    return chain.from_iterable(_decode(table, rows[at : at + _CHUNK]) for at in range(0, len(rows), _CHUNK))
+
+
+def _decode(table: str, rows: Sequence[tuple[str, int]]) -> list[Any]:
+    bodies = [body for body, _ in rows]
+    if [zlib.crc32(body.encode()) for body in bodies] != [crc for _, crc in rows]:
+        raise Damaged(f"a row of the table {table!r} fails its checksum")
+    values: list[Any] = json.loads(f"[{','.join(bodies)}]")
+    return values

@@ -37,13 +37,13 @@ def load(connection: sqlite3.Connection, head: Head) -> Saved:
 
 def _bodies(connection: sqlite3.Connection, table: str, order: str) -> Iterator[Any]:
     rows = connection.execute(f"SELECT body, crc FROM {table} ORDER BY {order}")  # noqa: S608  our own names
-    yield from decode_all(table, rows)
+    return decode_all(table, rows.fetchall())
 
 
 def _nodes(connection: sqlite3.Connection, head: Head) -> Mapping[str, Image]:
     nodes: dict[str, Image] = {}
-    for node_id, parent_id, rank, kind, payload, tags, group in _bodies(connection, "node", "id"):
-        nodes[node_id] = _image(parent_id, rank, kind, payload, tags, group)
+    for node_id, *image in _bodies(connection, "node", "id"):
+        nodes[node_id] = _image(image)
     if len(nodes) + (ROOT not in nodes) != head.mark.nodes:
         raise Damaged(f"{head.mark.nodes} nodes were written, and {len(nodes)} are there")
     orphan = next((key for key, one in nodes.items() if one.parent_id not in nodes and one.parent_id not in _TOP), None)
@@ -55,9 +55,11 @@ def _nodes(connection: sqlite3.Connection, head: Head) -> Mapping[str, Image]:
 _TOP = (None, ROOT)
 
 
-def _image(parent_id: str | None, rank: Any, kind: str, payload: Payload, tags: list[str], group: str | None) -> Image:
-    place = rank if type(rank) is int else Fraction(rank)
-    return Image(parent_id, place, kind, payload, frozenset(tags) if tags else NO_TAGS, group)
+def _image(form: list[Any]) -> Image:
+    if type(form[1]) is not int:
+        form[1] = Fraction(form[1])
+    form[4] = frozenset(form[4]) if form[4] else NO_TAGS
+    return Image._make(form)
 
 
 def _past(connection: sqlite3.Connection, head: Head, nodes: Mapping[str, Image]) -> list[Past]:
@@ -93,7 +95,7 @@ def _commit(agent: str, form: Any, payloads: dict[str, Payload]) -> Commit:
         if image[3] == SAME:
             image[3] = payloads[node_id]
         payloads[node_id] = image[3]
-        before[node_id] = _image(*image)
+        before[node_id] = _image(image)
     return Commit(
         seq=seq,
         agent=agent,
