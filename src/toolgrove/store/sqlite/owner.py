@@ -17,6 +17,7 @@ class Owner:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
+            self._connection.execute("PRAGMA journal_mode=MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:
             self._connection.close()
