@@ -104,8 +104,12 @@ async def opening(path: Path, nodes: int) -> None:
         agent = await grove.agent("a0")
         for start in range(0, nodes, 10_000):
             items = [
-                {"nodeId": f"i{at}", "parentId": f"i{(at - 1) // 10}" if at else "root", "payloadType": "T",
-                 "payload": {**PAYLOAD, "size": at}}
+                {
+                    "nodeId": f"i{at}",
+                    "parentId": f"i{(at - 1) // 10}" if at else "root",
+                    "payloadType": "T",
+                    "payload": {**PAYLOAD, "size": at},
+                }
                 for at in range(start, min(nodes, start + 10_000))
             ]
             version = (await agent.call("get_node", {"nodeId": "root"}))["version"]

@@ -269,6 +269,30 @@ async def test_a_read_never_tells_of_a_write_that_is_not_durable_yet(tmp_path: P
         assert all(there >= seen for seen, there in durable)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("way", ["scope", "task"])
+async def test_a_call_cancelled_while_it_is_written_is_done_once_and_recorded_once(tmp_path: Path, way: str) -> None:
+    async with Grove(stored(tmp_path / "grove.db")) as grove:
+        ann = await hand(grove, "ann")
+        form = {**ADD, "versionToken": await ann.version(), "idempotencyKey": "k"}
+        if way == "scope":
+            with anyio.CancelScope() as scope:
+                asyncio.get_running_loop().call_soon(scope.cancel)
+                await ann.agent.call("add_child", form)
+                await anyio.lowlevel.checkpoint()
+                raise AssertionError("the cancellation was lost")
+        else:
+            task = asyncio.create_task(ann.agent.call("add_child", form))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        assert (await ann.ok("get_node", nodeId="root"))["childrenCount"] == 1
+        assert (await ann.ok("add_child", **form))["nodeId"] == "n1"
+        records = (await grove.audit_log.records(AuditQuery(tool="add_child"))).records
+        assert [one["outcome"] for one in records] == ["success", "replayed"]
+        await ann.ok("undo")
+
+
 def test_a_grove_with_a_store_must_be_entered(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "grove.db", SystemClock())
     with pytest.raises(OSError, match="not open"):

@@ -89,15 +89,14 @@ class SqliteJournal:
             raise OSError("the store is not open: use 'async with Grove(...)'")
         rows = Rows.of(entry)
         loop = asyncio.get_running_loop()
-        must_wait = not rows.is_bare or self._taken - self._written > _BACKLOG
-        waiter = loop.create_future() if must_wait else None
-        if not self._waiting:
+        if not self._waiting or self._waiting[-1].loop is not loop:
             # Whoever is ready to run now comes into the same group.
             loop.call_soon(self._hand_over)
-        self._waiting.append(Ticket(rows, loop, waiter))
+        ticket = Ticket(rows, loop)
+        self._waiting.append(ticket)
         self._taken += 1
-        if waiter is not None:
-            await _outcome(waiter)
+        if not rows.is_bare or self._taken - self._written > _BACKLOG:
+            await ticket.wait()
 
     def _hand_over(self) -> None:
         if self._waiting and self._writer is not None:
@@ -108,11 +107,13 @@ class SqliteJournal:
         self._written += len(tickets)
         self.fault = None
         for ticket, outcome in zip(tickets, outcomes, strict=True):
+            ticket.answer(outcome)
             if isinstance(outcome, Sealed):
                 self.audit.write(outcome)
-            else:
-                self.fault = outcome
-            _answer(ticket, outcome)
+                continue
+            self.fault = outcome
+            if ticket.waiter is None:
+                log.error("the store lost the audit record of call %s: %s", ticket.rows.audit.call_id, outcome)
         for number, event in self._curious:
             if number <= self._written:
                 event.set()
@@ -148,34 +149,3 @@ class SqliteJournal:
         if self._opened is None:
             raise OSError("the store is not open: use 'async with Grove(...)'")
         return self._opened
-
-
-def _answer(ticket: Ticket, outcome: Outcome) -> None:
-    waiter = ticket.waiter
-    if waiter is None:
-        if not isinstance(outcome, Sealed):
-            log.error("the store lost the audit record of call %s: %s", ticket.rows.audit.call_id, outcome)
-    elif not waiter.done():
-        if isinstance(outcome, Sealed):
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(outcome)
-
-
-async def _outcome(waiter: asyncio.Future[None]) -> None:
-    """Wait to the end: the entry is on its way, and a cancelled caller must not believe that it is not."""
-    cancelled = False
-    with anyio.CancelScope(shield=True):
-        while not waiter.done():
-            try:
-                await asyncio.shield(waiter)
-            except asyncio.CancelledError:
-                cancelled = True
-            except OSError:
-                break
-    task = asyncio.current_task()
-    if cancelled and task is not None:
-        # The cancellation takes effect at the next wait.
-        task.uncancel()
-        task.cancel()
-    waiter.result()

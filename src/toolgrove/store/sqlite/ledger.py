@@ -38,8 +38,7 @@ class Ledger:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
-            refusal = _refusal(error)
-            return [refusal] * len(group)
+            return [_refusal(error) for _ in group]
         except BaseException:
             self._roll_back()
             raise

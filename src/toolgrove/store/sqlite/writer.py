@@ -10,19 +10,47 @@ from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
+import anyio
+
 from toolgrove.store.sqlite.ledger import Ledger, Outcome
 from toolgrove.store.sqlite.rows import Rows
 
 log = logging.getLogger("toolgrove.store")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ticket:
-    """Rows on their way, and who waits for them."""
+    """Rows on their way, who waits for them, and what became of them."""
 
     rows: Rows
     loop: asyncio.AbstractEventLoop
     waiter: asyncio.Future[None] | None = None
+    outcome: Outcome | None = None
+
+    def answer(self, outcome: Outcome) -> None:
+        """Tell whoever waits."""
+        self.outcome = outcome
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+    async def wait(self) -> None:
+        """Wait for the outcome to the very end: a cancelled caller must not believe that nothing happened."""
+        self.waiter = self.loop.create_future()
+        try:
+            await self.waiter
+        except asyncio.CancelledError as cancelled:
+            with anyio.CancelScope(shield=True):
+                while self.outcome is None:
+                    self.waiter = self.loop.create_future()
+                    with suppress(asyncio.CancelledError):
+                        await self.waiter
+            task = asyncio.current_task()
+            if task is not None:
+                # It takes effect at the caller's next wait.
+                task.uncancel()
+                task.cancel(*cancelled.args)
+        if isinstance(self.outcome, OSError):
+            raise self.outcome
 
 
 Told = Callable[[Sequence[Ticket], Sequence[Outcome]], None]
@@ -65,7 +93,7 @@ class Writer:
             outcomes = self._ledger.write([ticket.rows for ticket in tickets])
         except Exception as error:
             log.exception("the store failed to write a group")
-            outcomes = [OSError(f"the store failed: {error}")] * len(tickets)
+            outcomes = [OSError(f"the store failed: {error}") for _ in tickets]
         try:
             tickets[-1].loop.call_soon_threadsafe(self._told, tickets, outcomes)
         except RuntimeError:
