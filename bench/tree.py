@@ -411,11 +411,11 @@ async def whole_calls(nodes: int) -> None:
     registry.register("bench.trivial", Trivial())
     executor = Executor(registry)
     grove = Grove()
-    source: Any = grove._sources[0]
-    tree = source.workspace.tree
+    workspace = grove._workspace
+    tree = workspace.tree
     for at in range(nodes):
         tree.add(tree.root if at < 100 else tree.nodes[f"n{at % 100 + 1}"], "T", payload(at))
-    source.workspace.commit(CALLER, "bench")
+    workspace.commit(CALLER, "bench")
     agent = await grove.agent("editor")
     version = (await agent.call("get_node", {"nodeId": "root"}))["version"]
     times: dict[str, list[float]] = {"apcore": [], "get_node": [], "update_payload_property": []}
@@ -448,11 +448,11 @@ def views(nodes: int) -> None:
 
 async def view_cost(nodes: int) -> None:
     grove = Grove()
-    source: Any = grove._sources[0]
-    tree = source.workspace.tree
+    workspace = grove._workspace
+    tree = workspace.tree
     for at in range(nodes):
         tree.add(tree.nodes[f"n{at // FAN_OUT}"] if at >= FAN_OUT else tree.root, "T", payload(at))
-    source.workspace.commit(CALLER, "bench")
+    workspace.commit(CALLER, "bench")
     agent = await grove.agent("reader")
     spent = []
     for _ in range(ROUNDS):

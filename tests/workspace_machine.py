@@ -16,7 +16,6 @@ from naive_workspace import MUTATIONS, NaiveWorkspace, Refusal, flat
 from toolgrove import Config, Grove
 from toolgrove.store.audit import verify
 from toolgrove.tools import DECLARATIONS
-from toolgrove.tools.source import WorkspaceSource
 
 AGENTS: dict[str, dict[str, Any]] = {
     "ann": {"role": "editor"},
@@ -243,9 +242,7 @@ class Workspace(RuleBasedStateMachine):
         assert self.tokens.setdefault(seq, answer["version"]) == answer["version"]
 
     def actual(self) -> tuple[Any, Any]:
-        source = self.grove._sources[0]
-        assert isinstance(source, WorkspaceSource)
-        workspace = source.workspace
+        workspace = self.grove._workspace
 
         def nested(node: Any) -> Any:
             children = [nested(child) for child in (node.children or {}).values()]

@@ -2,17 +2,26 @@
 
 GroveError
 ├── InvalidArgument    invalid_argument   the request is wrong: fix it and retry
-│   ├── SchemaMismatch, NotJson           the arguments themselves
+│   ├── SchemaMismatch, NotJson, UnreadableArguments   the arguments themselves
 │   ├── PayloadMismatch, UnknownType, GuardedProperty
 │   ├── BatchTooLarge, BadPageToken, KeyReused
 │   └── BadQuery                          a selection query, with a caret line
 ├── NotFound           not_found          nothing has that name
 │   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed
 ├── Forbidden          forbidden          stop: this agent may not
+│   ├── ApprovalRequired                  a person must agree first, then the same call goes through
+│   ├── ApprovalRejected                  a person said no
+│   ├── ApprovalUnavailable               nobody can be asked, so nothing is sent
+│   ├── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
+│   └── SpawnBudgetSpent                  a run has started as many sub-agents as it may
 ├── Conflict           conflict           read again, then retry with the latest version
 │   └── StaleVersion
 ├── RateLimited        rate_limited       wait retryAfter seconds
-└── Internal           internal           our fault; the call id leads to the log
+├── Internal           internal           our fault; the call id leads to the log
+├── SecretUnset        internal           the operator has not set a secret that the tool needs
+├── RunnerMissing      internal           the operator has not said what runs sub-agents
+├── RunFailed          internal           a sub-agent's run ended without an answer
+└── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
 """
 
 from __future__ import annotations
@@ -38,6 +47,7 @@ class GroveError(Exception):
     """A failure with a code for machines, a message for readers and facts for both."""
 
     code: ClassVar[str] = "internal"
+    retryable: bool = False
 
     def __init__(self, message: str, **facts: Any) -> None:
         super().__init__(message)
@@ -69,6 +79,16 @@ class NotJson(InvalidArgument):
 
     def __init__(self, *, path: str, problem: str) -> None:
         super().__init__(f"Argument {path!r} {problem}. Send plain JSON.", reason="not_json", path=path)
+
+
+class UnreadableArguments(InvalidArgument):
+    """A model wrote arguments that are not a JSON object."""
+
+    def __init__(self, *, tool: str, problem: str) -> None:
+        super().__init__(
+            f"The arguments for {tool!r} cannot be read: {problem}. Send one complete JSON object, {{}} for none.",
+            reason="not_json",
+        )
 
 
 class PayloadMismatch(InvalidArgument):
@@ -193,9 +213,8 @@ class AgentNotFound(NotFound):
     """The project defines no agent of that name."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(
-            f"No agent {name!r} is defined; agents: {', '.join(known)}.{_did_you_mean(name, known)}", agent=name
-        )
+        others = f"; agents: {', '.join(known)}.{_did_you_mean(name, known)}" if known else " here."
+        super().__init__(f"No agent {name!r} is defined{others}", agent=name)
 
 
 class Unnamed(NotFound):
@@ -213,10 +232,72 @@ class Forbidden(GroveError):
     code = "forbidden"
 
 
+class ApprovalRequired(Forbidden):
+    """The call waits in the inbox until a person decides."""
+
+    retryable = True
+
+    def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str) -> None:
+        super().__init__(
+            f"{tool} needs the approval of a person ({rule}). The call waits as {approval_id!r} until {expires_at}; "
+            "repeat it with the same arguments once it is approved. Do not change the arguments: that asks anew.",
+            reason="approval_required",
+            approvalId=approval_id,
+            expiresAt=expires_at,
+        )
+
+
+class ApprovalRejected(Forbidden):
+    """A person decided against the call."""
+
+    def __init__(self, *, tool: str, approval_id: str, by: str, why: str) -> None:
+        because = f": {why}" if why else ""
+        super().__init__(
+            f"{by} rejected {tool} with these arguments{because}. Do not repeat it as it is; find another way, or "
+            "ask what would be accepted.",
+            reason="approval_rejected",
+            approvalId=approval_id,
+        )
+
+
+class ApprovalUnavailable(Forbidden):
+    """The request for an approval cannot be put before anybody."""
+
+    def __init__(self, *, tool: str, problem: str, hint: str) -> None:
+        super().__init__(f"{tool} needs an approval, and {problem}. {hint}", reason="approval_unavailable")
+
+
+class SecretOutOfScope(Forbidden):
+    """A tool's settings refer to a secret that is not meant for it."""
+
+    def __init__(self, *, reference: str, field: str, user: str, allowed: Sequence[str]) -> None:
+        tools = ", ".join(allowed) or "no tool"
+        super().__init__(
+            f"{field} refers to {reference}, which {user} may not use; it is for {tools}. "
+            "The operator can add the tool to that secret's 'tools'; do not retry.",
+            reason="secret_scope",
+            field=field,
+        )
+
+
+class SpawnBudgetSpent(Forbidden):
+    """A run, with all that it spawned, asks for more sub-agents than it may start."""
+
+    def __init__(self, *, asked: int, remaining: int, limit: int) -> None:
+        advice = f"Ask for at most {remaining}" if remaining else "Finish the work with your own tools; do not retry"
+        super().__init__(
+            f"{asked} more sub-agents would pass the limit of {limit} for a run and all that it spawns. {advice}.",
+            reason="spawn_budget",
+            remaining=remaining,
+            limit=limit,
+        )
+
+
 class Conflict(GroveError):
     """The request rests on something that is no longer so."""
 
     code = "conflict"
+    retryable = True
 
 
 class StaleVersion(Conflict):
@@ -238,6 +319,7 @@ class RateLimited(GroveError):
     """The agent called too often."""
 
     code = "rate_limited"
+    retryable = True
 
     def __init__(self, *, limit: str, retry_after: float) -> None:
         super().__init__(
@@ -257,3 +339,49 @@ class Internal(GroveError):
             callId=call_id,
             reason=reason,
         )
+
+
+class SecretUnset(GroveError):
+    """A reference to a secret leads to nothing; names the field and the reference, never a value."""
+
+    code = "internal"
+
+    def __init__(self, *, reference: str, field: str, problem: str) -> None:
+        super().__init__(
+            f"{field} refers to {reference}, but {problem}. The operator must set it; do not retry until then.",
+            reason="secret_unset",
+            field=field,
+            reference=reference,
+        )
+
+
+class RunnerMissing(GroveError):
+    """Nothing is there that could run a sub-agent; says what the operator adds."""
+
+    code = "internal"
+
+    def __init__(self, *, problem: str, remedy: str) -> None:
+        super().__init__(
+            f"Sub-agents cannot run: {problem}. The operator {remedy}. Until then, do the work with your own tools.",
+            reason="no_runner",
+        )
+
+
+class RunFailed(GroveError):
+    """A sub-agent's run ended without an answer; `reason` says where it broke."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
+        super().__init__(message, reason=reason, **facts)
+        self.retryable = retryable
+
+
+class UpstreamFailed(GroveError):
+    """A tool's own server failed, hung or answered nonsense; `reason` says which."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
+        super().__init__(message, reason=reason, **facts)
+        self.retryable = retryable

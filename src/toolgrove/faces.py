@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,9 +15,11 @@ from apcore_mcp.converters.openai import strict_schema
 from apcore_mcp.server.calls import Call
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
-from toolgrove.types import Arguments, Result, ToolSpec
+from toolgrove.agent import Agent
+from toolgrove.types import Arguments, ToolSpec
 
-CallTool = Callable[[str, Arguments | None], Awaitable[Result]]
+SESSION = "toolgrove/session"
+MAX_SESSION = 128
 
 
 def openai_tools(specs: Sequence[ToolSpec], *, strict: bool, embed_annotations: bool) -> list[dict[str, Any]]:
@@ -34,28 +36,53 @@ def _function(spec: ToolSpec, strict: bool, embed_annotations: bool) -> dict[str
     return function
 
 
-def mcp_endpoint(name: str, version: str, specs: Sequence[ToolSpec], call_tool: CallTool) -> Endpoint:
-    """An MCP server with exactly these tools; a failure is the tool's own answer with `isError`."""
-
-    async def run(tool: str, arguments: Arguments | None, call: Call) -> CallToolResult:
-        result = await call_tool(tool, arguments)
-        text = json.dumps(result, ensure_ascii=False)
-        return CallToolResult(content=[TextContent(text=text)], structured_content=result, is_error="error" in result)
-
-    return Endpoint(name, version, _Toolset(specs), run)
+def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
+    """An MCP server with exactly the agent's tools."""
+    return McpFace(agent, version).endpoint
 
 
-class _Toolset:
-    """A fixed tool table."""
+class McpFace:
+    """An agent over MCP; a failure is the tool's own answer with `isError`."""
 
-    def __init__(self, specs: Sequence[ToolSpec]) -> None:
-        self._entries = {spec.name: _entry(spec) for spec in specs}
+    def __init__(self, agent: Agent, version: str) -> None:
+        self.agent = agent
+        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        self.endpoint = Endpoint(agent.name, version, self, self._run)
+
+    def use(self, agent: Agent) -> None:
+        """Go on with the same agent, resolved anew; clients hear of it if its tools are others."""
+        seen, self.agent = self.agent.tools, agent
+        if agent.tools != seen:
+            self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+            self.endpoint.tools_changed()
 
     def entries(self) -> Mapping[str, Entry]:
+        """What `tools/list` shows."""
         return self._entries
 
     def entry(self, name: str) -> Entry | None:
+        """One of them."""
         return self._entries.get(name)
+
+    async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
+        caller = request.identity.id if request.identity is not None else None
+        session = session_of(self.agent.name, caller, (request.channel.meta or {}).get(SESSION))
+        agent = self.agent if session is None else self.agent.in_session(session)
+        call = agent.begin(tool, arguments, request)
+        result = await agent.send(call)
+        if call.error is None and call.content is not None:
+            structure = None if result.keys() == {"content"} else result
+            return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
+        text = TextContent(text=json.dumps(result, ensure_ascii=False))
+        return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
+
+
+def session_of(agent: str, caller: str | None, wanted: object = None) -> str | None:
+    """The session of a request: the one it names, and never the agent's own where somebody else acts for it."""
+    named = wanted if isinstance(wanted, str) and 0 < len(wanted) <= MAX_SESSION else None
+    if caller is None or caller == agent:
+        return named
+    return caller if named is None else f"{caller}/{named}"
 
 
 def _entry(spec: ToolSpec) -> Entry:
@@ -64,7 +91,7 @@ def _entry(spec: ToolSpec) -> Entry:
         name=spec.name,
         description=spec.description,
         input_schema=dict(spec.input_schema),
-        output_schema=dict(spec.output_schema),
+        output_schema=dict(spec.output_schema) or None,
         annotations=AnnotationMapper().to_mcp_annotations(_annotations(spec)),
     )
     descriptor = ModuleDescriptor(

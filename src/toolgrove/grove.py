@@ -2,111 +2,139 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from fnmatch import translate
+import logging
+from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from importlib import import_module
+from importlib.metadata import version
 from itertools import count
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
+from toolgrove.agent import Agent
 from toolgrove.call import fold
+from toolgrove.call.approval import ApprovalStep
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.role import role_step
+from toolgrove.call.scrub import ScrubStep
 from toolgrove.call.toolset import granted, toolset_step
+from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
 from toolgrove.call.version import version_step
-from toolgrove.config import AgentConfig, Config
+from toolgrove.config import AgentConfig, Config, RunnerConfig
 from toolgrove.errors import AgentNotFound
-from toolgrove.events import Event, Listener
+from toolgrove.events import Event, Listener, PoolChanged
+from toolgrove.logs import scrubbing
+from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
+from toolgrove.pool.offer import Offer
+from toolgrove.pool.pool import Pool
+from toolgrove.pool.resolve import Toolset, resolve
+from toolgrove.pool.secrets import Secrets
+from toolgrove.pool.snapshot import Snapshot
+from toolgrove.runners.runner import Runner
+from toolgrove.sources import Sources
+from toolgrove.store.approvals import Inbox, MemoryApprovals
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
 from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.collector import paused_collector
 from toolgrove.store.memory import MemoryJournal
+from toolgrove.store.pins import MemoryPins, Pins
 from toolgrove.store.sqlite import SqliteJournal
+from toolgrove.store.sqlite_approvals import SqliteApprovals
+from toolgrove.store.sqlite_pins import SqlitePins
+from toolgrove.store.state import StateFile
+from toolgrove.store.tokens import MemoryTokens, SqliteTokens, Tokens
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
-from toolgrove.types import Arguments, Call, Caller, Clock, Next, Result, SystemClock, Tool, ToolSpec
+from toolgrove.types import Call, Caller, Ceiling, Clock, Result, SystemClock, Tool
 
+if TYPE_CHECKING:
+    from apcore import Executor, Registry
+    from starlette.applications import Starlette
 
-class Agent:
-    """An agent at work: its tools are fixed from the moment it was resolved."""
+    from toolgrove.web.app import Gateway
 
-    def __init__(self, caller: Caller, tools: Sequence[Tool], chain: Next, numbers: count[int]) -> None:
-        self._caller = caller
-        self._granted = {tool.spec.name: tool for tool in tools}
-        self._chain = chain
-        self._numbers = numbers
-        self.tools: tuple[ToolSpec, ...] = tuple(tool.spec for tool in tools if caller.may_write or not tool.mutates)
-        self._known = tuple(spec.name for spec in self.tools)
-
-    @property
-    def name(self) -> str:
-        """The agent's name."""
-        return self._caller.agent
-
-    async def call(self, name: str, arguments: Arguments | None = None) -> Result:
-        """Call a tool; a failure is an answer with `error`, never an exception."""
-        call = Call(
-            id=f"c{next(self._numbers)}",
-            name=name,
-            tool=self._granted.get(name),
-            arguments={} if arguments is None else arguments,
-            caller=self._caller,
-            known=self._known,
-        )
-        return await self._chain(call)
-
-    def openai_tools(self, *, strict: bool = False, embed_annotations: bool = False) -> list[dict[str, Any]]:
-        """The same tools as OpenAI tool definitions."""
-        faces = import_module("toolgrove.faces")  # only those who export pay for the bridge's import
-        tools: list[dict[str, Any]] = faces.openai_tools(self.tools, strict=strict, embed_annotations=embed_annotations)
-        return tools
+log = logging.getLogger("toolgrove.pool")
 
 
 class Grove:
     """One project in this process."""
 
     def __init__(
-        self, config: Config | None = None, *, clock: Clock | None = None, audit_sinks: Sequence[AuditSink] = ()
+        self,
+        config: Config | None = None,
+        *,
+        clock: Clock | None = None,
+        audit_sinks: Sequence[AuditSink] = (),
+        extensions: Registry | Executor | None = None,
+        runner: Runner | None = None,
     ) -> None:
         self.config = config or Config()
-        self._clock: Clock = clock or SystemClock()
+        self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
         sinks = (*([JsonLines(settings.audit_log)] if settings.audit_log is not None else []), *audit_sinks)
         path = settings.store_path
         self._journal: MemoryJournal | SqliteJournal = (
-            MemoryJournal(self._clock, sinks=sinks) if path is None else SqliteJournal(path, self._clock, sinks=sinks)
+            MemoryJournal(self.clock, sinks=sinks) if path is None else SqliteJournal(path, self.clock, sinks=sinks)
         )
         self._listeners: list[Listener] = []
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self._sources = (WorkspaceSource(self._workspace, self._clock),)
-        rates = {name: agent.rate_limit for name, agent in self.config.agents.items()}
+        self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
+        self._state = StateFile(self.config.state_file) if self.config.state_file is not None else None
+        self.pins: Pins = SqlitePins(self._state, self.clock) if self._state else MemoryPins(self.clock)
+        kept = SqliteApprovals(self._state) if self._state else MemoryApprovals()
+        self.tokens: Tokens = SqliteTokens(self._state) if self._state else MemoryTokens()
+        self.approvals = Inbox(kept, self.clock, emit=self._emit)
+        self._given_runner = runner
+        self._built_runner: tuple[RunnerConfig, Runner] | None = None
+        self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions)
+        self._coordination = CoordinationSource(available=self._available, spawn=self._spawner())
+        own = WorkspaceSource(self._workspace, self.clock), self._coordination
+        self.pool = Pool(
+            [_builtin(tool) for source in own for tool in source.tools()],
+            self._sources.of(self.config, self.secrets),
+            budget=self.config.startup_budget,
+            changed=self._pool_changed,
+        )
+        self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
         steps = (
-            AuditStep(self._journal, self._clock, self._emit),
-            RateLimitStep(rates, self._clock),
+            TraceStep(),
+            AuditStep(self._journal, self.clock, self._emit),
+            RateLimitStep(self._rate_limit, self.clock),
             toolset_step,
             role_step,
             ValidateStep(),
             IdempotencyStep(self._journal),
+            ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),
             version_step,
+            ScrubStep(self.secrets),
         )
         self._chain = fold(steps, _run)
         self._numbers = count(1)
+        self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         with paused_collector():
             saved = await self._journal.open()
             if saved is not None:
                 self._workspace.resume(saved)
+        self._open.push_async_callback(self._journal.close)
+        try:
+            self._open.enter_context(scrubbing(self.secrets.scrub_text))
+            await self._open.enter_async_context(self.pool.running())
+        except BaseException:
+            await self._open.aclose()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._journal.close()
+        await self._open.aclose()  # without the caller's own error, which is not one of the pool's tasks
+        if self._state is not None:
+            self._state.close()
 
     @property
     def audit(self) -> AuditRing:
@@ -118,27 +146,131 @@ class Grove:
         """All audit records that are kept."""
         return self._journal
 
+    @property
+    def healthy(self) -> bool:
+        """Whether what agents do can be kept."""
+        return self._journal.fault is None
+
+    def asgi_app(
+        self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False
+    ) -> Starlette:
+        """The gateway as an ASGI app; whoever asks needs a token of `tokens`, unless `anonymous` is asked for."""
+        return self.gateway(host=host, allowed_hosts=allowed_hosts, anonymous=anonymous).app
+
+    def gateway(
+        self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False
+    ) -> Gateway:
+        """The gateway with what its server needs to end it gently."""
+        web = import_module("toolgrove.web.app")  # only those who serve pay for the bridge's import
+        gateway: Gateway = web.Gateway(
+            self, version=version("toolgrove"), host=host, allowed_hosts=allowed_hosts, anonymous=anonymous
+        )
+        return gateway
+
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""
         self._listeners.append(listener)
 
-    async def agent(self, name: str, *, depth: int = 0, session: str | None = None) -> Agent:
+    async def agent(
+        self, name: str, *, depth: int = 0, session: str | None = None, within: Ceiling | None = None
+    ) -> Agent:
         """Resolve an agent; its tools do not change afterwards."""
-        known = self.config.agents
-        if name not in known:
-            raise AgentNotFound(name, list(known))
-        definition = known[name]
+        definition = self._definition(name)
+        toolset = self._toolset(await self.pool.snapshot(), name, definition, depth, within)
         settings = self.config.workspace
         caller = Caller(
             agent=name,
             session=session or name,
+            depth=depth,
             role=definition.role,
             read_only=definition.read_only or settings.read_only,
             write_root=definition.write_root,
             concurrency=definition.concurrency or settings.concurrency,
         )
-        offered = [tool for source in self._sources for tool in source.tools()]
-        return Agent(caller, _allowed(definition, offered), self._chain, self._numbers)
+        return Agent(
+            caller,
+            toolset,
+            description=definition.description,
+            chain=self._chain,
+            numbers=self._numbers,
+            clock=self.clock,
+        )
+
+    async def reload(self, config: Config) -> None:
+        """Go on with another configuration: sources that did not change stay connected, agents see it at once.
+
+        The workspace keeps the settings that it was opened with.
+        """
+        if config.workspace != self.config.workspace:
+            log.warning("The workspace section changed; that takes effect at the next start.")
+        self.config = config.model_copy(update={"workspace": self.config.workspace})
+        self.secrets.rescope(config.secrets)
+        self._coordination.spawn = self._spawner()
+        self.pool.replace(self._sources.of(self.config, self.secrets))
+        await self.pool.snapshot()
+
+    def _definition(self, name: str) -> AgentConfig:
+        known = self.config.agents
+        if name not in known:
+            raise AgentNotFound(name, list(known))
+        return known[name]
+
+    def _toolset(
+        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Ceiling | None
+    ) -> Toolset:
+        kept = self._toolsets.get((name, depth)) if within is None else None
+        if kept is not None and kept[0] is snapshot and kept[1] is definition:
+            return kept[2]
+        read_only = self.config.workspace.read_only
+        toolset = resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within)
+        for warning in toolset.receipt.warnings:
+            log.warning("%s", warning)
+        if within is None:
+            self._toolsets[name, depth] = (snapshot, definition, toolset)
+        return toolset
+
+    async def _available(self, call: Call) -> Sequence[AvailableAgent]:
+        snapshot = await self.pool.snapshot()
+        depth = call.caller.depth + 1
+        return [
+            AvailableAgent(
+                name=name,
+                description=agent.description,
+                tools=len(self._toolset(snapshot, name, agent, depth, call.ceiling).specs),
+            )
+            for name, agent in self.config.agents.items()
+        ]
+
+    def _spawner(self) -> Spawn | None:
+        return self._spawn if self._given_runner is not None or self.config.runner is not None else None
+
+    async def _spawn(self, call: Call, name: str, task: str) -> Result:
+        agent = await self.agent(name, depth=call.caller.depth + 1, within=call.ceiling)
+        return await self._runner().run(agent, task)
+
+    def _runner(self) -> Runner:
+        wanted = self.config.runner
+        if self._given_runner is not None or wanted is None:
+            assert self._given_runner is not None  # noqa: S101 - without either there is no `_spawn`
+            return self._given_runner
+        if self._built_runner is None or self._built_runner[0] != wanted:
+            runners = import_module("toolgrove.runners")  # only those who spawn pay for its import
+            self._built_runner = wanted, runners.from_config(wanted, self._fill_for_runner)
+        return self._built_runner[1]
+
+    def _fill_for_runner(self, template: str, field: str) -> str:
+        return self.secrets.fill(template, field=field, user="runner")
+
+    def _ask_client(self, agent: str) -> bool:
+        definition = self.config.agents.get(agent)
+        return definition is not None and definition.ask_client
+
+    def _rate_limit(self, agent: str) -> str | None:
+        definition = self.config.agents.get(agent)
+        return definition.rate_limit if definition is not None else None
+
+    def _pool_changed(self, snapshot: Snapshot) -> None:
+        self._emit(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))
 
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:
@@ -149,11 +281,6 @@ async def _run(call: Call) -> Result:
     return await granted(call).source.call(call)
 
 
-def _allowed(definition: AgentConfig, offered: Sequence[Tool]) -> list[Tool]:
-    """The tools that an agent's patterns name; `deny` beats `tools`."""
-    wanted, denied = _pattern(definition.tools), _pattern(definition.deny)
-    return [tool for tool in offered if wanted.fullmatch(tool.spec.name) and not denied.fullmatch(tool.spec.name)]
-
-
-def _pattern(globs: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, globs)) or r"(?!)")
+def _builtin(tool: Tool) -> Offer:
+    name = tool.spec.name
+    return Offer(name=name, own_name=name, source=tool.spec.source, kind="builtin", tool=tool)

@@ -10,9 +10,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from apcore_mcp.server.http import StreamableHTTP
-from toolgrove import Grove
+from toolgrove import Agent, Grove
 from toolgrove.faces import mcp_endpoint
-from toolgrove.grove import Agent
 
 pytestmark = pytest.mark.anyio
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"], ids=["2026", "handshake"])
@@ -20,7 +19,7 @@ ERAS = pytest.mark.parametrize("era", ["auto", "legacy"], ids=["2026", "handshak
 
 @asynccontextmanager
 async def connected(agent: Agent, era: str) -> AsyncIterator[Client]:
-    endpoint = mcp_endpoint(agent.name, "1", agent.tools, agent.call)
+    endpoint = mcp_endpoint(agent, "1")
     async with Client(endpoint.server, mode=era) as client:  # type: ignore[arg-type]
         yield client
 
@@ -123,7 +122,7 @@ def test_the_endpoint_answers_over_http() -> None:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with Grove() as grove:
             agent = await grove.agent("reader")
-            mcp = StreamableHTTP(mcp_endpoint(agent.name, "1", agent.tools, agent.call))
+            mcp = StreamableHTTP(mcp_endpoint(agent, "1"))
             app.router.routes.extend(mcp.routes)
             async with mcp.running():
                 yield

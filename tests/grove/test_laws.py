@@ -86,7 +86,7 @@ class Garden:
         return await who(tool, **arguments)
 
     async def state(self) -> tuple[Any, ...]:
-        workspace = self.grove._sources[0].workspace
+        workspace = self.grove._workspace
         groups = {key: sorted(holders) for key, holders in workspace.tree.groups.items()}
         return (await self.editor.tree(), groups, {tag: sorted(on) for tag, on in workspace.tree.tagged.items()})
 
@@ -222,7 +222,7 @@ async def test_a_node_that_stays_is_returned_once_whatever_happens_around_it(gar
             answer = await garden.second("move_node", nodeId=victim, newParentId=garden.pick.choice(ids))
             if "error" in answer and victim != "root":
                 await garden.second("remove_node", nodeId=victim)
-        workspace = garden.grove._sources[0].workspace
+        workspace = garden.grove._workspace
         for commit in workspace.history.since(workspace.seq_of(version) or 0):
             for node_id in commit.before:
                 node = workspace.tree.nodes.get(node_id)

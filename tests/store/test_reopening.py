@@ -29,6 +29,30 @@ from workspace_machine import Workspace
 ADD = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {"a": 1}}
 
 
+class Life:
+    """A grove that is entered and left in one task, whichever tasks call it meanwhile."""
+
+    def __init__(self, grove: Grove) -> None:
+        self._grove = grove
+
+    async def begin(self) -> None:
+        self._ready, self._end = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._live())
+        await self._ready.wait()
+
+    async def _live(self) -> None:
+        try:
+            async with self._grove:
+                self._ready.set()
+                await self._end.wait()
+        finally:
+            self._ready.set()
+
+    async def end(self) -> None:
+        self._end.set()
+        await self._task
+
+
 class Reopened(Workspace):
     """The machine of all tools on a store, closed and opened at any moment; the model knows of none of that."""
 
@@ -36,8 +60,12 @@ class Reopened(Workspace):
         memory = Path("/dev/shm")
         self.folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
         super().__init__()
-        self.runner.run(self.grove.__aenter__())
+        self.begin()
         self.changed = 0
+
+    def begin(self) -> None:
+        self.life = Life(self.grove)
+        self.runner.run(self.life.begin())
 
     def configured(self, config: dict[str, Any]) -> dict[str, Any]:
         config["workspace"]["store"] = f"sqlite:{self.folder}/grove.db"
@@ -47,18 +75,18 @@ class Reopened(Workspace):
     @rule()
     def reopen(self) -> None:
         before = self.runner.run(portrait(self.grove))
-        self.runner.run(self.grove.__aexit__(None, None, None))
+        self.runner.run(self.life.end())
         # The calls of the portrait, and a minute in which every rate limit runs out in the model as well.
         self.clock.now += 61
         self.grove = Grove(self.config, clock=self.clock)
-        self.runner.run(self.grove.__aenter__())
+        self.begin()
         assert self.runner.run(portrait(self.grove)) == before
         self.changed = self.count
 
     def teardown(self) -> None:
         try:
             assert self.runner.run(self.grove.audit_log.verify()) is None
-            self.runner.run(self.grove.__aexit__(None, None, None))
+            self.runner.run(self.life.end())
         finally:
             self.runner.close()
             shutil.rmtree(self.folder)

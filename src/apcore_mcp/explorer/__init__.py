@@ -72,10 +72,8 @@ class Explorer:
 def _summary(entry: Entry) -> dict[str, Any]:
     about, mapper = entry.descriptor, AnnotationMapper()
     hints = mapper.to_mcp_annotations(about.annotations).model_dump(by_alias=True, exclude_none=True)
-    approval, streaming = (
-        mapper.has_requires_approval(about.annotations),
-        getattr(about.annotations, "streaming", False),
-    )
+    approval = mapper.has_requires_approval(about.annotations)
+    streaming = getattr(about.annotations, "streaming", False)
     summary = {"name": entry.tool.name, "description": entry.tool.description, "annotations": hints}
     return summary | {"tags": list(about.tags or ()), "requiresApproval": approval, "streaming": streaming}
 

@@ -40,6 +40,7 @@ class Channel(NamedTuple):
     wants_chunks: bool = False
     can_answer: bool = False
     ask: Callable[[str, Json], Coroutine[Any, Any, Any]] | None = None
+    meta: Any = None
 
 
 class Call:

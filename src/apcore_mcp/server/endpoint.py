@@ -134,7 +134,7 @@ def _channel(ctx: Context) -> Channel:
 
     wants_chunks = ctx.meta is not None and "progress_token" in ctx.meta
     can_answer = (modern or session.can_send_request) and session.check_client_capability(_ELICITATION)
-    return Channel(session.report_progress, wants_chunks, can_answer, ask=None if modern else ask)
+    return Channel(session.report_progress, wants_chunks, can_answer, None if modern else ask, ctx.meta)
 
 
 def _identity(ctx: Context) -> Identity | None:

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import anyio
@@ -80,7 +80,7 @@ async def _decoded(received: asyncio.Queue[bytes]) -> AsyncIterator[str]:
         yield line.decode(errors="replace")
 
 
-async def run_http(app: Any, endpoint: Endpoint, listening: socket.socket, stop: asyncio.Event) -> None:
+async def run_http(app: Any, endpoints: Iterable[Endpoint], listening: socket.socket, stop: asyncio.Event) -> None:
     """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     setup = uvicorn.Config(app, http=_Impatient, log_config=None, access_log=False, lifespan="off", server_header=False)
@@ -94,8 +94,9 @@ async def run_http(app: Any, endpoint: Endpoint, listening: socket.socket, stop:
     finally:
         for accepting in getattr(server, "servers", ()):
             accepting.close()
-        endpoint.listen.close()
-        await endpoint.calls.drain(GRACE)
+        for endpoint in endpoints:
+            endpoint.listen.close()
+        await asyncio.gather(*(endpoint.calls.drain(GRACE) for endpoint in endpoints))
         server.should_exit = True
         await serving
 

@@ -53,7 +53,9 @@ class AuditStep:
                 tool=call.name,
                 agent=call.caller.agent,
                 timestamp=self._clock.wall(),
+                receipt=call.receipt,
                 replayed=call.replayed,
+                duration=call.duration,
             )
         )
         return result
@@ -84,6 +86,7 @@ class AuditStep:
     async def _fail(self, call: Call, error: GroveError) -> Result:
         answer = error.to_json()
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
+        call.error = {**answer["error"], "retryable": error.retryable}
         await self._record_quietly(call, outcome, error)
         self._emit(
             ToolFailed(
@@ -91,7 +94,9 @@ class AuditStep:
                 tool=call.name,
                 agent=call.caller.agent,
                 timestamp=self._clock.wall(),
-                error=answer["error"],
+                receipt=call.receipt,
+                error=call.error,
+                duration=call.duration,
             )
         )
         return answer
@@ -105,6 +110,7 @@ class AuditStep:
 
     def _record(self, call: Call, outcome: Outcome, version: str | None, error: GroveError | None) -> AuditRecord:
         now = datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC)
+        call.duration = self._clock.monotonic() - call.started
         return AuditRecord(
             timestamp=now.isoformat(timespec="milliseconds"),
             call_id=call.id,
@@ -114,9 +120,10 @@ class AuditStep:
             outcome=outcome,
             targets=call.targets[:_TARGETS] or tuple(_named(call)),
             arguments=_fingerprint(call),
-            duration_ms=round((self._clock.monotonic() - call.started) * 1000, 3),
+            duration_ms=round(call.duration * 1000, 3),
             version=version,
             idempotency_key=call.idempotency.key if call.idempotency else None,
+            receipt=call.receipt or None,
             error=None if error is None else error.to_json()["error"],
         )
 

@@ -27,7 +27,8 @@ class IdempotencyStep:
 
     async def __call__(self, call: Call, onward: Next) -> Result:
         key = call.arguments.get(KEY)
-        if key is None or not granted(call).mutates:
+        tool = granted(call)
+        if key is None or not tool.mutates or tool.kind != "builtin":  # elsewhere it is the tool's own argument
             return await onward(call)
         claim = _claim(call, key)
         place = (call.caller.agent, key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable
 
 import limits
 
@@ -36,14 +36,22 @@ class Window:
 class RateLimitStep:
     """Refuses an agent that calls too often; calls refused further in count as well."""
 
-    def __init__(self, notations: Mapping[str, str | None], clock: Clock) -> None:
-        self._windows = {agent: Window(notation) for agent, notation in notations.items() if notation}
+    def __init__(self, notation_of: Callable[[str], str | None], clock: Clock) -> None:
+        self._notation_of = notation_of
+        self._windows: dict[str, Window] = {}
         self._clock = clock
 
     async def __call__(self, call: Call, onward: Next) -> Result:
-        window = self._windows.get(call.caller.agent)
-        if window is not None:
+        notation = self._notation_of(call.caller.agent)
+        if notation is not None:
+            window = self._window(call.caller.agent, notation)
             wait = window.admit(self._clock.monotonic())
             if wait is not None:
                 raise RateLimited(limit=window.notation, retry_after=max(math.ceil(wait * 1000) / 1000, 0.001))
         return await onward(call)
+
+    def _window(self, agent: str, notation: str) -> Window:
+        window = self._windows.get(agent)
+        if window is None or window.notation != notation:
+            window = self._windows[agent] = Window(notation)
+        return window

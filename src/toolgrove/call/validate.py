@@ -19,19 +19,23 @@ class ValidateStep:
     """Validators are compiled once per tool definition."""
 
     def __init__(self) -> None:
-        self._validators: dict[int, tuple[ToolSpec, Any]] = {}
+        self._validators: dict[str, tuple[ToolSpec, Any]] = {}
 
     async def __call__(self, call: Call, onward: Next) -> Result:
         spec = granted(call).spec
         if not isinstance(call.arguments, dict):
             raise SchemaMismatch(path="", problem="must be an object")
         call.arguments = detached(call.arguments, "", _NESTING)
-        known = self._validators.get(id(spec))
-        if known is None:
-            known = self._validators[id(spec)] = (spec, jsonschema_rs.validator_for(dict(spec.input_schema)))
+        known = self._validators.get(spec.name)
+        if known is None or known[0] is not spec:
+            known = self._validators[spec.name] = (spec, _compiled(spec.input_schema))
         if not known[1].is_valid(call.arguments):
             raise _mismatch(next(known[1].iter_errors(call.arguments)), spec.input_schema)
         return await onward(call)
+
+
+def _compiled(schema: Mapping[str, Any]) -> Any:
+    return jsonschema_rs.validator_for(dict(schema), offline=True)  # else it would fetch a foreign `$ref`
 
 
 def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:

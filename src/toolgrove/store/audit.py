@@ -31,6 +31,7 @@ class AuditRecord:
     duration_ms: float = 0.0
     version: str | None = None
     idempotency_key: str | None = None
+    receipt: str | None = None
     error: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -50,6 +51,8 @@ class AuditRecord:
             form["version"] = self.version
         if self.idempotency_key is not None:
             form["idempotencyKey"] = self.idempotency_key
+        if self.receipt is not None:
+            form["receipt"] = self.receipt
         if self.error is not None:
             form["error"] = self.error
         return form

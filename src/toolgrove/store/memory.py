@@ -24,6 +24,7 @@ class MemoryJournal:
         key_lifetime: float = 86_400.0,
     ) -> None:
         self.audit = AuditRing()
+        self.fault: OSError | None = None
         self._clock = clock
         self._sinks = sinks
         self._keys_per_agent = keys_per_agent

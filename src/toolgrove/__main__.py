@@ -1,0 +1,7 @@
+"""`python -m toolgrove`."""
+
+import sys
+
+from toolgrove.cli import main
+
+sys.exit(main())

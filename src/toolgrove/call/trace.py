@@ -1,0 +1,35 @@
+"""One OpenTelemetry span per call, by the GenAI conventions; costs nothing where nobody collects spans."""
+
+from __future__ import annotations
+
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, StatusCode
+
+from toolgrove.types import Call, Next, Result
+
+
+class TraceStep:
+    """Outside of everything, so that its span covers refusals too; it never holds arguments or results."""
+
+    def __init__(self) -> None:
+        self._tracer = trace.get_tracer("toolgrove")
+
+    async def __call__(self, call: Call, onward: Next) -> Result:
+        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+            return await onward(call)
+        known = call.name if call.tool is not None else "unknown"  # a name that a caller made up is not one of ours
+        about = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": known,
+            "gen_ai.tool.call.id": call.id,
+            "gen_ai.agent.name": call.caller.agent,
+            "toolgrove.receipt": call.receipt,
+        }
+        with self._tracer.start_as_current_span(
+            f"execute_tool {known}", kind=SpanKind.INTERNAL, attributes=about
+        ) as span:
+            result = await onward(call)
+            if call.error is not None:
+                span.set_status(StatusCode.ERROR)
+                span.set_attribute("error.type", str(call.error.get("reason") or call.error["code"]))
+            return result

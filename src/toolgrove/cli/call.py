@@ -1,0 +1,93 @@
+"""`toolgrove call`: call one tool as an agent, through the whole gate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import anyio
+
+from toolgrove.cli.arguments import read_words
+from toolgrove.cli.project import load, opened
+from toolgrove.cli.screen import Screen
+from toolgrove.config import Config
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "call",
+        parents=[shared],
+        help="call a tool as an agent",
+        description="Call a tool as an agent. The result is JSON on stdout; progress and questions are on stderr.",
+    )
+    parser.add_argument("agent", metavar="AGENT")
+    parser.add_argument("tool", metavar="TOOL")
+    parser.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="the arguments, or one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace, screen: Screen) -> int:
+    """Call it; 1 if the answer is an error."""
+    read_words(chosen.arguments)  # a slip is told before anything is started
+    return anyio.run(_call, load(chosen), chosen, screen)
+
+
+async def _call(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
+    async with opened(config, screen) as grove:
+        agent = await grove.agent(chosen.agent)
+        schema = next((spec.input_schema for spec in agent.tools if spec.name == chosen.tool), {})
+        arguments = read_words(chosen.arguments, schema.get("properties"))
+        result = await agent.call(chosen.tool, arguments, client=Terminal(screen))
+    screen.data(result)
+    error = result.get("error")
+    if not isinstance(error, dict):
+        return 0
+    if error.get("reason") == "approval_required" and "approvalId" in error:
+        screen.say(f"To agree: toolgrove approvals approve {error['approvalId']}, then repeat the call.", "yellow")
+    return 1
+
+
+class Terminal:
+    """The person who typed the command: sees progress, and can be asked if they sit at a terminal."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Tell how far it is."""
+        share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
+        self._screen.say(f"{share} {message or ''}".rstrip(), "dim")
+
+    async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
+        """Ask; an empty line declines where an answer is required, and leaves out where it is not."""
+        if not sys.stdin.isatty():
+            return None
+        self._screen.say(message, "bold")
+        return await anyio.to_thread.run_sync(self._ask, schema or {}, abandon_on_cancel=True)
+
+    def _ask(self, schema: dict[str, Any]) -> dict[str, Any] | None:
+        answers: dict[str, Any] = {}
+        for name, wanted in schema.get("properties", {}).items():
+            hint = wanted.get("enum") or wanted.get("type", "")
+            self._screen.err.print(f"{name} ({hint}): ", end="")
+            typed = sys.stdin.readline().strip()
+            if typed:
+                answers[name] = _typed(typed, wanted)
+            elif name in schema.get("required", ()):
+                return None
+        return answers
+
+
+def _typed(text: str, schema: dict[str, Any]) -> Any:
+    if schema.get("type") == "string":
+        return text
+    words = {"y": True, "yes": True, "n": False, "no": False}
+    if schema.get("type") == "boolean" and text.lower() in words:
+        return words[text.lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,92 @@
+"""The command: run every check, tell what it found."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import anyio
+from rich.console import RenderableType
+
+from toolgrove.cli.doctor import agents, files, secrets, servers, tools
+from toolgrove.cli.doctor.finding import Finding
+from toolgrove.cli.project import file, load, opened
+from toolgrove.cli.screen import Screen, line, table
+from toolgrove.config import Config
+from toolgrove.pool.snapshot import Snapshot
+
+_STYLES = {"ok": "green", "note": "dim", "warning": "yellow", "error": "red"}
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "doctor",
+        parents=[shared],
+        help="check the project: file, secrets, servers, pins, agents",
+        description="Check the project file, secrets, file modes, servers, pins and agents. Starts the servers once, "
+        "and prints the exact command of each.",
+    )
+    parser.add_argument("--no-start", action="store_true", help="do not start or ask any server")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace, screen: Screen) -> int:
+    """Check everything; 1 if something keeps the project from working."""
+    config = load(chosen)
+    found = list(_at_rest(chosen, config))
+    snapshot: Snapshot | None = None
+    if chosen.no_start:
+        found += servers.check(config, None)
+    else:
+        snapshot, alive = anyio.run(_alive, config, screen)
+        found += alive
+    counts = Counter(finding.level for finding in found)
+    verdict = f"{_count(counts['error'], 'error')}, {_count(counts['warning'], 'warning')}"
+    style = "red" if counts["error"] else "yellow" if counts["warning"] else "green"
+    form = {
+        "ok": not counts["error"],
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "servers": servers.to_json(config, snapshot),
+        "findings": [finding.to_json() for finding in found],
+    }
+    screen.answer(form, *_report(found), line(f"{verdict}.", f"bold {style}"))
+    return 1 if counts["error"] else 0
+
+
+def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
+    text = f"is in order: {_count(len(config.agents), 'agent')}, {_count(len(config.mcp_servers), 'MCP server')}"
+    yield Finding(area="project", level="ok", subject=str(file(chosen)), message=text)
+    yield from secrets.check(config)
+    yield from files.check(file(chosen), config)
+
+
+async def _alive(config: Config, screen: Screen) -> tuple[Snapshot, list[Finding]]:
+    async with opened(config, screen) as grove:
+        snapshot = await grove.pool.snapshot()
+        resolved = [await grove.agent(name) for name in config.agents]
+    found = [*servers.check(config, snapshot), *tools.check(snapshot)]
+    for agent in resolved:
+        found += agents.check(config, agent, snapshot)
+    return snapshot, found
+
+
+def _report(found: Iterable[Finding]) -> Iterator[RenderableType]:
+    for area, findings in groupby(found, key=lambda finding: finding.area):
+        shown = table()
+        for _ in range(3):
+            shown.add_column(overflow="fold")
+        for finding in findings:
+            level = line(finding.level, _STYLES[finding.level])
+            shown.add_row(level, line(finding.subject, "bold"), line(finding.message))
+        yield line(area, "bold underline")
+        yield shown
+        yield line("")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

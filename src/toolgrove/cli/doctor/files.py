@@ -1,0 +1,42 @@
+"""Files: those that others could read or change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.doctor.modes import open_to_others, writable_by_others
+from toolgrove.config import Config
+
+
+def check(path: Path, config: Config) -> Iterator[Finding]:
+    """The project file says which programs are started, the state what was approved."""
+    if writable_by_others(path):
+        yield _finding("warning", path, "others may change it, and with it the programs that are started; chmod 644 it")
+    yield from _state(config)
+    log = config.workspace.audit_log
+    if log is not None and (who := open_to_others(log)):
+        yield _finding("warning", log, f"the audit log can be read by {who}; chmod 600 it")
+    folder = config.extensions
+    if folder is not None and folder.is_dir() and writable_by_others(folder):
+        yield _finding("warning", folder, "others may put code into it; chmod 755 it")
+
+
+def _state(config: Config) -> Iterator[Finding]:
+    folder, file = config.state, config.state_file
+    if folder is None or file is None:
+        return
+    if not file.exists():
+        yield _finding("note", folder, "nothing is kept yet; pins and approvals will stand here")
+        return
+    if who := open_to_others(file) or open_to_others(folder):
+        yield _finding("warning", file, f"pins and approvals can be read by {who}; chmod 700 {folder.name}")
+    elif writable_by_others(folder):
+        yield _finding("warning", folder, "others may replace pins and approvals; chmod 700 it")
+    else:
+        yield _finding("ok", file, "pins and approvals are private to you")
+
+
+def _finding(level: Level, path: Path, message: str) -> Finding:
+    return Finding(area="files", level=level, subject=str(path), message=message)

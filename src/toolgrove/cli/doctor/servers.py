@@ -1,0 +1,92 @@
+"""Servers: what would be started, did it answer, and what of the entry is not acted on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.doctor.launch import shown, unpinned
+from toolgrove.cli.doctor.literal import hidden
+from toolgrove.config import Config, McpServerConfig
+from toolgrove.config.mcp_server import RESTRICTING
+from toolgrove.pool.snapshot import Snapshot, SourceState
+
+
+def check(config: Config, snapshot: Snapshot | None) -> Iterator[Finding]:
+    """Every entry; without a snapshot nothing was started."""
+    for name, server in config.mcp_servers.items():
+        yield from _entry(name, server)
+        if server.disabled:
+            yield _finding("note", name, "is disabled and was not started")
+        elif snapshot is not None:
+            yield _answer(name, snapshot.sources[name])
+    if snapshot is not None:
+        for name, state in snapshot.sources.items():
+            if name not in config.mcp_servers:
+                yield _answer(name, state)
+    for key in config.ignored:
+        yield _finding("note", key, "belongs to VS Code and is not acted on")
+
+
+def to_json(config: Config, snapshot: Snapshot | None) -> dict[str, Any]:
+    """Every entry for machines; `answered` is null where nobody was asked."""
+    states = {} if snapshot is None else snapshot.sources
+    return {name: _form(server, states.get(name)) for name, server in config.mcp_servers.items()}
+
+
+def _form(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]:
+    return {
+        "command": server.command and [server.command, *map(hidden, server.args)],
+        "url": server.url and hidden(server.url),
+        "env": list(server.env),
+        "cwd": str(server.cwd) if server.cwd is not None else None,
+        "disabled": server.disabled,
+        "answered": None if state is None else not state.problem,
+        "tools": None if state is None else state.tools,
+        "problem": state.problem if state is not None else "",
+        "ignored": list(server.ignored),
+    }
+
+
+def _entry(name: str, server: McpServerConfig) -> Iterator[Finding]:
+    yield _finding("note", name, f"{'starts' if server.command else 'asks'}: {shown(server)}")
+    if server.command is not None:
+        yield from _program(name, server)
+    if server.type == "sse":
+        yield _finding("warning", name, "the old SSE transport is not spoken; it is asked over Streamable HTTP instead")
+    elif server.type is not None and (server.type == "stdio") != (server.command is not None):
+        yield _finding("warning", name, f"says type {server.type}, which does not fit its command or url")
+    for key in server.ignored:
+        if key in RESTRICTING:
+            text = f"{key} is not acted on: hide tools with mask in agents.*.mcp.{name}"
+            yield _finding("warning", name, text)
+        elif key == "envFile":
+            yield _finding("warning", name, "envFile is not read: write the variables into env, as ${env:NAME}")
+        else:
+            yield _finding("note", name, f"{key} belongs to another client and is not acted on")
+
+
+def _program(name: str, server: McpServerConfig) -> Iterator[Finding]:
+    command = server.command or ""
+    package = unpinned(command, server.args)
+    if package is not None:
+        text = f"{package} is fetched in whatever version is newest; name one, such as {package.split('@latest')[0]}"
+        yield _finding("warning", name, text + ("==1.2.3" if "uv" in command or "pipx" in command else "@1.2.3"))
+    if "${" in command:
+        return
+    place = command if os.sep not in command or server.cwd is None else str(server.cwd / command)
+    if shutil.which(place) is None:
+        yield _finding("error", name, f"there is no program {command!r} on the PATH")
+
+
+def _answer(name: str, state: SourceState) -> Finding:
+    if state.problem:
+        return _finding("error", name, f"is unavailable: {state.problem}")
+    return _finding("ok", name, f"answered with {state.tools} tool{'s' * (state.tools != 1)}")
+
+
+def _finding(level: Level, subject: str, message: str) -> Finding:
+    return Finding(area="servers", level=level, subject=subject, message=message)

@@ -1,0 +1,129 @@
+"""`toolgrove explain`: why an agent has a tool, or has not."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from typing import Any
+
+import anyio
+from rich.table import Table
+
+from toolgrove.agent import Agent
+from toolgrove.cli.advice import advice
+from toolgrove.cli.project import load, opened
+from toolgrove.cli.screen import Screen, line, table
+from toolgrove.config import Config
+from toolgrove.errors import NotFound, ToolNotFound
+from toolgrove.grove import Grove
+from toolgrove.pool.receipt import Receipt, Standing
+
+_STYLES = {"granted": "green", "denied": "dim", "masked": "dim", "restricted": "yellow"}
+_ORDER: tuple[Standing, ...] = (
+    "granted",
+    "restricted",
+    "quarantined",
+    "unvalidated",
+    "unavailable",
+    "masked",
+    "denied",
+)
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "explain",
+        parents=[shared],
+        help="tell why an agent has a tool, or has not",
+        description="Tell why an agent has each tool of the pool, or has not; with TOOL, what to change.",
+    )
+    parser.add_argument("agent", metavar="AGENT")
+    parser.add_argument("tool", metavar="TOOL", nargs="?")
+    parser.add_argument("--depth", type=int, default=0, metavar="N", help="as a sub-agent at this depth (0)")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace, screen: Screen) -> int:
+    """Explain."""
+    return anyio.run(_explain, load(chosen), chosen, screen)
+
+
+async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
+    async with opened(config, screen) as grove:
+        agent = await grove.agent(chosen.agent, depth=chosen.depth)
+    if chosen.tool is None:
+        _whole(agent, screen)
+    else:
+        _one(grove, agent, chosen.tool, screen)
+    return 0
+
+
+def _whole(agent: Agent, screen: Screen) -> None:
+    receipt = agent.receipt
+    counts = Counter(verdict.verdict for verdict in receipt.values())
+    rest = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER[1:] if counts[kind])
+    head = f"{agent.name}, depth {receipt.depth}: {counts['granted']} of {len(receipt)} tools"
+    head += f" ({rest})" if rest else ""
+    shown = [line(head, "bold"), line(f"pool revision {receipt.revision}, receipt {receipt.hash}", "dim"), line("")]
+    shown += [line(f"! {warning}", "yellow") for warning in receipt.warnings]
+    shown += [line(f"! {offer.source}: {offer.reason}", "yellow") for offer in receipt.rejected]
+    shown += [
+        line(f"! {state.name} is unavailable: {state.problem}", "yellow")
+        for state in receipt.sources.values()
+        if state.problem
+    ]
+    screen.answer(receipt.to_json(), *shown, _verdicts(agent))
+
+
+def _verdicts(agent: Agent) -> Table:
+    shown = table("VERDICT", "TOOL", "SOURCE", "RULE")
+    ranked = sorted(agent.receipt.items(), key=lambda item: (_ORDER.index(item[1].verdict), item[0]))
+    for name, verdict in ranked:
+        style = _STYLES.get(verdict.verdict, "red")
+        shown.add_row(line(verdict.verdict, style), line(name), line(verdict.source), line(_rule(agent, name)))
+    return shown
+
+
+def _rule(agent: Agent, name: str) -> str:
+    needs = agent.approvals.get(name)
+    rule = agent.receipt[name].rule
+    return f"{rule}; each call needs an approval ({needs})" if needs else rule
+
+
+def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
+    receipt = agent.receipt
+    rejected = next((offer for offer in receipt.rejected if offer.name == name), None)
+    if name not in receipt:
+        raise _unknown(name, receipt)
+    verdict, offer = receipt[name], grove.pool.latest.offers[name]
+    what_to_do = advice(grove.config, agent.name, offer, verdict)
+    has = verdict.verdict == "granted"
+    told = [f"{agent.name} {'has' if has else 'does not have'} {name} of {offer.source}: {verdict.verdict}"]
+    told[0] += f" ({verdict.rule})."
+    if name in agent.approvals:
+        told.append(f"Each call needs an approval ({agent.approvals[name]}).")
+    if what_to_do:
+        told.append(what_to_do)
+    if rejected is not None:
+        told.append(f"Another offer of that name was refused: {rejected.reason}.")
+    form = {
+        "agent": agent.name,
+        "depth": receipt.depth,
+        "tool": name,
+        **verdict._asdict(),
+        "approval": agent.approvals.get(name),
+        "advice": what_to_do,
+        "revision": receipt.revision,
+        "hash": receipt.hash,
+    }
+    screen.answer(form, line(" ".join(told)))
+
+
+def _unknown(name: str, receipt: Receipt) -> NotFound:
+    """There is no such tool; if it could be one of a server that does not answer, say so."""
+    for state in receipt.sources.values():
+        if state.problem and name.startswith(f"{state.name}_"):
+            text = f"{state.name} is unavailable, so that its tools are not known: {state.problem.rstrip('.')}."
+            return NotFound(f"There is no tool {name!r} in the pool; {text}", tool=name, source=state.name)
+    return ToolNotFound(name, receipt)

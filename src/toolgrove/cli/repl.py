@@ -1,0 +1,140 @@
+"""`toolgrove repl`: call tools by hand."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anyio
+from rich.console import Console
+
+from toolgrove.agent import Agent
+from toolgrove.cli.arguments import read_arguments
+from toolgrove.cli.screen import Screen
+from toolgrove.config import Config
+from toolgrove.grove import Grove
+from toolgrove.tools.sample import DOCUMENT, RULESETS
+from toolgrove.types import ToolSpec
+
+try:
+    import readline
+except ImportError:  # pragma: no cover  not every Python has it; the REPL works without completion
+    readline = None  # type: ignore[assignment]
+
+_WRITING = ("versionToken", "idempotencyKey", "dryRun")
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "repl",
+        parents=[shared],
+        help="call tools by hand, with completion",
+        description="Call tools by hand; without --config on an empty tree of its own.",
+    )
+    parser.add_argument("--agent", default="editor", help="the agent to be (editor)")
+    parser.add_argument("--sample", action="store_true", help="start with a small sample tree")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace, screen: Screen) -> int:
+    """Talk until the person leaves."""
+    config = Config.load(chosen.config) if chosen.config is not None else _sample_config()
+    anyio.run(_converse, config, chosen, screen.out)
+    return 0
+
+
+def _sample_config() -> Config:
+    return Config.model_validate({"workspace": {"rulesets": RULESETS}})
+
+
+async def _converse(config: Config, chosen: argparse.Namespace, console: Console) -> None:
+    async with Grove(config) as grove:
+        desk = Conversation(await grove.agent(chosen.agent), console)
+        if chosen.sample:
+            await desk.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
+        complete_with(desk.candidates)
+        console.print(f"{len(desk.agent.tools)} tools as {desk.agent.name}; 'help', 'help TOOL', 'quit'.")
+        for line in _lines():
+            if line in ("quit", "exit"):
+                break
+            if line:
+                await desk.answer(line)
+
+
+def _lines() -> Iterator[str]:
+    while True:
+        try:
+            yield input("grove> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            return
+
+
+def complete_with(candidates: Callable[[str], list[str]]) -> None:
+    """Offer completions with the Tab key, where the terminal can."""
+    if readline is None or not sys.stdin.isatty():
+        return
+
+    def complete(word: str, state: int) -> str | None:
+        found = [one for one in candidates(readline.get_line_buffer()) if one.startswith(word)]
+        return found[state] if state < len(found) else None
+
+    readline.set_completer_delims(" \t\n")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+
+
+class Conversation:
+    """A person at the prompt: calls as one agent, with the latest version filled in."""
+
+    def __init__(self, agent: Agent, console: Console) -> None:
+        self.agent = agent
+        self._console = console
+        self._specs: dict[str, ToolSpec] = {spec.name: spec for spec in agent.tools}
+
+    def candidates(self, line: str) -> list[str]:
+        """What may come next on a line: a tool, or an argument of the tool on it."""
+        words = line.split()
+        if len(words) < 1 or (len(words) == 1 and not line.endswith(" ")):
+            return [f"{name} " for name in (*self._specs, "help", "quit")]
+        if words[0] == "help":
+            return list(self._specs)
+        spec = self._specs.get(words[0])
+        return [f"{name}=" for name in spec.input_schema["properties"]] if spec else []
+
+    async def answer(self, line: str) -> None:
+        """Carry out one line: `tool key=value …`, `tool {json}` or `help [tool]`."""
+        name, _, rest = line.partition(" ")
+        if name == "help":
+            self._help(rest.strip())
+            return
+        try:
+            arguments = read_arguments(rest.strip())
+        except ValueError as problem:
+            self._console.print(f"cannot read the arguments: {problem}", style="red", markup=False)
+            return
+        self._console.print_json(json.dumps(await self.call(name, arguments)))
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a tool; a mutation without a version gets the current one."""
+        spec = self._specs.get(name)
+        if spec is not None and not spec.annotations.readonly and "versionToken" not in arguments:
+            root = await self.agent.call("get_node", {"nodeId": "root"})
+            arguments["versionToken"] = root.get("version")
+        return await self.agent.call(name, arguments)
+
+    def _help(self, name: str) -> None:
+        spec = self._specs.get(name)
+        if spec is None:
+            self._console.print(" ".join(self._specs), markup=False)
+            return
+        self._console.print(f"{spec.name}: {spec.description}", markup=False)
+        required = spec.input_schema["required"]
+        for argument, schema in spec.input_schema["properties"].items():
+            if argument not in _WRITING:
+                mark = "*" if argument in required else " "
+                self._console.print(f" {mark} {argument}  {schema.get('description', '')}", markup=False)

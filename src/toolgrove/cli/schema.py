@@ -1,0 +1,25 @@
+"""`toolgrove schema`: the JSON Schema of the project file, for editors."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from toolgrove.cli.screen import Screen
+from toolgrove.config import Config
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "schema",
+        help="print the JSON Schema of the project file",
+        description="Print the JSON Schema of the project file, for editors that complete and check it.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace, screen: Screen) -> int:
+    """Print the schema."""
+    screen.data(Config.json_schema())
+    return 0

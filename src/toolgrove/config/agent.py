@@ -1,0 +1,53 @@
+"""An agent's definition."""
+
+from __future__ import annotations
+
+import limits as rate_limits
+from pydantic import Field, field_validator
+
+from toolgrove.config.section import Section
+from toolgrove.types import Concurrency, Role
+
+
+class McpSelection(Section):
+    """A server that an agent selects, less the tools that are hidden from it."""
+
+    mask: tuple[str, ...] = Field(default=(), description="Tools to hide, by the server's own names; globs allowed.")
+
+
+class AgentConfig(Section):
+    """An agent: which tools it is given, and what it may do with them."""
+
+    description: str = Field(default="", description="What the agent is for; other agents read it.")
+    role: Role = Field(default="reader", description="A reader has no tool that changes something.")
+    tools: tuple[str, ...] = Field(
+        default=(), description="Patterns of the tools it is given: exact names, globs, `*`. Absent: none."
+    )
+    deny: tuple[str, ...] = Field(default=(), description="Patterns that it never gets; beats everything.")
+    mcp: dict[str, McpSelection] | None = Field(
+        default=None, description="The MCP servers it selects. Absent: all; `{}`: none."
+    )
+    approve: tuple[str, ...] = Field(default=(), description="Patterns of tools whose every call a person approves.")
+    ask_client: bool = Field(
+        default=False, description="Whether the person at the agent's own MCP client may approve, by elicitation."
+    )
+    rate_limit: str | None = Field(default=None, description="How often it may call, such as `60/minute`.")
+    read_only: bool = Field(default=False, description="Take every changing tool away, whatever the role.")
+    write_root: str | None = Field(default=None, description="The node of the tree below which it may write.")
+    concurrency: Concurrency | None = Field(default=None, description="Its version checks; else the workspace's.")
+    max_depth: int = Field(
+        default=2, ge=0, le=16, description="Depth from which it cannot spawn sub-agents, whatever `tools` says."
+    )
+    may_delegate: tuple[str, ...] = Field(
+        default=(), description="Patterns of tools that its sub-agents may have though it has not."
+    )
+
+    @field_validator("rate_limit")
+    @classmethod
+    def _readable(cls, notation: str | None) -> str | None:
+        if notation is not None:
+            try:
+                rate_limits.parse(notation)
+            except ValueError:
+                raise ValueError(f"{notation!r} is not a rate like 60/minute") from None
+        return notation

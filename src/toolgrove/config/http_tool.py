@@ -1,0 +1,94 @@
+"""A tool that is an HTTP call."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from toolgrove.config.location import Location
+from toolgrove.config.reference import Filled
+from toolgrove.config.section import Section
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONNECTION = ("host", "connection", "keep-alive", "te", "trailer", "upgrade", "expect")
+_FRAMING = ("content-length", "transfer-encoding", "accept-encoding")
+_OURS = frozenset((*_CONNECTION, *_FRAMING))
+_IDENTITY = frozenset(("authorization", "cookie", "set-cookie", "forwarded", "x-real-ip"))
+_ROUTE = frozenset(("x-original-url", "x-rewrite-url", "accept", "content-type"))
+_OVERRIDES = frozenset(("x-http-method-override", "x-http-method", "x-method-override", "-method"))
+
+
+def overrides_method(name: str) -> bool:
+    """Whether servers take a header or parameter of this name for the method that is really meant."""
+    return name.casefold().replace("_", "-") in _OVERRIDES
+
+
+def may_be_argument(name: str) -> bool:
+    """Whether an agent may choose the value of this header: none of the connection, the identity or the route."""
+    name = name.casefold()
+    return _TOKEN.fullmatch(name) is not None and not (
+        name in _OURS | _IDENTITY | _ROUTE
+        or overrides_method(name)
+        or name.startswith(("proxy-", "sec-", "x-forwarded-"))
+    )
+
+
+class HttpToolConfig(Section):
+    """One HTTP call as a tool, or every operation of an OpenAPI document."""
+
+    description: str = Field(default="", description="What the tool does; models read it.")
+    method: str = Field(default="GET", description="GET and HEAD run; any other needs an approval.")
+    url: str | None = Field(default=None, description="{x} is one encoded path segment; other inputs: query or body.")
+    headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request.")
+    input_schema: dict[str, Any] = Field(
+        default_factory=lambda: {"type": "object", "properties": {}}, description="The JSON Schema of the inputs."
+    )
+    output_schema: dict[str, Any] | None = Field(default=None, description="The schema of the answer's body.")
+    openapi: Location | None = Field(
+        default=None, description="An OpenAPI document instead: every operation is `<name>_<operationId>`."
+    )
+    allow_private: bool = Field(default=False, description="Whether the host may have a private address.")
+    timeout: float = Field(default=30.0, gt=0, description="Seconds that one call may take.")
+    max_bytes: int = Field(default=1_000_000, ge=1, description="The largest answer that is read.")
+
+    @field_validator("method")
+    @classmethod
+    def _is_method(cls, method: str) -> str:
+        if _TOKEN.fullmatch(method) is None or method.upper() in ("CONNECT", "TRACE"):
+            raise ValueError(f"{method!r} is not a method such as GET or POST")
+        return method.upper()
+
+    @field_validator("headers")
+    @classmethod
+    def _are_sendable(cls, headers: dict[str, str]) -> dict[str, str]:
+        if len({name.casefold() for name in headers}) < len(headers):
+            raise ValueError("one header stands here twice, in different letter case")
+        for name, value in headers.items():
+            if overrides_method(name):
+                raise ValueError(f"{name} changes the method behind the policy's back: write it as method")
+            if _TOKEN.fullmatch(name) is None or name.casefold() in _OURS or name.casefold().startswith("proxy-"):
+                raise ValueError(
+                    f"{name!r} is not a header that can be set: it is illegal, or belongs to the connection"
+                )
+            if not value.isprintable():
+                raise ValueError(f"{name} holds a line break or another control character")
+        return headers
+
+    @model_validator(mode="after")
+    def _has_target(self) -> Self:
+        if self.url is None and self.openapi is None:
+            raise ValueError("name a url, or an openapi document")
+        if self.url is not None and not re.match(r"https?://[^/?#@{}$\\\s]+(?:[/?]|\Z)", self.url, re.IGNORECASE):
+            raise ValueError(
+                "url has to begin with https://host or http://host: no user, no {x} and no ${…} in the host"
+            )
+        if self.input_schema.get("type") != "object":
+            raise ValueError("inputSchema has to have type: object")
+        if self.openapi is None:
+            known = self.input_schema.get("properties", {})
+            for name in re.findall(r"(?<!\$)\{([^{}]*)\}", self.url or ""):
+                if name not in known:
+                    raise ValueError(f"url has {{{name}}}, which inputSchema.properties does not name")
+        return self

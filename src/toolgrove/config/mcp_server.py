@@ -1,0 +1,110 @@
+"""An external MCP server, in the shape that MCP clients write."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from toolgrove.config.location import Location, folder_of
+from toolgrove.config.reference import Filled, Word
+from toolgrove.config.section import Section
+from toolgrove.errors import closest
+
+_SPELLINGS = {"serverUrl": "url", "httpUrl": "url", "transport": "type"}
+_HOUR = 3600.0
+
+FOREIGN = frozenset(
+    (
+        *("dev", "disabledTools", "envFile", "headersHelper", "tools"),
+        *("connectTimeout", "initTimeout", "networkTimeout", "requestTimeout", "startupTimeout", "toolTimeout"),
+    )
+)
+"""Keys of other clients that only look like a misspelt one of ours; further ones need no entry here."""
+
+RESTRICTING = frozenset(("disabledTools", "excludeTools", "includeTools", "allowedTools", "enabledTools", "tools"))
+"""Keys by which a client hides tools; here an agent's mask does that."""
+
+
+class McpServerConfig(Section):
+    """An external MCP server, as Claude Desktop, Cursor and VS Code write it."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, json_schema_extra={"additionalProperties": True})
+
+    command: Filled | None = Field(default=None, description="The program of a stdio server.")
+    args: tuple[Word, ...] = Field(default=(), description="Its arguments.")
+    env: dict[str, Word] = Field(
+        default_factory=dict, repr=False, description="Its environment; it gets nothing else from ours but the basics."
+    )
+    cwd: Location | None = Field(
+        default=None, validate_default=True, description="The folder it starts in; else that of this file."
+    )
+    url: Filled | None = Field(default=None, description="The address of a Streamable HTTP server.")
+    headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request to it.")
+    type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = Field(
+        default=None, description="The transport, as clients write it; told from `command` or `url` without it."
+    )
+    disabled: bool = Field(default=False, description="Keep the entry, leave the server out.")
+    protocol: Literal["auto", "legacy", "modern"] = Field(
+        default="auto", description="The protocol era to speak: with a handshake, 2026-07-28, or what it answers to."
+    )
+    timeout: float = Field(
+        default=60.0,
+        gt=0,
+        description="Seconds that one call may take; more than 3600 are milliseconds, as some clients write them.",
+    )
+    concurrency: int = Field(default=16, ge=1, description="Calls in flight at a time.")
+
+    _ignored: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The keys of the entry that other clients act on and we do not."""
+        return self._ignored
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _imported(cls, form: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(form, dict):
+            return handler(form)
+        form, own = _in_our_words(form), cls.keys()
+        ignored = [key for key in form if key not in own and not _is_typo(key, own)]
+        server = handler({key: value for key, value in form.items() if key not in ignored})
+        server._ignored = tuple(map(str, ignored))
+        return server
+
+    @field_validator("cwd")
+    @classmethod
+    def _beside_the_file(cls, cwd: Any, info: ValidationInfo) -> Any:
+        return cwd or folder_of(info)
+
+    @field_validator("timeout")
+    @classmethod
+    def _in_seconds(cls, timeout: float) -> float:
+        return timeout / 1000 if timeout > _HOUR else timeout
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("name a command (stdio) or a url (Streamable HTTP), one of the two")
+        return self
+
+
+def _in_our_words(form: dict[str, Any]) -> dict[str, Any]:
+    renamed = {_SPELLINGS.get(key, key): value for key, value in form.items()} | form
+    renamed = {key: value for key, value in renamed.items() if key not in _SPELLINGS}
+    if isinstance(renamed.get("enabled"), bool):
+        renamed.setdefault("disabled", not renamed.pop("enabled"))
+    return renamed
+
+
+def _is_typo(key: Any, own: dict[str, str]) -> bool:
+    return key not in FOREIGN and closest(str(key), own.values()) is not None

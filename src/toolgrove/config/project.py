@@ -1,0 +1,137 @@
+"""A whole project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_validator, model_validator
+
+from toolgrove.config import document
+from toolgrove.config.agent import AgentConfig
+from toolgrove.config.http_tool import HttpToolConfig
+from toolgrove.config.location import FOLDER, Location, folder_of
+from toolgrove.config.mcp_server import McpServerConfig
+from toolgrove.config.name import Name
+from toolgrove.config.problems import ConfigError, found
+from toolgrove.config.runner import RunnerConfig
+from toolgrove.config.secret import SecretConfig
+from toolgrove.config.section import Section
+from toolgrove.config.workspace import WorkspaceConfig
+
+STATE = ".toolgrove"
+_TAKEN = ("workspace", "coordination", "extensions")
+
+
+class Config(Section):
+    """A whole project; without agents it has an editor and a reader with every tool of their role."""
+
+    project: str = Field(default="default", min_length=1, max_length=128, description="The project's name.")
+    workspace: WorkspaceConfig = Field(default=WorkspaceConfig(), description="The built-in tree workspace.")
+    extensions: Location | None = Field(default=None, description="A folder of apcore modules; each is a tool.")
+    mcp_servers: dict[Name, McpServerConfig] = Field(
+        default_factory=dict, description="External MCP servers; a tool of one is `<server>_<tool>`."
+    )
+    http_tools: dict[Name, HttpToolConfig] = Field(
+        default_factory=dict, description="HTTP calls as tools, and OpenAPI documents."
+    )
+    secrets: dict[str, SecretConfig] = Field(
+        default_factory=dict, description="Which tools may use which secret; the values are never in this file."
+    )
+    agents: dict[Name, AgentConfig] = Field(
+        default_factory=lambda: {
+            "editor": AgentConfig(role="editor", tools=("*",)),
+            "reader": AgentConfig(role="reader", tools=("*",)),
+        },
+        description="Who calls; without it there are `editor` and `reader` with every tool of their role.",
+    )
+    runner: RunnerConfig | None = Field(default=None, description="Whose model drives the sub-agents.")
+    startup_budget: float = Field(
+        default=5.0, gt=0, le=600, description="Seconds until the pool is ready with the servers that answered."
+    )
+    state: Location | None = Field(
+        default=None,
+        validate_default=True,
+        description=f"The folder of pins and approvals; `{STATE}` beside this file without it.",
+    )
+
+    _folder: Path | None = PrivateAttr(default=None)
+    _ignored: tuple[str, ...] = PrivateAttr(default=())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a YAML or JSON file; relative paths in it start at its folder."""
+        path = Path(path)
+        return cls.parse(document.read(path), path)
+
+    @classmethod
+    def parse(cls, text: str, path: Path) -> Self:
+        """Read the text of a file."""
+        form, places = document.parse(text, path)
+        folder = path.absolute().parent
+        try:
+            config = cls.model_validate(form, context={FOLDER: folder})
+        except ValidationError as error:
+            raise ConfigError(str(path), found(error, places)) from None
+        config._folder = folder
+        config._ignored = ("inputs",) if "inputs" in form else ()
+        return config
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema of the file, for editors."""
+        schema = cls.model_json_schema(by_alias=True)
+        properties = schema["properties"]
+        for section in properties.values():
+            if "patternProperties" in section:
+                section["additionalProperties"] = False
+        properties["servers"] = properties["mcpServers"] | {"description": "Another name of mcpServers: VS Code's."}
+        properties["inputs"] = {"type": "array", "description": "VS Code's questions to a person; not acted on."}
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A Toolgrove project"}
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths start: the file's folder, or the current one."""
+        return self._folder or Path()
+
+    @property
+    def state_file(self) -> Path | None:
+        """The file in the state folder that holds them; None for a project that keeps nothing."""
+        return self.state / "state.db" if self.state is not None else None
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The keys of the file that VS Code acts on and we do not."""
+        return self._ignored
+
+    @property
+    def servers(self) -> dict[str, McpServerConfig]:
+        """The MCP servers that are not disabled."""
+        return {name: server for name, server in self.mcp_servers.items() if not server.disabled}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_vs_code_writes_it(cls, form: Any) -> Any:
+        if not isinstance(form, dict) or not form.keys() & {"servers", "inputs"}:
+            return form
+        form = {key: value for key, value in form.items() if key != "inputs"}
+        if "servers" in form:
+            if form.keys() & {"mcpServers", "mcp_servers"}:
+                raise ValueError("'servers' is another name of 'mcpServers'; keep one of them")
+            form["mcpServers"] = form.pop("servers")
+        return form
+
+    @field_validator("state")
+    @classmethod
+    def _beside_the_file(cls, state: Any, info: ValidationInfo) -> Any:
+        folder = folder_of(info)
+        return folder / STATE if state is None and folder is not None else state
+
+    @model_validator(mode="after")
+    def _names_are_told_apart(self) -> Self:
+        for name in (*self.mcp_servers, *self.http_tools):
+            if name in _TAKEN:
+                raise ValueError(f"{name!r} is the name of a built-in source; call the server or tool otherwise")
+        for name in self.mcp_servers.keys() & self.http_tools.keys():
+            raise ValueError(f"{name!r} stands in mcpServers and in httpTools; rename one of them")
+        return self

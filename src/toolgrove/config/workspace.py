@@ -1,0 +1,107 @@
+"""The tree workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from toolgrove.config.location import Location, folder_of
+from toolgrove.config.section import Section
+from toolgrove.tree.payload_type import PayloadType, PayloadTypes
+from toolgrove.tree.rules import Ruleset, read_ruleset
+from toolgrove.tree.workspace import Limits
+from toolgrove.types import Concurrency
+
+MEMORY = "memory"
+SQLITE = "sqlite:"
+
+
+class PayloadTypeConfig(Section):
+    """A registered payload type."""
+
+    kind: Literal["external", "self"] = Field(
+        default="external", description="Whether the payload stands beside the node or is the node itself."
+    )
+    payload_schema: dict[str, Any] | None = Field(
+        default=None, alias="schema", description="The JSON Schema of its payloads."
+    )
+    closed: bool = Field(default=False, description="Refuse properties that the schema does not name.")
+
+
+def _limit(name: str, description: str) -> Any:
+    return Field(default=getattr(Limits(), name), ge=1, description=description)
+
+
+class LimitsConfig(Section):
+    """How much one call may cover; what is not named keeps its default."""
+
+    node_ids: int = _limit("node_ids", "Ids in one call.")
+    patch: int = _limit("patch", "Properties in one patch.")
+    update_nodes: int = _limit("update_nodes", "Nodes in one update.")
+    import_nodes: int = _limit("import_nodes", "Nodes in one import.")
+    copy_nodes: int = _limit("copy_nodes", "Nodes in one copy.")
+    expand_nodes: int = _limit("expand_nodes", "Nodes in one change of expansion.")
+    view_nodes: int = _limit("view_nodes", "Nodes in one exported view.")
+    tags: int = _limit("tags", "Tags on one node.")
+    bookmarks: int = _limit("bookmarks", "Bookmarks of one agent.")
+    snapshots: int = _limit("snapshots", "Snapshots of the tree.")
+    history: int = _limit("history", "Commits that undo and version checks remember.")
+
+    def limits(self) -> Limits:
+        """The same for the tree."""
+        return Limits(**self.model_dump())
+
+
+class WorkspaceConfig(Section):
+    """The tree workspace."""
+
+    store: str = Field(
+        default="memory",
+        json_schema_extra={"pattern": r"^(memory|sqlite:.*\S.*)$"},
+        description="Where the tree is kept: `memory`, or `sqlite:` with the path of a file.",
+    )
+    concurrency: Concurrency = Field(
+        default="tree", description="What makes a version stale: any change, or a change of the nodes concerned."
+    )
+    read_only: bool = Field(default=False, description="Nobody may change anything.")
+    payload_types: dict[str, PayloadTypeConfig] = Field(default_factory=dict, description="Registered payload types.")
+    allow_unknown_types: bool = Field(default=False, description="Take payload types that are not registered.")
+    rulesets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict, description="Rules for `validate_tree`.")
+    limits: LimitsConfig = Field(default=LimitsConfig(), description="How much one call may cover.")
+    audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
+
+    @field_validator("store")
+    @classmethod
+    def _located(cls, store: str, info: ValidationInfo) -> str:
+        if store == MEMORY:
+            return store
+        name = store.removeprefix(SQLITE).strip()
+        if not store.startswith(SQLITE) or not name:
+            raise ValueError(f"{store!r} is neither 'memory' nor 'sqlite:' with a path, such as sqlite:data/grove.db")
+        path = Path(name).expanduser()
+        return f"{SQLITE}{(folder_of(info) or Path()) / path}"
+
+    @property
+    def store_path(self) -> Path | None:
+        """The file of the store; None in memory."""
+        return None if self.store == MEMORY else Path(self.store.removeprefix(SQLITE))
+
+    @model_validator(mode="after")
+    def _compiles(self) -> Self:
+        self.types()
+        self.rules()
+        return self
+
+    def types(self) -> PayloadTypes:
+        """The payload types, compiled."""
+        types = {
+            name: PayloadType(name=name, kind=one.kind, schema=one.payload_schema, closed=one.closed)
+            for name, one in self.payload_types.items()
+        }
+        return PayloadTypes(types, allow_unknown=self.allow_unknown_types)
+
+    def rules(self) -> dict[str, Ruleset]:
+        """The rulesets, compiled."""
+        return {name: read_ruleset(name, rules) for name, rules in self.rulesets.items()}

@@ -1,0 +1,1 @@
+"""The pool: tools of many sources, resolved into one fixed toolset per agent."""

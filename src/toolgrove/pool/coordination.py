@@ -1,0 +1,214 @@
+"""The coordination tools: an agent hands tasks to others and gets their answers side by side."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import anyio
+
+from toolgrove.errors import GroveError, RunFailed, RunnerMissing, SpawnBudgetSpent
+from toolgrove.types import Annotations, Call, Result, Schema, Tool, ToolSpec
+
+SOURCE = "coordination"
+log = logging.getLogger("toolgrove.pool")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AvailableAgent:
+    """An agent that may be spawned, and how many tools it would have."""
+
+    name: str
+    description: str
+    tools: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpawnLimits:
+    """How much may be spawned: by one call, at a time in it, and by a root agent's call with all that follows."""
+
+    per_call: int = 16
+    at_once: int = 4
+    per_run: int = 64
+
+
+Spawn = Callable[[Call, str, str], Awaitable[Result]]
+Available = Callable[[Call], Awaitable[Sequence[AvailableAgent]]]
+
+
+class _Budget:
+    """What a run may still spawn; shared by all that it spawned."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._remaining = limit
+
+    def take(self, count: int) -> None:
+        """Count sub-agents that are about to start, all or none."""
+        if count > self._remaining:
+            raise SpawnBudgetSpent(asked=count, remaining=self._remaining, limit=self._limit)
+        self._remaining -= count
+
+
+# A sub-agent's own calls run in tasks of the call that spawned it, so they find its budget here.
+_budget: ContextVar[_Budget] = ContextVar("toolgrove_spawn_budget")
+
+
+class CoordinationSource:
+    """Runs sub-agents side by side.
+
+    `spawn(call, agent, input)` answers `{"output": …}` or raises a GroveError, also for an agent that does not exist;
+    without it the tools are there all the same, and say what is missing.
+    """
+
+    name = SOURCE
+
+    def __init__(self, *, available: Available, spawn: Spawn | None, limits: SpawnLimits | None = None) -> None:
+        self._available = available
+        self.spawn = spawn
+        self._limits = limits or SpawnLimits()
+        specs = (_spawn_agents(self._limits.per_call), _LIST_AVAILABLE_AGENTS)
+        self._tools = tuple(Tool(spec=spec, source=self, mutates=False, own_name=spec.name) for spec in specs)
+
+    def tools(self) -> Sequence[Tool]:
+        """Both coordination tools; what a sub-agent changes is a matter of its own role."""
+        return self._tools
+
+    async def call(self, call: Call) -> Result:
+        """Run a call that the chain let through."""
+        if call.name == _LIST_AVAILABLE_AGENTS.name:
+            return {"agents": [asdict(agent) for agent in await self._available(call)]}
+        return await self._run_all(call)
+
+    async def _run_all(self, call: Call) -> Result:
+        spawn = self.spawn
+        if spawn is None:
+            raise RunnerMissing(
+                problem="this project has no runner",
+                remedy="adds one to the project's file, such as runner: {kind: openai, url: …, model: …}, "
+                "or hands one to Grove(config, runner=…)",
+            )
+        wanted = call.arguments["agents"]
+        budget = _budget.get(None) or _Budget(self._limits.per_run)
+        budget.take(len(wanted))
+        results: list[Result] = [{}] * len(wanted)
+        progress = _Progress(call, len(wanted))
+        slots = anyio.Semaphore(self._limits.at_once)
+
+        async def run(index: int, agent: str, task: str) -> None:
+            async with slots:
+                results[index] = {"agent": agent, **await _run(spawn, call, agent, task)}
+            await progress.one_done()
+
+        mark = _budget.set(budget)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for index, one in enumerate(wanted):
+                    tasks.start_soon(run, index, one["agent"], one["input"])
+        finally:
+            _budget.reset(mark)
+        return {"results": results}
+
+
+async def _run(spawn: Spawn, call: Call, agent: str, task: str) -> Result:
+    """The answer of one sub-agent, or what it failed with; never the end of the others."""
+    try:
+        return {"output": (await spawn(call, agent, task))["output"]}
+    except GroveError as error:
+        return error.to_json()
+    except Exception:
+        log.exception("call %s of %s: sub-agent %s failed", call.id, call.caller.agent, agent)
+        failure = RunFailed(
+            f"The run of {agent!r} failed on our side. Report call {call.id!r} to the operator.",
+            reason="runner_failed",
+            callId=call.id,
+        )
+        return failure.to_json()
+
+
+class _Progress:
+    """Tells whoever waits how many sub-agents have ended."""
+
+    def __init__(self, call: Call, total: int) -> None:
+        self._client, self._total, self._done = call.client, total, 0
+
+    async def one_done(self) -> None:
+        self._done += 1
+        if self._client is not None:
+            await self._client.progress(self._done, self._total, f"{self._done} of {self._total} done")
+
+
+def _record(properties: dict[str, Any], *required: str) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _spawn_agents(per_call: int) -> ToolSpec:
+    task = _record(
+        {
+            "agent": {"type": "string", "description": "A name from list_available_agents."},
+            "input": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The whole task: a sub-agent sees nothing of this conversation.",
+            },
+        },
+        "agent",
+        "input",
+    )
+    error = {
+        "type": "object",
+        "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+        "required": ["code", "message"],
+    }
+    result = _record({"agent": {"type": "string"}, "output": {"type": "string"}, "error": error}, "agent")
+    return ToolSpec(
+        name="spawn_agents",
+        description=(
+            "Hand tasks to other agents, which work side by side with tools of their own, and wait for all of them. "
+            "Results come in the order asked; each has either 'output' or 'error', and one that fails stops no other."
+        ),
+        input_schema=_record(
+            {
+                "agents": {
+                    "type": "array",
+                    "items": task,
+                    "minItems": 1,
+                    "maxItems": per_call,
+                    "description": "One entry per sub-agent to start; the same agent may be named more than once.",
+                }
+            },
+            "agents",
+        ),
+        output_schema=_record({"results": {"type": "array", "items": result}}, "results"),
+        annotations=Annotations(open_world=True),
+        source=SOURCE,
+    )
+
+
+_LIST_AVAILABLE_AGENTS = ToolSpec(
+    name="list_available_agents",
+    description="List the agents that spawn_agents can start from here, what each is for and how many tools it has.",
+    input_schema=_record({}),
+    output_schema=_record(
+        {
+            "agents": {
+                "type": "array",
+                "items": _record(
+                    {
+                        "name": {"type": "string"},
+                        "description": {"type": "string"},
+                        "tools": {"type": "integer", "minimum": 0},
+                    },
+                    "name",
+                    "description",
+                    "tools",
+                ),
+            }
+        },
+        "agents",
+    ),
+    annotations=Annotations(readonly=True, idempotent=True),
+    source=SOURCE,
+)

@@ -1,0 +1,160 @@
+"""Python modules as tools: an apcore registry, called through its executor so that its own rules hold."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import anyio
+from apcore import CancelToken, Context, Executor, Identity, Registry
+from apcore.errors import ACLDeniedError, InvalidInputError, ModuleError, ModuleTimeoutError, SchemaValidationError
+from mcp_types import TextContent
+
+from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
+from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
+from apcore_mcp.modules import registry_of, watch
+from apcore_mcp.server.factory import Entry
+from apcore_mcp.server.listener import RegistryListener
+from toolgrove.errors import Forbidden, GroveError, InvalidArgument, UpstreamFailed
+from toolgrove.pool.naming import shortened
+from toolgrove.pool.offer import Offer
+from toolgrove.tree.json_value import canonical, detached
+from toolgrove.types import Annotations, Call, Client, Kind, Result, Tool, ToolSpec
+
+log = logging.getLogger("toolgrove.pool")
+NAME = "extensions"
+_NESTING = 200
+
+
+class ExtensionSource:
+    """The modules of a registry; what is registered later shows at the next resolution."""
+
+    name = NAME
+    kind: Kind = "extension"
+
+    def __init__(self, modules: Registry | Executor, *, watched: bool = False) -> None:
+        self._registry = registry_of(modules)
+        self._executor = modules if isinstance(modules, Executor) else Executor(self._registry)
+        self._watched = watched
+        self._modules = RegistryListener()
+        self._modules.start(self._registry)
+
+    @classmethod
+    def from_directory(cls, directory: Path) -> ExtensionSource:
+        """The modules in the files of a directory; its files are followed."""
+        registry = Registry(extensions_dir=str(directory))
+        registry.discover()
+        return cls(registry, watched=True)
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Follow the registry, from whichever thread it changes."""
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(changed)
+
+        self._modules.on_change = tell
+        try:
+            if self._watched:
+                watch(self._registry)
+            await anyio.sleep_forever()
+        finally:
+            if self._watched:
+                self._registry.unwatch()
+            self._modules.stop()
+
+    async def discover(self) -> Sequence[Offer]:
+        """Every module that can be a tool."""
+        return [self._offer(module_id, entry) for module_id, entry in self._modules.entries().items()]
+
+    def last_known(self) -> Sequence[Offer]:
+        """Nothing: a registry in this process always answers."""
+        return ()
+
+    def _offer(self, module_id: str, entry: Entry) -> Offer:
+        name = shortened(module_id.replace(".", "-"))
+        stated = entry.descriptor.annotations
+        told = {field.name: getattr(stated, field.name) for field in fields(Annotations)} if stated else {}
+        spec = ToolSpec(
+            name=name,
+            description=entry.tool.description or "",
+            input_schema=entry.tool.input_schema,
+            output_schema=entry.tool.output_schema or {"type": "object"},
+            annotations=Annotations(**told),
+            source=NAME,
+        )
+        definition = canonical([module_id, spec.description, spec.input_schema, spec.output_schema, told])
+        tool = Tool(
+            spec=spec,
+            source=self,
+            mutates=spec.annotations.destructive,
+            kind=self.kind,
+            own_name=module_id,
+            definition=hashlib.sha256(definition.encode()).hexdigest(),
+            approval="requires_approval" if spec.annotations.requires_approval else None,
+        )
+        return Offer(name=name, own_name=module_id, source=NAME, kind=self.kind, tool=tool)
+
+    async def call(self, call: Call) -> Result:
+        """Run a module in apcore's whole pipeline; a caller who goes away cancels it."""
+        assert call.tool is not None  # noqa: S101 - the chain lets no other call through
+        token = CancelToken()
+        data = _capabilities(call.client) if call.client is not None else {}
+        identity = Identity(id=call.caller.agent, roles=(call.caller.role,))
+        context: Context[Any] = Context.create(identity=identity, cancel_token=token, data=data)
+        try:
+            output = await self._executor.call_async(call.tool.own_name, call.arguments, context)
+        except asyncio.CancelledError:
+            token.cancel()
+            raise
+        except (Exception, SystemExit) as error:
+            raise _failure(error, call) from error
+        try:
+            plain: Result = detached(output, "", _NESTING)
+        except GroveError:
+            raise UpstreamFailed(
+                f"{call.name} answered something that is not plain JSON.", reason="bad_result"
+            ) from None
+        return plain
+
+
+def _failure(error: BaseException, call: Call) -> GroveError:
+    """What went wrong, in the bridge's own words, which give nothing of the inside away."""
+    schema = dict(call.tool.spec.input_schema) if call.tool is not None else {}
+    [content] = ErrorMapper().to_mcp_error(error, schema, call.arguments).content
+    text = content.text if isinstance(content, TextContent) else ""
+    message = f"{call.name}: {text}."
+    if isinstance(error, SchemaValidationError | InvalidInputError) and not text.startswith("Output"):
+        return InvalidArgument(message, reason="schema")
+    if isinstance(error, ACLDeniedError):
+        return Forbidden(message, reason="acl")
+    if isinstance(error, ModuleTimeoutError):
+        return UpstreamFailed(message, reason="timeout", retryable=True)
+    if is_unexpected(error) or not isinstance(error, ModuleError):
+        log.error("module %s failed in call %s", call.name, call.id, exc_info=error)
+        return UpstreamFailed(f"{call.name} failed inside; the operator's log has the detail.", reason="module_error")
+    return UpstreamFailed(message, reason="module_error")
+
+
+def _capabilities(client: Client) -> dict[str, Any]:
+    """What a module may ask of the client, from whichever loop and thread it runs in."""
+    home = asyncio.get_running_loop()
+
+    async def at_home(work: Coroutine[Any, Any, Any]) -> Any:
+        if asyncio.get_running_loop() is home:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        await at_home(client.progress(progress, total, message))
+
+    async def elicit(message: str, schema: dict[str, Any] | None) -> Any | None:
+        return await at_home(client.elicit(message, schema))
+
+    return {MCP_PROGRESS_KEY: progress, MCP_ELICIT_KEY: elicit}

@@ -1,0 +1,134 @@
+"""An OpenAPI document: read from a file within bounds, its own references followed, no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import yaml
+
+from toolgrove.pool.offer import Unavailable
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_NODES = 2_000_000
+MAX_DEPTH = 200
+_MAX_CHAIN = 20
+_VERSION = re.compile(r"3\.(?:0|1)(?:\.|\Z)")
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is many times faster
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """YAML's safe loader, in which a date is text, as in JSON."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the library looks it up on the class
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in _SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class BadReference(ValueError):
+    """A `$ref` that leads out of the document, nowhere, or in circles."""
+
+
+class Document:
+    """The document as plain JSON, and a way to follow its references."""
+
+    def __init__(self, whole: Mapping[str, Any]) -> None:
+        self.whole = whole
+        self.nullable = str(whole.get("openapi", "")).startswith("3.0")
+
+    def followed(self, node: Any) -> Any:
+        """The node itself, or what its `$ref` leads to in the end."""
+        for _ in range(_MAX_CHAIN):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.at(node["$ref"])
+        raise BadReference("a $ref leads in circles")
+
+    def at(self, reference: str) -> Any:
+        """What a reference inside of the document points at."""
+        if not reference.startswith("#/"):
+            raise BadReference(f"it refers to {reference[:80]!r}, outside of the document, which is never fetched")
+        node: Any = self.whole
+        for token in unquote(reference[2:]).split("/"):
+            key = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+                node = node[int(key)]
+            elif isinstance(node, Mapping) and key in node:
+                node = node[key]
+            else:
+                raise BadReference(f"it refers to {reference[:80]!r}, which the document does not hold")
+        return node
+
+
+def load(path: Path) -> Document:
+    """Read a file in JSON or YAML; what is wrong with it is fit for the receipt."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for without end
+            raise Unavailable("the OpenAPI document is not a regular file")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Unavailable(f"the OpenAPI document cannot be read ({error.strerror})") from None
+    if len(data) > MAX_BYTES:
+        raise Unavailable(f"the OpenAPI document is larger than {MAX_BYTES >> 20} MiB")
+    try:
+        whole = _Plain().value(_parsed(data.decode("utf-8-sig")), MAX_DEPTH)
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise Unavailable(f"the OpenAPI document is neither sound JSON nor sound YAML{_place(error)}") from None
+    if not isinstance(whole, dict) or not _VERSION.match(str(whole.get("openapi", ""))):
+        raise Unavailable("the document does not say openapi: 3.0 or 3.1")
+    return Document(whole)
+
+
+def _parsed(text: str) -> Any:
+    if text.lstrip().startswith("{"):
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            pass  # YAML, too, may begin with a brace
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+
+
+def _place(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f" (line {mark.line + 1})" if mark is not None else f" ({error})" if isinstance(error, _NotPlain) else ""
+
+
+class _NotPlain(ValueError):
+    """What YAML can say and JSON cannot, or more than we read."""
+
+
+class _Plain:
+    """Makes plain JSON of what was parsed; counts, because a few YAML aliases can stand for billions of nodes."""
+
+    def __init__(self) -> None:
+        self._left = MAX_NODES
+
+    def value(self, value: Any, room: int) -> Any:
+        """The value with text keys and without aliases."""
+        self._left -= 1
+        if self._left < 0 or not room:
+            raise _NotPlain("it is too large or too deep")
+        if isinstance(value, dict):
+            return {_key(key): self.value(item, room - 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item, room - 1) for item in value]
+        if isinstance(value, str):
+            return value.replace("\r\n", "\n")
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        raise _NotPlain(f"it holds a {type(value).__name__}")
+
+
+def _key(key: Any) -> str:
+    """Status codes are often written as numbers."""
+    if isinstance(key, bool):
+        return str(key).lower()
+    if isinstance(key, str | int):
+        return str(key)
+    raise _NotPlain("a key is not text")

@@ -1,0 +1,161 @@
+"""The operations of a document, each with the name and the policy of a tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolgrove.config import HttpToolConfig
+from toolgrove.pool.http.openapi.document import BadReference, Document, load
+from toolgrove.pool.http.openapi.parameters import Unfit, signature
+from toolgrove.pool.http.openapi.schema import Schemas, TooMuch
+from toolgrove.pool.http.operation import Operation, Refused
+from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template
+from toolgrove.pool.naming import pool_name
+from toolgrove.pool.offer import Unavailable
+
+MAX_OPERATIONS = 1_500
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+_REQUEST_BUDGET = 5_000
+_ANSWER_BUDGET = 200
+_DESCRIPTION = 1_000
+_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json(?:;.*)?", re.IGNORECASE)
+
+
+def read_document(name: str, config: HttpToolConfig) -> list[Operation | Refused]:
+    """Every operation of an entry's document, in its order; raises Unavailable if there is no document to read."""
+    assert config.openapi is not None  # noqa: S101 - the caller looks
+    document = load(config.openapi)
+    found = list(_found(document))
+    if len(found) > MAX_OPERATIONS:
+        raise Unavailable(f"the OpenAPI document has {len(found)} operations; at most {MAX_OPERATIONS} are read")
+    reader = _Reader(name, config, document)
+    return [reader.read(path, shared, method, operation) for path, shared, method, operation in found]
+
+
+def _found(document: Document) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
+    paths = document.whole.get("paths")
+    for path, shared in paths.items() if isinstance(paths, Mapping) else ():
+        try:
+            shared = document.followed(shared)
+        except BadReference as problem:
+            raise Unavailable(f"path {path!r} of the OpenAPI document: {problem}") from None
+        for method in _METHODS:
+            operation = shared.get(method) if isinstance(shared, Mapping) else None
+            if isinstance(operation, Mapping):
+                yield path, shared, method, operation
+
+
+class _Reader:
+    """What the operations of a document have in common."""
+
+    def __init__(self, name: str, config: HttpToolConfig, document: Document) -> None:
+        self._name = name
+        self._config = config
+        self._document = document
+        self._base = _base(config, document)
+        self._given = frozenset(header.casefold() for header in config.headers)
+
+    def read(
+        self, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
+    ) -> Operation | Refused:
+        """One operation as a tool, or why it cannot be one."""
+        own_name = _own_name(path, method, operation.get("operationId"))
+        name = pool_name(self._name, own_name)
+        try:
+            return self._read(name, own_name, path, shared, method, operation)
+        except (BadUrl, BadReference, TooMuch, Unfit) as problem:
+            return Refused(name=name, own_name=own_name, reason=f"{method.upper()} {path}: {problem}")
+
+    def _read(
+        self, name: str, own_name: str, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
+    ) -> Operation:
+        if self._config.url is None and (operation.get("servers") or shared.get("servers")):
+            raise Unfit("it names servers of its own; set url in the entry to send every call to one host")
+        url = self._base.below(path)
+        schemas = Schemas(self._document, side="request", budget=_REQUEST_BUDGET)
+        taken = signature(self._document, shared.get("parameters"), operation, schemas, self._given)
+        in_path = {one.wire for one in taken.inputs if one.place == "path"}
+        if url.slots != in_path:
+            odd = sorted(url.slots ^ in_path)[0]
+            raise Unfit(f"its path and its path parameters differ in {odd!r}")
+        return Operation(
+            name=name,
+            own_name=own_name,
+            entry=f"httpTools.{self._name}",
+            method=method.upper(),
+            url=url,
+            description=_description(operation, shared) or f"{method.upper()} {path}",
+            input_schema=taken.schema(schemas.defs),
+            answer=self._answer(operation),
+            headers=self._config.headers,
+            inputs=tuple(taken.inputs),
+            body=taken.body,
+            allow_private=self._config.allow_private,
+        )
+
+    def _answer(self, operation: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The schema of the answer, where there is one kind of success only and it is simple; else anything goes."""
+        responses = operation.get("responses")
+        good = [code for code in responses if code.startswith("2")] if isinstance(responses, Mapping) else []
+        if not isinstance(responses, Mapping) or len(good) != 1 or not good[0].isdecimal():
+            return None
+        try:
+            response = self._document.followed(responses[good[0]])
+            content = response.get("content") if isinstance(response, Mapping) else None
+            if not isinstance(content, Mapping) or len(content) != 1:
+                return None
+            [(media, inside)] = content.items()
+            if not _JSON.fullmatch(media) or not isinstance(inside, Mapping) or "schema" not in inside:
+                return None
+            schemas = Schemas(self._document, side="response", budget=_ANSWER_BUDGET)
+            schema = schemas.take(inside["schema"])
+        except (BadReference, TooMuch):
+            return None
+        if not isinstance(schema, dict) or not schema:
+            return None
+        return {**schema, "$defs": schemas.defs} if schemas.defs else schema
+
+
+def _base(config: HttpToolConfig, document: Document) -> UrlTemplate:
+    try:
+        base = parse_template(_server(document) if config.url is None else config.url)
+        if base.slots:
+            raise BadUrl(f"the base URL has a gap for {sorted(base.slots)[0]!r}, which no operation fills")
+    except BadUrl as problem:
+        where = "url" if config.url is not None else "servers[0] of the document"
+        raise Unavailable(f"{where}: {problem}") from None
+    return base
+
+
+def _server(document: Document) -> str:
+    servers = document.whole.get("servers")
+    server = servers[0] if isinstance(servers, list) and servers else None
+    url = server.get("url") if isinstance(server, Mapping) else None
+    if not isinstance(server, Mapping) or not isinstance(url, str):
+        raise BadUrl("there is none: set url in the entry")
+    if "${" in url:
+        raise BadUrl("a document holds no references to secrets")
+    variables = server.get("variables")
+    for name, variable in variables.items() if isinstance(variables, Mapping) else ():
+        default = variable.get("default") if isinstance(variable, Mapping) else None
+        if isinstance(default, str | int):
+            url = url.replace(f"{{{name}}}", str(default))
+    if not url.lower().startswith(("http://", "https://")):
+        raise BadUrl(f"{url!r} has no host: set url in the entry")
+    return url
+
+
+def _own_name(path: str, method: str, operation_id: Any) -> str:
+    told = operation_id if isinstance(operation_id, str) and operation_id else f"{method}_{path}"
+    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", told)).strip("_")[:128] or method
+
+
+def _description(operation: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
+    told = [operation.get(key) or shared.get(key) for key in ("summary", "description")]
+    texts = [text.strip() for text in told if isinstance(text, str) and text.strip()]
+    if operation.get("deprecated") is True:
+        texts.append("(deprecated)")
+    text = "\n\n".join(dict.fromkeys(texts))
+    return text if len(text) <= _DESCRIPTION else f"{text[:_DESCRIPTION]}…"

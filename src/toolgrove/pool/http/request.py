@@ -1,0 +1,144 @@
+"""From an operation and its arguments to the request that goes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from toolgrove.config.http_tool import overrides_method
+from toolgrove.errors import Forbidden, InvalidArgument, UpstreamFailed
+from toolgrove.pool.http.operation import Operation
+from toolgrove.pool.http.url import Origin
+from toolgrove.pool.http.wire import json_text, pairs_of, text_of
+from toolgrove.types import Arguments
+
+Fill = Callable[[str, str], str]
+"""Fills the references of a template; the second argument is the field that it stands in."""
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
+_SECRET_VALUE = re.compile(r"[\x20-\x7e\t\x80-\xff]*")
+_DEFAULTS = {
+    "accept": "application/json, text/*;q=0.9, */*;q=0.5",
+    "accept-encoding": "gzip, deflate",
+    "user-agent": "toolgrove",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What is sent; its repr shows neither headers nor content, which may hold secrets."""
+
+    method: str
+    origin: Origin
+    target: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    content: bytes = field(repr=False)
+
+
+def build_request(operation: Operation, arguments: Arguments, fill: Fill) -> Request:
+    """Put every argument in its place; nothing of them can reach the host, the method or a guarded header."""
+    placed = _Placed(operation, arguments)
+    path, query = operation.url.render(placed.path, lambda reference: fill(reference, f"{operation.entry}.url"))
+    query = "&".join(filter(None, (query, urlencode(placed.query, quote_via=quote))))
+    headers = dict(_DEFAULTS)
+    headers |= {name: value for name, value in placed.headers.items() if value}
+    if placed.content is not None:
+        headers["content-type"] = placed.content_type
+    headers |= dict(_configured(operation, fill))
+    return Request(
+        method=operation.method,
+        origin=operation.url.origin,
+        target=f"{path}?{query}" if query else path,
+        headers=headers,
+        content=placed.content or b"",
+    )
+
+
+class _Placed:
+    """The arguments, sorted by the place they go to."""
+
+    def __init__(self, operation: Operation, arguments: Arguments) -> None:
+        self.path: dict[str, Any] = {}
+        self.query: list[tuple[str, str]] = []
+        self.headers: dict[str, str] = {}
+        self.content: bytes | None = None
+        self.content_type = "application/json"
+        rest = dict(arguments)
+        for name in operation.url.slots if operation.inputs is None else ():
+            self.path[name] = rest.pop(name, None)
+        for one in operation.inputs or ():
+            value = rest.pop(one.argument, None)
+            if one.place == "path":
+                self.path[one.wire] = value
+            elif value is not None and one.place == "header":
+                self.headers[one.wire.lower()] = _header(text_of(value, one.argument), one.argument)
+            elif value is not None:
+                self.query.extend(_sound(pairs_of(one.wire, value, one.argument, one.style), one.argument))
+        body = operation.body
+        if body is not None and body.argument in rest:
+            self.content_type = body.content_type
+            self.content = _encoded(rest.pop(body.argument), body.argument, form=body.encoding == "form")
+        self._place_rest(operation, rest)
+
+    def _place_rest(self, operation: Operation, rest: dict[str, Any]) -> None:
+        for name in (*rest, *(name for name, _ in self.query)):
+            if overrides_method(name) or (operation.rest == "nowhere" and name in rest):
+                raise Forbidden(
+                    f"Argument {name!r} is not part of {operation.name}: the method and the headers of an HTTP tool "
+                    "are fixed. Call the tool that is made for this; do not retry.",
+                    reason="http_policy",
+                )
+        if operation.rest == "query":
+            for name, value in rest.items():
+                self.query.extend(_sound(pairs_of(name, value, name), name))
+        elif operation.rest == "body" and (rest or operation.method in ("POST", "PUT", "PATCH")):
+            self.content = json_text(rest, "").encode()
+
+
+def _sound(pairs: Iterator[tuple[str, str]], argument: str) -> list[tuple[str, str]]:
+    """The pairs, provided that UTF-8 can carry them."""
+    whole = list(pairs)
+    try:
+        "".join(part for pair in whole for part in pair).encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(
+            f"Argument {argument!r} holds half a character (a lone surrogate). Send well-formed text.",
+            reason="not_json",
+            path=argument,
+        ) from None
+    return whole
+
+
+def _encoded(value: Any, argument: str, *, form: bool) -> bytes:
+    if not form:
+        return json_text(value, argument).encode()
+    if not isinstance(value, dict):
+        raise InvalidArgument(f"Argument {argument!r} has to be an object.", reason="schema", path=argument)
+    pairs = [pair for name, item in value.items() for pair in _sound(pairs_of(name, item, argument), argument)]
+    return urlencode(pairs).encode()
+
+
+def _header(text: str, argument: str) -> str:
+    if _HEADER_VALUE.fullmatch(text) is None:
+        raise InvalidArgument(
+            f"Argument {argument!r} goes into a header, which carries printable ASCII only: no line break, no other "
+            "control character.",
+            reason="header_argument",
+            path=argument,
+        )
+    return text.strip()
+
+
+def _configured(operation: Operation, fill: Fill) -> Iterator[tuple[str, str]]:
+    for name, template in operation.headers.items():
+        where = f"{operation.entry}.headers.{name}"
+        value = fill(template, where).strip()
+        if _SECRET_VALUE.fullmatch(value) is None:
+            raise UpstreamFailed(
+                f"{operation.name} is set up wrongly: {where} holds a character that a header cannot carry. "
+                "Tell the operator; do not retry.",
+                reason="configuration",
+            )
+        yield name.lower(), value

@@ -1,0 +1,221 @@
+"""An entry of `httpTools` as a source of the pool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import anyio
+import anyio.to_thread
+import jsonschema_rs
+
+from toolgrove.config import HttpToolConfig
+from toolgrove.errors import UpstreamFailed
+from toolgrove.pool.http.answer import result_of
+from toolgrove.pool.http.dialer import Dialer, Network
+from toolgrove.pool.http.exchange import Answer, Connections, exchange
+from toolgrove.pool.http.openapi import read_document
+from toolgrove.pool.http.operation import Operation, Refused
+from toolgrove.pool.http.request import build_request
+from toolgrove.pool.http.single import read_single
+from toolgrove.pool.http.status import status_error
+from toolgrove.pool.metadata import check
+from toolgrove.pool.offer import Offer
+from toolgrove.pool.secrets import Secrets
+from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool, ToolSpec
+
+_TELLING = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
+_FOLLOW = 2.0
+"""Seconds between two looks at a document's file."""
+_Offered = tuple[Offer, Operation | None]
+
+
+class _Read(NamedTuple):
+    """A document as it was once."""
+
+    mark: tuple[int, ...] | None
+    offers: Sequence[_Offered]
+
+
+class HttpSource:
+    """One call, or all operations of a document; asks nobody but its own file what it offers."""
+
+    kind: Kind = "http"
+
+    def __init__(
+        self,
+        name: str,
+        config: HttpToolConfig,
+        secrets: Secrets,
+        *,
+        network: Network | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = name
+        self._config = config
+        self._secrets = secrets
+        self._clock: Clock = clock or SystemClock()
+        network = network or Network()
+        dialer = Dialer(network, entry=f"httpTools.{name}", allow_private=config.allow_private)
+        self._connections = Connections(dialer, network.tls)
+        self._operations: dict[str, Operation] = {}
+        self._answers: dict[str, Any] = {}
+        self._offers: Sequence[Offer] = ()
+        self._read: _Read | None = None
+        self._reading = Lock()
+        self._missed = False
+        for header, value in config.headers.items():
+            if _TELLING.search(header) and "${" not in value:  # a key that stands in the file as it is
+                secrets.hide(value.rpartition(" ")[2], name=header)
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Keep connections for the next call, and follow the document's file."""
+        async with anyio.create_task_group() as tasks:
+            if self._config.openapi is not None:
+                tasks.start_soon(self._follow, self._config.openapi, changed)
+            await self._connections.keep()
+
+    async def discover(self) -> Sequence[Offer]:
+        """Every operation, and those that cannot be tools with the reason."""
+        path = self._config.openapi
+        if path is None:
+            offers = self._offered(read_single(self.name, self._config))
+        else:
+            try:
+                offers = await anyio.to_thread.run_sync(self._read_document, path, abandon_on_cancel=True)
+            except anyio.get_cancelled_exc_class():
+                self._missed = True
+                raise
+        self._offers = [offer for offer, _ in offers]
+        self._operations = {
+            offer.tool.definition: operation
+            for offer, operation in offers
+            if offer.tool is not None and operation is not None
+        }
+        self._answers = {}
+        return self._offers
+
+    def _read_document(self, path: Path) -> Sequence[_Offered]:
+        """The operations of a file as it is now; kept for the next who asks, since this one may stop waiting."""
+        with self._reading:
+            mark, read = _mark(path), self._read
+            if read is None or read.mark != mark:
+                found = self._offered(read_document(self.name, self._config))
+                read = self._read = _Read(mark=mark, offers=found)
+            return read.offers
+
+    async def _follow(self, path: Path, changed: Callable[[], None]) -> None:
+        """Tell when the file changed, or when nobody waited until it was read."""
+        seen = _mark(path)
+        while True:
+            await anyio.sleep(_FOLLOW)
+            now = _mark(path)
+            if now != seen or self._missed:
+                seen, self._missed = now, False
+                changed()
+
+    def _offered(self, found: Sequence[Operation | Refused]) -> Sequence[_Offered]:
+        return [(self._offer(one), None if isinstance(one, Refused) else one) for one in found]
+
+    def last_known(self) -> Sequence[Offer]:
+        """The tools of the last time that the file could be read."""
+        return [replace(offer, standing="unavailable", tool=None) for offer in self._offers]
+
+    async def call(self, call: Call) -> Result:
+        """Send the request and read the answer, all within the tool's time."""
+        operation = self._operation(call)
+        try:
+            with anyio.fail_after(self._config.timeout):
+                answer = await self._exchange(operation, call)
+        except TimeoutError:
+            advice = "Whether it took effect is unknown: look first." if operation.mutates else "Try again later."
+            raise UpstreamFailed(
+                f"The server of {operation.name} did not answer within {self._config.timeout:g} s. {advice}",
+                reason="timeout",
+                retryable=not operation.mutates,
+            ) from None
+        if answer.status >= 400:
+            raise status_error(answer, operation, self._secrets.scrub_text, self._clock.wall())
+        result: Result = self._secrets.scrub(result_of(answer, tool=operation.name, head=operation.method == "HEAD"))
+        self._hold(operation, call, result)
+        return result
+
+    async def _exchange(self, operation: Operation, call: Call) -> Answer:
+        def fill(template: str, field: str) -> str:
+            return self._secrets.fill(template, field=field, user=operation.name)
+
+        request = build_request(operation, call.arguments, fill)
+        return await exchange(self._connections, request, tool=operation.name, max_bytes=self._config.max_bytes)
+
+    def _operation(self, call: Call) -> Operation:
+        operation = self._operations.get(call.tool.definition) if call.tool is not None else None
+        if operation is None:
+            raise UpstreamFailed(
+                f"{call.name} was described anew since this agent got its tools. It works again in the next run.",
+                reason="definition_changed",
+            )
+        return operation
+
+    def _hold(self, operation: Operation, call: Call, result: Result) -> None:
+        """Clients refuse a result that breaks the announced schema; better to say what is wrong."""
+        if operation.answer is None or call.tool is None:
+            return
+        key = call.tool.definition
+        validator = self._answers.get(key)
+        if validator is None:
+            validator = self._answers[key] = jsonschema_rs.validator_for(operation.output_schema, offline=True)
+        error = next(validator.iter_errors(result), None)
+        if error is not None:
+            where = ".".join(map(str, error.instance_path))
+            raise UpstreamFailed(
+                f"The answer to {operation.name} does not have the form that is announced for it, at {where!r} "
+                f"({error.kind.name}). Tell the operator to correct the output schema; do not retry.",
+                reason="output_schema",
+                status=result["status"],
+            )
+
+    def _offer(self, found: Operation | Refused) -> Offer:
+        problem = found.reason if isinstance(found, Refused) else _problem(found)
+        offer = Offer(name=found.name, own_name=found.own_name, source=self.name, kind=self.kind)
+        if problem or isinstance(found, Refused):
+            return replace(offer, standing="unvalidated", reason=problem)
+        spec = ToolSpec(
+            name=found.name,
+            description=found.description,
+            input_schema=found.input_schema,
+            output_schema=found.output_schema,
+            annotations=found.annotations,
+            source=self.name,
+        )
+        tool = Tool(
+            spec=spec,
+            source=self,
+            mutates=found.mutates,
+            kind=self.kind,
+            own_name=found.own_name,
+            definition=found.definition(),
+            approval=found.approval,
+        )
+        return replace(offer, tool=tool)
+
+
+def _problem(operation: Operation) -> str:
+    raw = {
+        "name": operation.own_name,
+        "description": operation.description,
+        "inputSchema": dict(operation.input_schema),
+        "outputSchema": operation.output_schema,
+    }
+    return "; ".join(check(raw))
+
+
+def _mark(path: Path) -> tuple[int, ...] | None:
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return (state.st_mtime_ns, state.st_size, state.st_ino)

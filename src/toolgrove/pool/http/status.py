@@ -1,0 +1,69 @@
+"""An HTTP status of 400 and more as an error that says what to do next."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from toolgrove.errors import Conflict, GroveError, InvalidArgument, NotFound, RateLimited, UpstreamFailed
+from toolgrove.pool.http.answer import content_type, text_of_body
+from toolgrove.pool.http.exchange import Answer
+from toolgrove.pool.http.operation import Operation
+
+Scrub = Callable[[str], str]
+REASON = "http_status"
+_EXCERPT = 300
+_LONGEST_WAIT = 86_400.0
+_WAIT = 10.0
+
+
+def status_error(answer: Answer, operation: Operation, scrub: Scrub, now: float) -> GroveError:
+    """What a failed call tells the agent; the excerpt is scrubbed before it is cut."""
+    tool, status = operation.name, answer.status
+    facts: dict[str, Any] = {"reason": REASON, "status": status, "excerpt": _excerpt(answer, scrub)}
+    if status in (400, 422):
+        return InvalidArgument(f"The server of {tool} refuses the arguments ({status}); see excerpt.", **facts)
+    if status in (404, 410):
+        return NotFound(f"The server of {tool} knows nothing of that name ({status}).", **facts)
+    if status in (409, 412):
+        return Conflict(
+            f"The server of {tool} sees a conflict ({status}). Read the current state, then decide anew.", **facts
+        )
+    if status == 429:
+        limited = RateLimited(limit=f"the server of {tool}", retry_after=_retry_after(answer, now) or _WAIT)
+        limited.facts |= {name: value for name, value in facts.items() if value is not None}
+        return limited
+    if status in (401, 403, 407):
+        advice = f"does not accept our credentials ({status}). Tell the operator to check {operation.entry}.headers"
+        return UpstreamFailed(f"The server of {tool} {advice}; do not retry.", **facts)
+    if status >= 500:
+        facts["retryAfter"] = _retry_after(answer, now)
+        advice = "Whether it took effect is unknown: look first." if operation.mutates else "Try again later."
+        return UpstreamFailed(
+            f"The server of {tool} failed ({status}). {advice}", retryable=not operation.mutates, **facts
+        )
+    return UpstreamFailed(f"The server of {tool} refuses the call ({status}); see excerpt.", **facts)
+
+
+def _excerpt(answer: Answer, scrub: Scrub) -> str | None:
+    if b"\0" in answer.body or content_type(answer).startswith(("image/", "audio/", "video/", "application/octet")):
+        return None
+    text = re.sub(r"[\s\x00-\x1f\x7f-\x9f]+", " ", scrub(text_of_body(answer))).strip()
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
+
+
+def _retry_after(answer: Answer, now: float) -> float | None:
+    told = answer.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", told):
+        return min(float(told), _LONGEST_WAIT)
+    try:
+        when = parsedate_to_datetime(told)
+    except ValueError:
+        return None
+    when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    wait = when.timestamp() - datetime.fromtimestamp(now, UTC).timestamp()
+    return min(max(math.ceil(wait), 1), _LONGEST_WAIT) if math.isfinite(wait) else None

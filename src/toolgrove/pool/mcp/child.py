@@ -1,0 +1,196 @@
+"""A server as our child process: gets only the environment it was given, and does not outlive us.
+
+It stands on asyncio itself: an answer is handled in the very turn of the loop that reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import anyio
+
+from toolgrove.pool.mcp.faults import Misset, Unsent
+from toolgrove.pool.mcp.wire import MAX_MESSAGE
+
+_POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_WINDOWS = (
+    *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
+    *("PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE"),
+)
+INHERITED = _WINDOWS if sys.platform == "win32" else _POSIX
+EOF_GRACE = 1.0
+TERM_GRACE = 0.7
+KILL_GRACE = 0.5
+_SETTLING = 0.2
+_POLL = 0.02
+_STDERR_RATE = 1024 * 1024
+_STDERR_BURST = 4 * _STDERR_RATE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """What to start; `env` stands beside the few variables that every program needs."""
+
+    program: str
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: Path | None = None
+
+    def environment(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """All that the child will see."""
+        kept = {name: value for name, value in ours.items() if name in INHERITED or name.startswith("LC_")}
+        return kept | dict(self.env)
+
+
+class Child(asyncio.SubprocessProtocol):
+    """A running server; says what it writes, and once that it is gone."""
+
+    def __init__(
+        self, *, wrote: Callable[[bytes], None], complained: Callable[[bytes], None], gone: Callable[[str], None]
+    ) -> None:
+        self._wrote = wrote
+        self._complained = complained
+        self._gone = gone
+        self._exited = anyio.Event()
+        self._silent = self._told = self._ending = False
+        self._stderr_room = _STDERR_BURST
+
+    async def start(self, command: Command) -> None:
+        """Start the program in a session of its own, so that what it starts can be ended with it."""
+        if command.cwd is not None and not command.cwd.is_dir():
+            raise Misset("did not start: its cwd is not a folder")
+        try:
+            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                command.program,
+                *command.args,
+                env=command.environment(os.environ),
+                cwd=command.cwd,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise Misset("did not start: command not found") from None
+        except PermissionError:
+            raise Misset("did not start: the command may not be run") from None
+        except ValueError:
+            raise Misset("did not start: its command or environment holds a null character") from None
+        except OSError as error:
+            raise Misset(f"did not start: {error.strerror or 'the system refused'}") from None
+        self.pid = transport.get_pid()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the pipes; a child can be gone again before `start` returns."""
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+
+    @property
+    def _input(self) -> asyncio.WriteTransport:
+        return cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
+
+    def write(self, line: bytes) -> None:
+        """Hand it a line; it is kept until the child reads."""
+        pipe = self._input
+        if self._exited.is_set() or pipe.is_closing():
+            raise Unsent("is not running")
+        if pipe.get_write_buffer_size() > MAX_MESSAGE:
+            raise Unsent("does not read its input")
+        pipe.write(line + b"\n")
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Hear the child."""
+        if fd == 1:
+            if not self._ending:
+                self._wrote(data)
+            return
+        self._complained(data)
+        self._stderr_room -= len(data)
+        if self._stderr_room < 0:
+            self._hold_stderr()
+
+    def _hold_stderr(self) -> None:
+        """Let a child that floods its error output wait, or it would keep us busy with reading."""
+        pipe = cast(asyncio.ReadTransport, self._transport.get_pipe_transport(2))
+        pipe.pause_reading()
+
+        def resume() -> None:
+            self._stderr_room = _STDERR_RATE
+            if not pipe.is_closing():
+                pipe.resume_reading()
+
+        asyncio.get_running_loop().call_later(1.0, resume)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Notice that it closed its input or output."""
+        if fd == 1:
+            self._silent = True
+        if fd != 2 and not self._ending:
+            self._look()
+
+    def process_exited(self) -> None:
+        """Notice that it exited; what it wrote last may still be in the pipe."""
+        self._exited.set()
+        self._look()
+
+    def _look(self) -> None:
+        if self._silent and self._exited.is_set():
+            self._tell()
+        else:  # the other sign may never come: a grandchild can hold the pipe, a child can live on in silence
+            asyncio.get_running_loop().call_later(_SETTLING, self._tell)
+
+    def _tell(self) -> None:
+        if not self._told:
+            self._told = True
+            self._gone(self._ending_words())
+
+    def _ending_words(self) -> str:
+        code = self._transport.get_returncode()
+        if code is None:
+            return "closed its output" if self._silent else "closed its input"
+        return f"was ended by signal {-code}" if code < 0 else f"exited with status {code}"
+
+    async def end(self, *, politely: bool) -> None:
+        """End it and all that it started; politely, it is first asked and then told, for two seconds in all."""
+        self._ending = True
+        self._input.close()
+        if not (politely and await self._leaves()):
+            self._signal("SIGKILL")
+            await self._is_gone_within(KILL_GRACE)
+        self._transport.close()
+
+    async def _leaves(self) -> bool:
+        if await self._is_gone_within(EOF_GRACE):
+            return True
+        self._signal("SIGTERM")
+        return await self._is_gone_within(TERM_GRACE)
+
+    async def _is_gone_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._exited.wait()
+            while self._group_lives():  # noqa: ASYNC110 (nobody tells when a grandchild is gone)
+                await anyio.sleep(_POLL)
+            return True
+        return False
+
+    def _group_lives(self) -> bool:
+        if sys.platform == "win32":
+            return False
+        try:
+            os.killpg(self.pid, 0)
+        except OSError:
+            return False
+        return True
+
+    def _signal(self, name: str) -> None:
+        if sys.platform == "win32":
+            self._transport.kill()
+            return
+        try:
+            os.killpg(self.pid, signal.Signals[name])
+        except OSError:
+            return

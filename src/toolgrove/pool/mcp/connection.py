@@ -1,0 +1,208 @@
+"""HTTP/1.1 to one server: h11 speaks the protocol, a few kept connections carry it.
+
+`httpx2` and `httpcore2` cost three to five times as much a call as h11 itself, which both of them stand on. Nothing
+here follows a redirect, keeps a cookie, or reads a proxy from the environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import ssl
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+import anyio
+import h11
+
+from toolgrove.pool.mcp.faults import Broken, Misset, Unsent
+from toolgrove.types import Clock
+
+CONNECT = 5.0
+# Below the five seconds after which uvicorn and Node hang up, so that we do not write into a closing connection.
+KEPT = 4.0
+_HEAD = 64 * 1024
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
+    target: bytes
+    authority: bytes
+    tls: bool
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """Read a URL once; what it says is where we connect."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+            authority = parts.netloc.encode("idna")
+        except ValueError:
+            raise Misset("has a url that cannot be read") from None
+        if parts.scheme not in ("http", "https") or not host:
+            raise Misset("has a url that is neither http nor https")
+        if "@" in parts.netloc:
+            raise Misset("has a user name or password in its url: put them into its headers")
+        tls = parts.scheme == "https"
+        target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
+        if parts.query:
+            target += "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._[]")
+        return cls(host=host, port=port or (443 if tls else 80), target=target.encode(), authority=authority, tls=tls)
+
+
+class Connection:
+    """One connection; carries one exchange at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
+        self.idle_since = 0.0
+        self.kept = self.answered = False
+
+    async def ask(self, method: bytes, target: bytes, headers: Headers, body: bytes = b"") -> h11.Response:
+        """Send a request whole and wait for the head of the answer."""
+        self.answered = False
+        if body:
+            headers = [*headers, (b"content-length", b"%d" % len(body))]
+        self._writer.write(
+            self._said(h11.Request(method=method, target=target, headers=headers))
+            + (self._said(h11.Data(data=body)) if body else b"")
+            + self._said(_DONE)
+        )
+        try:
+            await self._writer.drain()
+        except OSError:
+            raise Broken("closed the connection without an answer") from None
+        while True:
+            event = await self._next()
+            self.answered = True
+            if type(event) is h11.Response:
+                return event
+            if type(event) is not h11.InformationalResponse:
+                raise Broken("closed the connection without an answer")
+
+    def _said(self, event: h11.Event) -> bytes:
+        return self._protocol.send(event) or b""
+
+    async def read(self) -> bytes | None:
+        """The next part of the answer's body; None at its end."""
+        event = await self._next()
+        if type(event) is h11.Data:
+            return bytes(event.data)
+        if type(event) is h11.EndOfMessage:
+            return None
+        raise Broken("closed the connection in the middle of an answer")
+
+    async def _next(self) -> object:
+        while True:
+            try:
+                event = self._protocol.next_event()
+                if event is not h11.NEED_DATA:
+                    return event
+                self._protocol.receive_data(await self._reader.read(65536))
+            except h11.RemoteProtocolError as error:
+                if error.error_status_hint == 431:
+                    raise Broken("sent an HTTP head that is too long") from None
+                if self._reader.at_eof():
+                    raise Broken("closed the connection in the middle of an answer") from None
+                raise Broken("sent a malformed HTTP answer") from None
+            except OSError:
+                raise Broken("closed the connection in the middle of an answer") from None
+
+    def is_done(self) -> bool:
+        """Whether the answer has been read to its end, with what is already here."""
+        while self._protocol.their_state is h11.SEND_BODY:
+            event = self._protocol.next_event()
+            if event is h11.NEED_DATA:
+                return False
+        return True
+
+    def renew(self) -> bool:
+        """Get ready for another exchange, if both sides are willing."""
+        if self._protocol.our_state is not h11.DONE or self._protocol.their_state is not h11.DONE:
+            return False
+        self._protocol.start_next_cycle()
+        self.kept = True
+        return not (self._reader.at_eof() or self._writer.is_closing())
+
+    def is_quiet(self) -> bool:
+        """Whether nothing came since the last answer; the end of a connection also counts as something."""
+        if self._reader.at_eof() or self._writer.is_closing():
+            return False
+        # The loop may not have had a turn to notice it.
+        socket = self._writer.get_extra_info("socket")
+        with selectors.DefaultSelector() as selector:
+            selector.register(socket, selectors.EVENT_READ)
+            return not selector.select(0)
+
+    def drop(self) -> None:
+        """Hang up at once."""
+        self._writer.transport.abort()
+
+
+_DONE = h11.EndOfMessage()
+
+
+class Connections:
+    """The connections to one server that can be used again; how many there are is up to who asks."""
+
+    def __init__(self, address: Address, clock: Clock) -> None:
+        self.address = address
+        self._clock = clock
+        self._idle: list[Connection] = []
+        self._tls = _trust() if address.tls else None
+        self._closed = False
+
+    async def take(self) -> Connection:
+        """A connection that is ready for a request."""
+        stale = self._clock.monotonic() - KEPT
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.idle_since > stale and connection.is_quiet():
+                return connection
+            connection.drop()
+        return await self.dial()
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection if it can carry another exchange."""
+        if self._closed or not connection.renew():
+            connection.drop()
+            return
+        connection.idle_since = self._clock.monotonic()
+        self._idle.append(connection)
+
+    async def dial(self) -> Connection:
+        """A new connection."""
+        try:
+            with anyio.fail_after(CONNECT):
+                reader, writer = await asyncio.open_connection(
+                    self.address.host, self.address.port, ssl=self._tls, happy_eyeballs_delay=0.25
+                )
+        except TimeoutError:
+            raise Unsent(f"could not be reached within {CONNECT:g} s") from None
+        except ssl.SSLError:
+            raise Unsent("offers no connection that we can trust (TLS)") from None
+        except (OSError, UnicodeError):
+            raise Unsent("could not be reached") from None
+        return Connection(reader, writer)
+
+    def close(self) -> None:
+        """Hang up everywhere."""
+        self._closed = True
+        for connection in self._idle:
+            connection.drop()
+        self._idle.clear()
+
+
+def _trust() -> ssl.SSLContext:
+    """The authorities that the HTTP client of `mcp` trusts; loaded only where TLS is used."""
+    import httpx2  # noqa: PLC0415
+
+    return httpx2.create_ssl_context(trust_env=False)

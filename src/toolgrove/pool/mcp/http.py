@@ -1,0 +1,298 @@
+"""A link to a server over Streamable HTTP: one request, one answer, as JSON or as a stream of events."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+
+import anyio
+import h11
+from anyio.abc import TaskGroup
+
+from toolgrove.pool.mcp.connection import Address, Connection, Connections, Headers
+from toolgrove.pool.mcp.era import Era
+from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.flood import Allowance
+from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
+from toolgrove.pool.mcp.sse import Events
+from toolgrove.pool.mcp.wire import MAX_MESSAGE, Message, Request, decode, encode, notification, outcome, relay, reply
+from toolgrove.types import Clock
+
+log = logging.getLogger("toolgrove.pool")
+FAREWELL = 1.0
+_ANSWERS = 8
+_RESERVED = frozenset(
+    ("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding")
+)
+_SESSION = re.compile(rb"[\x21-\x7e]{1,1024}")
+
+
+class HttpLink:
+    """Has no connection of its own to lose: what ends it is a session that is over, or nobody there."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], *, clock: Clock) -> None:
+        self.changed: Callable[[], None] = lambda: None
+        self.end = End()
+        self._connections = Connections(Address.of(url), clock)
+        self._target = self._connections.address.target
+        self._fixed = _fixed(self._connections.address, headers)
+        self._session: bytes | None = None
+        self._era: Era | None = None
+        self._allowance = Allowance(clock, Broken)
+        self._answers = anyio.Semaphore(_ANSWERS)
+
+    async def open(self, tasks: TaskGroup) -> None:
+        """Keep the tasks in which a server's own requests are answered."""
+        self._tasks = tasks
+
+    def adopt(self, era: Era) -> None:
+        """Speak like this from now on."""
+        self._era = era
+
+    async def request(self, request: Request) -> Message:
+        """Send a request and wait for its answer; only one that asks may be sent again, and only once."""
+        connection = await self._take()
+        try:
+            return await self._exchange(request, connection)
+        except Broken:
+            if connection.answered or not connection.kept or request.method == "tools/call":
+                raise
+        # The server hung up while the connection was kept, as it may.
+        return await self._exchange(request, await self._take(fresh=True))
+
+    async def _exchange(self, request: Request, connection: Connection) -> Message:
+        try:
+            response = await connection.ask(b"POST", self._target, self._headers(request.headers), request.encoded())
+            result = await self._answer(request, connection, response)
+        except (Rejected, Expired, Busy):
+            self._connections.give_back(connection)
+            raise
+        except anyio.get_cancelled_exc_class():
+            connection.drop()
+            self._cancel(request)
+            raise
+        except BaseException:
+            connection.drop()
+            raise
+        self._let_go(connection)
+        return result
+
+    def _let_go(self, connection: Connection) -> None:
+        """Keep a connection whose answer is here; the end of a stream may be a moment away."""
+        if connection.is_done():
+            self._connections.give_back(connection)
+        else:
+            self._tasks.start_soon(self._linger, connection)
+
+    async def _linger(self, connection: Connection) -> None:
+        try:
+            with anyio.move_on_after(FAREWELL):
+                await _whole(connection, {})
+        except Fault:
+            log.debug("a stream did not end well after its answer")
+        finally:
+            self._connections.give_back(connection)
+
+    async def _take(self, *, fresh: bool = False) -> Connection:
+        if self.end.fault is not None:
+            raise self.end.fault.with_traceback(None)
+        try:
+            return await (self._connections.dial() if fresh else self._connections.take())
+        except Unsent as fault:
+            self.end(fault)  # nobody is there: the supervisor looks for it again
+            raise
+
+    def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> Headers:
+        headers = [*self._fixed, (b"accept", accept)]
+        if self._session is not None:
+            headers.append((b"mcp-session-id", self._session))
+        headers.extend((name.encode(), value.encode()) for name, value in mirrored.items())
+        return headers
+
+    async def _answer(self, request: Request, connection: Connection, response: h11.Response) -> Message:
+        head = dict(response.headers)
+        kind = head.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        status = response.status_code
+        if head.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise Nonsense("sent a compressed answer, which was not asked for")
+        if status >= 300:
+            raise await self._refusal(status, head, kind, connection)
+        if request.method == "initialize":
+            self._take_session(head.get(b"mcp-session-id"))
+        if kind == b"application/json":
+            message = decode(await _whole(connection, head))
+            if message.get("id") != request.id:
+                raise Nonsense("answered another request than ours")
+            return outcome(message)
+        if kind == b"text/event-stream":
+            return await self._from_stream(request, connection)
+        raise Nonsense("answered with something that is neither JSON nor a stream of events")
+
+    async def _from_stream(self, request: Request, connection: Connection) -> Message:
+        stream = Events()
+        while (part := await connection.read()) is not None:
+            for data in stream.feed(part):
+                message = decode(data)
+                if "method" not in message and message.get("id") == request.id:
+                    return outcome(message)
+                self._allowance.spend(len(data))
+                if "method" in message:
+                    await self._heard(message, request)
+        raise Broken("ended its stream without an answer")
+
+    async def _heard(self, message: Message, request: Request | None) -> None:
+        method = message["method"]
+        if is_request(message):
+            self._reply(message)
+        elif method == "notifications/progress":
+            params = params_of(message)
+            if request is not None and request.progress is not None and params.get("progressToken") == request.id:
+                await relay(request.progress, params)
+        elif method in (LIST_CHANGED, ACKNOWLEDGED):
+            self.changed()
+
+    def _reply(self, message: Message) -> None:
+        try:
+            self._answers.acquire_nowait()
+        except anyio.WouldBlock:
+            return  # it asks faster than it takes answers
+
+        async def send() -> None:
+            try:
+                await self._send_quietly(reply(message))
+            finally:
+                self._answers.release()
+
+        self._tasks.start_soon(send)
+
+    async def _refusal(self, status: int, head: Mapping[bytes, bytes], kind: bytes, connection: Connection) -> Fault:
+        """What an answer means that is not a success."""
+        if 300 <= status < 400:
+            return Nonsense(f"answered with a redirect (HTTP {status}), which is not followed")
+        body = await _whole(connection, head)
+        if status == 404 and self._session is not None:
+            self.end(Expired("ended our session"))
+            return Expired("ended our session")
+        if kind == b"application/json":
+            try:
+                outcome(decode(body))
+            except Rejected as rejected:
+                return rejected
+            except Nonsense:
+                log.debug("HTTP %d came with a body that is no JSON-RPC error", status)
+        if status in (401, 403):
+            return Misset(f"refused our credentials (HTTP {status})")
+        if status in (429, 503):
+            return Busy(_seconds(head.get(b"retry-after", b"")))
+        words = f"answered with HTTP {status}"
+        return Broken(words) if status >= 500 else Nonsense(words)
+
+    def _take_session(self, given: bytes | None) -> None:
+        if given is not None and _SESSION.fullmatch(given) is None:
+            raise Nonsense("sent a session id that is not legal")
+        self._session = given
+
+    def _cancel(self, request: Request) -> None:
+        """Tell a server of the handshake era; a modern one sees the connection close."""
+        if self._era is not None and not self._era.modern and request.cancellable:
+            self._tasks.start_soon(
+                self._send_quietly, notification("notifications/cancelled", {"requestId": request.id})
+            )
+
+    async def notify(self, message: Message) -> None:
+        """Send a message that nobody answers."""
+        headers = self._era.headers(str(message.get("method"))) if self._era is not None else {}
+        connection = await self._take()
+        try:
+            response = await connection.ask(b"POST", self._target, self._headers(headers), encode(message))
+            if response.status_code == 404 and self._session is not None:
+                self.end(Expired("ended our session"))
+            await _whole(connection, dict(response.headers))
+        finally:
+            self._connections.give_back(connection)
+
+    async def _send_quietly(self, message: Message) -> None:
+        with anyio.move_on_after(FAREWELL):
+            try:
+                await self.notify(message)
+            except Fault as fault:
+                log.debug("a message to a server was lost: it %s", fault)
+
+    async def stream(self) -> None:
+        """Hear what a server of the handshake era says by itself, until its stream ends."""
+        headers = self._era.headers("") if self._era is not None else {}
+        connection = await self._take()
+        try:
+            response = await connection.ask(b"GET", self._target, self._headers(headers, b"text/event-stream"))
+            if response.status_code >= 300:
+                head = dict(response.headers)
+                raise await self._refusal(response.status_code, head, b"", connection)
+            self.changed()  # what it said before we listened is lost
+            stream = Events()
+            while (part := await connection.read()) is not None:
+                for data in stream.feed(part):
+                    self._allowance.spend(len(data))
+                    message = decode(data)
+                    if "method" in message:
+                        await self._heard(message, None)
+        finally:
+            connection.drop()
+
+    async def close(self) -> None:
+        """Say good-bye where there is a session, and hang up."""
+        gone = self.end.fault is not None
+        self.end(Broken("is being closed"))
+        if self._session is not None and not gone:
+            with anyio.move_on_after(FAREWELL):
+                await self._delete()
+        self._connections.close()
+
+    async def _delete(self) -> None:
+        headers = self._headers(self._era.headers("") if self._era is not None else {})
+        try:
+            connection = await self._connections.take()
+            try:
+                await connection.ask(b"DELETE", self._target, headers)
+            finally:
+                connection.drop()
+        except Fault as fault:
+            log.debug("a session was not ended: the server %s", fault)
+
+
+def _fixed(address: Address, headers: Mapping[str, str]) -> Headers:
+    """The headers of every request: ours first, then what the operator set."""
+    pairs = [
+        (b"host", address.authority),
+        (b"content-type", b"application/json"),
+        (b"accept-encoding", b"identity"),
+        (b"user-agent", b"toolgrove"),
+    ]
+    for name, value in headers.items():
+        if name.lower() in _RESERVED:
+            continue
+        try:
+            pair = (name.encode("ascii"), value.encode("latin-1"))
+            h11.Request(method=b"POST", target=b"/", headers=[(b"host", b"x"), pair])
+        except (UnicodeError, h11.LocalProtocolError):
+            raise Misset(f"has a header {name!r} that HTTP cannot carry") from None
+        pairs.append(pair)
+    return pairs
+
+
+async def _whole(connection: Connection, head: Mapping[bytes, bytes]) -> bytes:
+    announced = head.get(b"content-length", b"0")
+    if announced.isdigit() and int(announced[:12]) > MAX_MESSAGE:
+        raise Nonsense(f"sent an answer larger than {MAX_MESSAGE // (1024 * 1024)} MiB")
+    parts: list[bytes] = []
+    size = 0
+    while (part := await connection.read()) is not None:
+        size += len(part)
+        if size > MAX_MESSAGE:
+            raise Nonsense(f"sent an answer larger than {MAX_MESSAGE // (1024 * 1024)} MiB")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _seconds(text: bytes) -> float | None:
+    return float(text) if text.isdigit() and len(text) < 6 else None

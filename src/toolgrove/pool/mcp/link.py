@@ -1,0 +1,71 @@
+"""A way to one server; stdio and Streamable HTTP are the two there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from toolgrove.pool.mcp.era import Era
+from toolgrove.pool.mcp.faults import Broken, Fault
+from toolgrove.pool.mcp.wire import Message, Request
+
+LIST_CHANGED = "notifications/tools/list_changed"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+class Link(Protocol):
+    """Carries requests to a server and what it says by itself back.
+
+    `open` starts what runs beside it in the given tasks; `close` ends all, within a few seconds whatever the
+    server does. `request` raises a Fault. `changed` is called when the server's tools may have changed.
+    """
+
+    changed: Callable[[], None]
+    end: End
+
+    async def open(self, tasks: TaskGroup) -> None: ...
+
+    async def request(self, request: Request) -> Message: ...
+
+    async def notify(self, message: Message) -> None: ...
+
+    def adopt(self, era: Era) -> None:
+        """Speak like this from now on."""
+
+    async def stream(self) -> None:
+        """Hear what the server says by itself, where that takes a connection of its own."""
+
+    async def close(self) -> None: ...
+
+
+class End:
+    """The end of a link, which several sides may notice; the first one's reason counts."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+        self.fault: Fault | None = None
+
+    def __call__(self, fault: Fault) -> None:
+        """Say that the link is of no more use."""
+        if self.fault is None:
+            self.fault = fault
+            self._event.set()
+
+    async def wait(self) -> Fault:
+        """Why it ended, once it did."""
+        await self._event.wait()
+        return self.fault or Broken("ended")
+
+
+def is_request(message: Message) -> bool:
+    """Whether the server wants an answer."""
+    return isinstance(message.get("method"), str) and isinstance(message.get("id"), str | int)
+
+
+def params_of(message: Message) -> dict[str, Any]:
+    """The parameters of a message, whatever it has in their place."""
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}

@@ -1,0 +1,186 @@
+"""One external MCP server: connected, listed, and connected again when it is lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import anyio
+from anyio import to_thread
+
+from toolgrove.config import McpServerConfig
+from toolgrove.errors import SecretOutOfScope, SecretUnset
+from toolgrove.pool.mcp.backoff import Backoff
+from toolgrove.pool.mcp.catalog import Catalog
+from toolgrove.pool.mcp.child import Command
+from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Misset
+from toolgrove.pool.mcp.freshness import Freshness
+from toolgrove.pool.mcp.http import HttpLink
+from toolgrove.pool.mcp.link import Link
+from toolgrove.pool.mcp.session import Negotiation, Session
+from toolgrove.pool.mcp.stdio import StdioLink
+from toolgrove.pool.secrets import Secrets
+from toolgrove.types import Clock
+
+log = logging.getLogger("toolgrove.pool")
+START = 60.0
+RELIST = 300.0
+LISTING = 10.0
+_DEBOUNCE = 0.25
+_SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
+_RENEWAL = 5.0
+
+
+class Server:
+    """Has a session while the server is up, else a problem."""
+
+    def __init__(
+        self,
+        name: str,
+        config: McpServerConfig,
+        catalog: Catalog,
+        *,
+        secrets: Secrets,
+        clock: Clock,
+        random: Callable[[], float],
+    ) -> None:
+        self.name = name
+        self.session: Session | None = None
+        self.problem = "is not started"
+        self.freshness = Freshness()
+        self._config = config
+        self._catalog = catalog
+        self._secrets = secrets
+        self._clock = clock
+        self._random = random
+        self._negotiation = Negotiation(config.protocol)
+        self._backoff = Backoff(random)
+        self._settled = anyio.Event()
+        self._retry_at = 0.0
+        self._renewed = float("-inf")
+
+    async def settled(self) -> None:
+        """Wait until it is clear whether the server answers."""
+        await self._settled.wait()
+
+    def retry_after(self) -> float:
+        """The seconds until it is tried again, told so that not all come back at once."""
+        left = max(self._retry_at - self._clock.monotonic(), 0.5)
+        return round(left * (1 + self._random() / 2), 3)
+
+    def forget(self, session: Session | None) -> None:
+        """Stop using a session; until it is clear what follows, those who ask wait."""
+        if self.session is session:
+            self.session = None
+            if self._settled.is_set():
+                self._settled = anyio.Event()
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Keep the server connected until we are cancelled."""
+        while True:
+            begun = self._clock.monotonic()
+            try:
+                fault = await self._live(changed)
+            except Exception:
+                log.exception("server %s: its connection failed", self.name)
+                fault = Broken("could not be used; the log has the detail")
+            now = self._clock.monotonic()
+            if isinstance(fault, Expired) and now - self._renewed > _RENEWAL:
+                self._renewed = now
+                continue  # nothing is wrong with the server; calls that were refused wait for the new session
+            pause = self._backoff.pause(now - begun)
+            self._tell(str(fault))
+            self._retry_at = now + pause
+            self._settled.set()
+            changed()
+            await anyio.sleep(pause)
+
+    def _tell(self, problem: str) -> None:
+        level = logging.DEBUG if problem == self.problem else logging.WARNING
+        log.log(level, "server %s %s", self.name, problem)
+        self.problem = problem
+
+    async def _live(self, changed: Callable[[], None]) -> Fault:
+        """One connection from its beginning to its end; the answer is why it ended."""
+        async with anyio.create_task_group() as tasks:
+            link: Link | None = None
+            try:
+                link = await self._link()
+                link.changed = self.freshness.stale
+                await link.open(tasks)
+                session = await self._greeted(link)
+                self.session, self.problem = session, ""
+                self._settled.set()
+                changed()
+                tasks.start_soon(session.follow)
+                tasks.start_soon(self._keep_listed, session, changed)
+                fault = await link.end.wait()
+            except Broken as raised:
+                fault = Broken(f"{raised} during start-up")
+            except Fault as raised:
+                fault = raised
+            finally:
+                self.forget(self.session)
+                if link is not None:
+                    with anyio.CancelScope(shield=True):
+                        await link.close()
+                self.freshness.reset()
+                tasks.cancel_scope.cancel()
+        return fault
+
+    async def _greeted(self, link: Link) -> Session:
+        with anyio.move_on_after(START):
+            session = await self._negotiation.session(link)
+            self._catalog.take(await session.list_tools())
+            return session
+        raise Broken(f"did not answer within {START:g} s")
+
+    async def _keep_listed(self, session: Session, changed: Callable[[], None]) -> None:
+        """List the tools again whenever they may have changed, but never in a frenzy."""
+        while True:
+            await self.freshness.word(RELIST)
+            mark, begun = self.freshness.begin(), self._clock.monotonic()
+            try:
+                with anyio.fail_after(min(self._config.timeout, LISTING)):
+                    if self._catalog.take(await session.list_tools()):
+                        changed()
+            except TimeoutError:
+                session.link.end(Broken("did not list its tools in time"))
+            except Fault as fault:
+                session.link.end(fault)
+            finally:
+                self.freshness.finish(mark)
+            await anyio.sleep(max(_DEBOUNCE, (self._clock.monotonic() - begun) * _SHARE))
+
+    async def _link(self) -> Link:
+        """The way to the server; its secrets are read now, aside, since a keyring may ask a person first."""
+        config = self._config
+        if config.url is not None:
+            url, headers = await to_thread.run_sync(self._address, config.url, abandon_on_cancel=True)
+            return HttpLink(url, headers, clock=self._clock)
+        command = await to_thread.run_sync(self._command, config.command or "", abandon_on_cancel=True)
+        return StdioLink(self.name, command, secrets=self._secrets, clock=self._clock)
+
+    def _address(self, url: str) -> tuple[str, dict[str, str]]:
+        headers = {key: self._filled(value, f"headers.{key}") for key, value in self._config.headers.items()}
+        return self._filled(url, "url"), headers
+
+    def _command(self, program: str) -> Command:
+        config = self._config
+        return Command(
+            program=self._filled(program, "command"),
+            args=[self._filled(value, f"args[{index}]") for index, value in enumerate(config.args)],
+            env={key: self._filled(value, f"env.{key}") for key, value in config.env.items()},
+            cwd=config.cwd,
+        )
+
+    def _filled(self, template: str, part: str) -> str:
+        field = f"mcpServers.{self.name}.{part}"
+        try:
+            return self._secrets.fill(template, field=field, user=f"{self.name}_*")
+        except (SecretUnset, SecretOutOfScope) as error:
+            log.warning("%s", error.message)
+            unset = isinstance(error, SecretUnset)
+            # The receipt is for agents too: it names the field, not the variable or file behind it.
+            why = "is not set" if unset else "is not meant for this server"
+            raise Misset(f"is not started: the secret in {field} {why}") from None

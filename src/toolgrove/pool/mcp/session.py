@@ -1,0 +1,197 @@
+"""What is said to one server once it is clear how: its list of tools, and calls."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+import anyio
+
+from toolgrove.pool.mcp.backoff import Backoff
+from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, Mirrors, mirrored
+from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
+from toolgrove.pool.mcp.link import Link
+from toolgrove.pool.mcp.wire import UNSUPPORTED_VERSION, Message, Progress, Request, encode, notification
+
+log = logging.getLogger("toolgrove.pool")
+MAX_TOOLS = 5_000
+MAX_PAGES = 200
+MAX_LIST = 16 * 1024 * 1024
+PROBE = 2.0
+
+
+class Session:
+    """A server that answered; knows its era and what it can do."""
+
+    def __init__(self, link: Link, era: Era, capabilities: Mapping[str, Any], numbers: count[int]) -> None:
+        self.link = link
+        self.era = era
+        self._numbers = numbers
+        tools = capabilities.get("tools")
+        self.has_tools = isinstance(tools, dict)
+        self.tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
+
+    async def list_tools(self) -> list[Any]:
+        """Every tool as the server describes it."""
+        if not self.has_tools:
+            return []
+        tools: list[Any] = []
+        cursors: set[str] = set()
+        params: Message = {}
+        size = 0
+        while True:
+            page = await self._ask("tools/list", params)
+            listed = page.get("tools")
+            if not isinstance(listed, list):
+                raise Nonsense("sent a list of tools that is no list")
+            tools += listed
+            cursor = page.get("nextCursor")
+            if len(tools) > MAX_TOOLS:
+                raise Nonsense(f"offers more than {MAX_TOOLS:,} tools")
+            if cursor is None:
+                return tools
+            if not isinstance(cursor, str) or cursor in cursors:
+                raise Nonsense("sends its list of tools in circles")
+            cursors.add(cursor)
+            size += len(encode({"tools": listed}))
+            if size > MAX_LIST:
+                raise Nonsense(f"sends a list of tools of more than {MAX_LIST // (1024 * 1024)} MiB")
+            if len(cursors) >= MAX_PAGES:
+                raise Nonsense(f"sends its list of tools in more than {MAX_PAGES} pages")
+            params = {"cursor": cursor}
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], *, mirrors: Mirrors = (), progress: Progress | None = None
+    ) -> Message:
+        """Call a tool, once."""
+        key = next(self._numbers)
+        headers = self.era.headers("tools/call", name)
+        if mirrors and self.era.modern:
+            headers.update(mirrored(mirrors, arguments))
+        params = {"name": name, "arguments": arguments}
+        request = Request(
+            id=key,
+            method="tools/call",
+            params=self.era.params(params, key if progress is not None else None),
+            headers=headers,
+            progress=progress,
+        )
+        return await self.link.request(request)
+
+    async def follow(self) -> None:
+        """Hear of changed tools as long as the server lives, where it tells of them."""
+        if not self.tells_changes:
+            return
+        backoff = Backoff(random.random)
+        while True:
+            begun = anyio.current_time()
+            try:
+                if self.era.modern:
+                    await self._ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+                else:
+                    await self.link.stream()
+            except (Rejected, Nonsense):
+                return  # it does not offer that after all; its list is read again now and then
+            except Fault as fault:
+                log.debug("a server %s while we listened", fault)
+            await anyio.sleep(backoff.pause(anyio.current_time() - begun))
+
+    async def _ask(self, method: str, params: Message) -> Message:
+        return await self.link.request(
+            Request(
+                id=next(self._numbers), method=method, params=self.era.params(params), headers=self.era.headers(method)
+            )
+        )
+
+
+class Negotiation:
+    """Finds out which era a server speaks, and remembers it for the next time."""
+
+    def __init__(self, protocol: str) -> None:
+        self._wanted = {"modern": True, "legacy": False}.get(protocol)
+        self._known: bool | None = None
+
+    async def session(self, link: Link) -> Session:
+        """Greet the server in the era that it understands."""
+        numbers = count(1)
+        modern = self._wanted if self._wanted is not None else self._known
+        try:
+            if modern is None:
+                session = await self._either(link, numbers)
+            else:
+                session = await (_discover if modern else _initialize)(link, numbers)
+        except Fault:
+            # A server that broke at one question may still answer the other.
+            self._known = False if modern is None else None
+            raise
+        self._known = session.era.modern
+        link.adopt(session.era)
+        if not session.era.modern:
+            await link.notify(notification("notifications/initialized"))
+        return session
+
+    async def _either(self, link: Link, numbers: count[int]) -> Session:
+        """Ask in the new way first; if that is refused or takes long, in the old way as well."""
+        found: list[Session] = []
+        faults: list[Fault] = []
+        refused = anyio.Event()
+
+        async with anyio.create_task_group() as tasks:
+
+            async def discover() -> None:
+                try:
+                    found.append(await _discover(link, numbers))
+                    tasks.cancel_scope.cancel()
+                except (Rejected, Nonsense):
+                    refused.set()
+                except Fault as fault:
+                    faults.append(fault)
+                    tasks.cancel_scope.cancel()
+
+            tasks.start_soon(discover)
+            with anyio.move_on_after(PROBE):
+                await refused.wait()
+            try:
+                found.append(await _initialize(link, numbers))
+                tasks.cancel_scope.cancel()
+            except Fault as fault:
+                faults.append(fault)
+                late = isinstance(fault, Rejected) and fault.code == UNSUPPORTED_VERSION and not refused.is_set()
+                if not late:  # else it took the first question after all, and its answer is on the way
+                    tasks.cancel_scope.cancel()
+        if not found:
+            raise faults[-1]
+        return found[0]
+
+
+async def _discover(link: Link, numbers: count[int]) -> Session:
+    method = "server/discover"
+    result = await link.request(
+        Request(
+            id=next(numbers),
+            method=method,
+            params=MODERN_ERA.params({}),
+            headers=MODERN_ERA.headers(method),
+            cancellable=False,
+        )
+    )
+    versions = result.get("supportedVersions")
+    if not isinstance(versions, list) or MODERN not in versions:
+        raise Nonsense(f"does not speak protocol {MODERN}")
+    return Session(link, MODERN_ERA, _capabilities(result), numbers)
+
+
+async def _initialize(link: Link, numbers: count[int]) -> Session:
+    result = await link.request(Request(id=next(numbers), method="initialize", params=dict(OPENING), cancellable=False))
+    version = result.get("protocolVersion")
+    if version not in HANDSHAKE:
+        raise Nonsense("speaks a protocol version that we do not know")
+    return Session(link, Era(version=str(version), modern=False), _capabilities(result), numbers)
+
+
+def _capabilities(result: Message) -> Mapping[str, Any]:
+    given = result.get("capabilities")
+    return given if isinstance(given, dict) else {}

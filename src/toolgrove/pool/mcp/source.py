@@ -1,0 +1,183 @@
+"""The tools of one external MCP server as a source of the pool; each call is sent once and bounded in every way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from toolgrove.config import McpServerConfig
+from toolgrove.errors import Forbidden, ToolNotFound, UpstreamFailed
+from toolgrove.pool.mcp.breaker import Breaker
+from toolgrove.pool.mcp.bulkhead import Bulkhead, Full
+from toolgrove.pool.mcp.catalog import Catalog
+from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result_of
+from toolgrove.pool.mcp.server import Server
+from toolgrove.pool.mcp.session import Session
+from toolgrove.pool.mcp.wire import Message, Progress
+from toolgrove.pool.offer import Offer, Unavailable
+from toolgrove.pool.secrets import Secrets
+from toolgrove.store.pins import Pins
+from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool
+
+_MAY_HAVE_RUN = "It may have run all the same: look before you call it again."
+
+
+class McpSource:
+    """One server and its tools; a call never waits for a server that is down."""
+
+    kind: Kind = "mcp"
+
+    def __init__(
+        self,
+        name: str,
+        config: McpServerConfig,
+        *,
+        secrets: Secrets,
+        pins: Pins,
+        clock: Clock | None = None,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self.name = name
+        self._timeout = config.timeout
+        self._secrets = secrets
+        clock = clock or SystemClock()
+        secrets.hide_settings({**config.env, **config.headers})
+        self._catalog = Catalog(self, pins=pins, secrets=secrets)
+        self._server = Server(name, config, self._catalog, secrets=secrets, clock=clock, random=random)
+        self._breaker = Breaker(clock, random)
+        self._bulkhead = Bulkhead(config.concurrency)
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Keep the server connected until we are cancelled."""
+        await self._server.run(changed)
+
+    async def discover(self) -> Sequence[Offer]:
+        """What the server offers; waits until it is clear whether it answers at all."""
+        await self._server.settled()
+        if self._server.session is None:
+            raise Unavailable(f"the server {self._server.problem}")
+        return self._catalog.offers()
+
+    def last_known(self) -> Sequence[Offer]:
+        """The tools that it had when it was last heard of."""
+        return self._catalog.last_known("the server did not answer yet")
+
+    async def call(self, call: Call) -> Result:
+        """Call a tool of the server, once; what may have arrived is never sent again."""
+        tool = call.tool
+        if tool is None:
+            raise ToolNotFound(call.name, call.known)
+        self._gate(tool)
+        deadline = anyio.current_time() + self._timeout
+        try:
+            async with self._bulkhead.place(deadline):
+                with anyio.CancelScope(deadline=deadline):
+                    return self._read(call, tool, await self._exchange(call, tool))
+                self._suspect()
+                raise UpstreamFailed(
+                    f"{call.name} gave no answer within {self._timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
+                )
+        except Full:
+            raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
+        except Nonsense as fault:
+            raise self._failure(str(fault), "bad_result") from None
+
+    async def _exchange(self, call: Call, tool: Tool) -> Message:
+        """The server's answer to a call of a tool that is still what the agent was given."""
+        await self._server.freshness.wait()
+        for _ in range(2):
+            session = self._gate(tool)
+            self._breaker.admit()
+            try:
+                answer = await self._send(session, call, tool)
+            except Expired:  # refused unread, so that it may be sent once more
+                self._breaker.abandoned()
+                self._server.forget(session)
+                await self._server.settled()
+            except anyio.get_cancelled_exc_class():
+                self._breaker.abandoned()
+                raise
+            else:
+                self._breaker.succeeded()
+                return answer
+        raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
+
+    async def _send(self, session: Session, call: Call, tool: Tool) -> Message:
+        mirrors = self._catalog.entry(tool).mirrors
+        try:
+            return await session.call_tool(
+                tool.own_name, call.arguments, mirrors=mirrors, progress=self._progress(call)
+            )
+        except Expired:
+            raise
+        except Rejected as fault:
+            self._breaker.succeeded()
+            text = self._secrets.scrub_text(brief(fault.text)) or "it did not say why"
+            raise UpstreamFailed(
+                f"Server {self.name!r} refused the call: {text}", reason="upstream_rejected", upstreamCode=fault.code
+            ) from None
+        except Busy as fault:
+            self._breaker.succeeded()
+            facts = {"retryAfter": fault.retry_after}
+            raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
+        except (Unsent, Misset) as fault:
+            self._suspect()
+            raise self._failure(str(fault), "upstream_unavailable", retryable=isinstance(fault, Unsent)) from None
+        except Nonsense:
+            self._breaker.failed()
+            raise
+        except Fault as fault:
+            self._suspect()
+            raise self._failure(f"{fault}. {_MAY_HAVE_RUN}", "upstream_unavailable") from None
+
+    def _suspect(self) -> None:
+        """Count a failure that may be the server's end, and have someone look."""
+        self._breaker.failed()
+        self._server.freshness.look()
+
+    def _gate(self, tool: Tool) -> Session:
+        """The session, if the server is well and the tool still defined as it was when the agent got it."""
+        server = self._server
+        if server.session is None:
+            wait = server.retry_after()
+            raise self._failure(server.problem, "upstream_unavailable", retryable=True, retryAfter=wait)
+        refusal = self._breaker.refusal()
+        if refusal is not None:
+            raise self._failure("failed too often", "upstream_unavailable", retryable=True, retryAfter=refusal)
+        if self._catalog.is_current(tool):
+            return server.session
+        if not self._catalog.lists(tool.own_name):
+            raise ToolNotFound(tool.spec.name, ())
+        raise Forbidden(
+            f"The server changed the definition of {tool.spec.name} since it was given to this agent. The operator "
+            "looks at the change with 'toolgrove pins' and accepts it or not; do not retry.",
+            reason="definition_changed",
+        )
+
+    def _read(self, call: Call, tool: Tool, answer: Message) -> Result:
+        """The result of an answer, free of secrets; its blocks go along for those who speak MCP."""
+        check(answer, self._catalog.entry(tool).valid)
+        clean: Message = self._secrets.scrub(answer)
+        call.content = clean.get("content", [])
+        if is_error(clean):
+            raise failure_of(clean)
+        return result_of(clean)
+
+    def _progress(self, call: Call) -> Progress | None:
+        client = call.client
+        if client is None:
+            return None
+        scrubber = self._secrets.messages()
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            await client.progress(done, total, None if message is None else scrubber.feed(message))
+
+        return progress
+
+    def _failure(self, what: str, reason: str, *, retryable: bool = False, **facts: float | None) -> UpstreamFailed:
+        advice = " Try again in a moment." if retryable else ""
+        end = "" if what.endswith(".") else "."
+        return UpstreamFailed(f"Server {self.name!r} {what}{end}{advice}", reason=reason, retryable=retryable, **facts)

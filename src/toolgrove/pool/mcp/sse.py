@@ -1,0 +1,50 @@
+"""Server-sent events: the data of each, bounded; nothing else of them matters here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolgrove.pool.mcp.faults import Nonsense
+from toolgrove.pool.mcp.wire import MAX_MESSAGE
+
+
+class Events:
+    """Cuts a stream into events; keeps the one that is not complete yet."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+        self._data: list[bytes] = []
+        self._name = b""
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The data of every message event that is complete now."""
+        buffer = self._buffer
+        buffer += chunk
+        while (end := buffer.find(b"\n", self._searched)) >= 0:
+            line = bytes(buffer[:end]).removesuffix(b"\r")
+            del buffer[: end + 1]
+            self._searched = 0
+            if line:
+                self._take(line)
+            elif data := self._finish():
+                yield data
+        self._searched = len(buffer)
+        if self._searched + self._size > MAX_MESSAGE:
+            raise Nonsense(f"sent an event larger than {MAX_MESSAGE // (1024 * 1024)} MiB")
+
+    def _take(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+            self._size += len(value) + 1
+        elif name == b"event":
+            self._name = value
+
+    def _finish(self) -> bytes:
+        data = b"\n".join(self._data) if self._name in (b"", b"message") else b""
+        self._data.clear()
+        self._name, self._size = b"", 0
+        return data

@@ -1,0 +1,80 @@
+"""What a server writes to its error output: into our log, bounded, scrubbed and one line at a time."""
+
+from __future__ import annotations
+
+import codecs
+import logging
+
+from toolgrove.pool.secrets import Secrets
+from toolgrove.types import Clock
+
+log = logging.getLogger("toolgrove.pool")
+LINES = 5.0
+BURST = 50.0
+MAX_LINE = 2_000
+MAX_HELD = 64 * 1024
+
+
+class ErrorOutput:
+    """Logs a few lines a second; the rest is counted and dropped."""
+
+    def __init__(self, server: str, secrets: Secrets, clock: Clock) -> None:
+        self._server = server
+        self._secrets = secrets
+        self._clock = clock
+        self._then = clock.monotonic()
+        self._room = BURST
+        self._dropped = 0
+        self._held = ""
+        self._restart(skipping=False)
+
+    def _restart(self, *, skipping: bool) -> None:
+        """Begin anew; in the middle of a line the rest of it could be the rest of a secret."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._scrubber = self._secrets.stream()
+        self._skipping = skipping
+        self._held = ""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if self._skipping:
+            _, newline, data = data.partition(b"\n")
+            if not newline:
+                return
+            self._skipping = False
+        self._refill()
+        if self._room < 1:
+            self._dropped += data.count(b"\n") + 1
+            self._restart(skipping=not data.endswith(b"\n"))
+            return
+        self._log(self._scrubber.feed(self._decoder.decode(data)))
+
+    def end(self) -> None:
+        """Write what is left."""
+        self._log(self._scrubber.end() + "\n")
+        if self._dropped:
+            log.info("server %s: %d more lines were dropped", self._server, self._dropped)
+            self._dropped = 0
+
+    def _log(self, text: str) -> None:
+        *lines, self._held = (self._held + text).split("\n")
+        for line in lines:
+            self._one(line)
+        if len(self._held) > MAX_HELD:
+            self._one(self._held)
+            self._restart(skipping=True)
+
+    def _one(self, line: str) -> None:
+        shown = "".join(char if char.isprintable() else " " for char in line[:MAX_LINE]).rstrip()
+        if not shown:
+            return
+        if self._room < 1:
+            self._dropped += 1
+            return
+        self._room -= 1
+        log.info("server %s: %s", self._server, shown)
+
+    def _refill(self) -> None:
+        now = self._clock.monotonic()
+        passed, self._then = now - self._then, now
+        self._room = min(self._room + passed * LINES, BURST)

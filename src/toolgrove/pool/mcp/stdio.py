@@ -1,0 +1,197 @@
+"""A link to a server that runs as our child, one message a line."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import deque
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from toolgrove.pool.mcp.child import Child, Command
+from toolgrove.pool.mcp.era import Era
+from toolgrove.pool.mcp.faults import Broken, Fault, Nonsense
+from toolgrove.pool.mcp.flood import Allowance
+from toolgrove.pool.mcp.lines import Lines
+from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
+from toolgrove.pool.mcp.stderr import ErrorOutput
+from toolgrove.pool.mcp.wire import (
+    Message,
+    Progress,
+    Request,
+    decode,
+    encode,
+    likely_id,
+    notification,
+    outcome,
+    relay,
+    reply,
+)
+from toolgrove.pool.secrets import Secrets
+from toolgrove.types import Clock
+
+log = logging.getLogger("toolgrove.pool")
+_KEPT_PROGRESS = 64
+_LIKE_JSON = re.compile(rb"""\s*(\{\s*["}]|\[[\[{])""")
+
+
+class StdioLink:
+    """Many requests at a time over one pair of pipes; answers find their way by id."""
+
+    def __init__(self, server: str, command: Command, *, secrets: Secrets, clock: Clock) -> None:
+        self.changed: Callable[[], None] = lambda: None
+        self.end = End()
+        self._server = server
+        self._command = command
+        self._errors = ErrorOutput(server, secrets, clock)
+        self._allowance = Allowance(clock, Broken)
+        self._lines = Lines()
+        self._waiting: dict[int, _Waiting] = {}
+        self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)
+        self._started = False
+
+    async def open(self, tasks: TaskGroup) -> None:
+        """Start the child."""
+        await self._child.start(self._command)
+        self._started = True
+
+    async def request(self, request: Request) -> Message:
+        """Send a request and wait for its answer; who stops waiting tells the server so."""
+        if self.end.fault is not None:
+            raise self.end.fault.with_traceback(None)
+        waiting = self._waiting[request.id] = _Waiting()
+        try:
+            self._child.write(request.encoded())
+            return outcome(await waiting.answer(request.progress))
+        except anyio.get_cancelled_exc_class():
+            if request.cancellable:
+                self._cancel(request)
+            raise
+        finally:
+            del self._waiting[request.id]
+
+    def _cancel(self, request: Request) -> None:
+        try:
+            self._child.write(encode(notification("notifications/cancelled", {"requestId": request.id})))
+        except Fault:
+            log.debug("server %s did not hear that request %d is cancelled", self._server, request.id)
+
+    async def notify(self, message: Message) -> None:
+        """Send a message that nobody answers."""
+        self._child.write(encode(message))
+
+    def adopt(self, era: Era) -> None:
+        """Nothing changes: a line is a line in both eras."""
+
+    async def stream(self) -> None:
+        """Nothing to do: what the server says by itself comes through the same pipe."""
+        await anyio.sleep_forever()
+
+    async def close(self) -> None:
+        """End the child and all that it started; one that broke the rules is not asked first."""
+        broken = self.end.fault is not None
+        self.end(Broken("is being closed"))
+        self._fail_all(Broken("is being closed"))
+        if self._started:
+            await self._child.end(politely=not broken)
+        self._errors.end()
+
+    def _wrote(self, data: bytes) -> None:
+        try:
+            for line in self._lines.feed(data):
+                if self.end.fault is not None:
+                    return
+                self._heard(line)
+        except Fault as fault:
+            self._give_up(fault)
+
+    def _gone(self, how: str) -> None:
+        self._give_up(Broken(how))
+
+    def _give_up(self, fault: Fault) -> None:
+        self.end(fault)
+        self._fail_all(fault)
+
+    def _fail_all(self, fault: Fault) -> None:
+        for waiting in list(self._waiting.values()):
+            waiting.fail(fault)
+
+    def _heard(self, line: bytes) -> None:
+        if not _LIKE_JSON.match(line):
+            self._allowance.spend(len(line))  # a stray print; some servers greet the world on their output
+            return
+        try:
+            message = decode(line)
+        except Nonsense as fault:
+            self._heard_nonsense(line, fault)
+            return
+        if "method" in message:
+            self._allowance.spend(len(line))
+            self._heard_unasked(message)
+            return
+        key = message.get("id")
+        waiting = self._waiting.get(key) if type(key) is int else None
+        if waiting is None or waiting.settled:
+            self._allowance.spend(len(line))  # late, repeated or never asked for
+        else:
+            waiting.settle(message)
+
+    def _heard_nonsense(self, line: bytes, fault: Nonsense) -> None:
+        key = likely_id(line)
+        waiting = self._waiting.get(key) if key is not None else None
+        if waiting is None:
+            raise fault  # it may be anybody's answer, so nobody could rely on the rest
+        waiting.fail(fault)
+
+    def _heard_unasked(self, message: Message) -> None:
+        method = message["method"]
+        if is_request(message):
+            self._child.write(encode(reply(message)))
+        elif method == "notifications/progress":
+            params = params_of(message)
+            token = params.get("progressToken")
+            waiting = self._waiting.get(token) if type(token) is int else None
+            if waiting is not None:
+                waiting.tell(params)
+        elif method in (LIST_CHANGED, ACKNOWLEDGED):
+            self.changed()
+
+
+class _Waiting:
+    """One who waits for an answer, and hears of progress meanwhile; a slow listener misses the oldest."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+        self._progress: deque[Message] = deque(maxlen=_KEPT_PROGRESS)
+        self._message: Message | None = None
+        self._fault: Fault | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self._message is not None or self._fault is not None
+
+    def settle(self, message: Message) -> None:
+        self._message = message
+        self._event.set()
+
+    def fail(self, fault: Fault) -> None:
+        if not self.settled:
+            self._fault = fault
+            self._event.set()
+
+    def tell(self, params: Message) -> None:
+        self._progress.append(params)
+        self._event.set()
+
+    async def answer(self, progress: Progress | None) -> Message:
+        while True:
+            await self._event.wait()
+            while self._progress and progress is not None:
+                await relay(progress, self._progress.popleft())
+            if self._message is not None:
+                return self._message
+            if self._fault is not None:
+                raise self._fault.with_traceback(None)
+            self._event = anyio.Event()

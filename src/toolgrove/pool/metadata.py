@@ -1,0 +1,233 @@
+"""What a foreign tool definition must be like to enter the pool; what is wrong is refused, never repaired."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from toolgrove.pool.lettering import texts, unseen, visible
+from toolgrove.pool.naming import is_foreign_legal
+from toolgrove.tree.json_value import canonical
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 32
+MAX_DESCRIPTION = 8 * 1024
+MAX_TITLE = 256
+MAX_PROPERTIES = 500
+MAX_PATTERN = 1_000
+MAX_ICONS = 8
+MAX_ICON = 16 * 1024
+_DIALECT = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/2019-09|draft/2020-12)/schema#?")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER = "x-mcp-header"
+
+
+def definition_hash(raw: Mapping[str, Any]) -> str:
+    """The hash of all that the server says about a tool, to the last invisible character."""
+    try:
+        text = canonical(raw)
+    except (TypeError, ValueError, RecursionError):
+        text = "not JSON"  # such a definition is refused, so no pin ever rests on this
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def check(raw: Any) -> list[str]:
+    """The problems of one tool definition; an empty list means that it may enter the pool."""
+    if not isinstance(raw, Mapping):
+        return ["it is not an object"]
+    problems = list(_carried(raw))
+    if problems:  # too deep or too large to look any closer
+        return problems
+    problems.extend(_strings(raw))
+    problems.extend(_identity(raw))
+    problems.extend(_input_schema(raw.get("inputSchema")))
+    if raw.get("outputSchema") is not None:
+        problems.extend(_schema(raw["outputSchema"], "outputSchema"))
+    problems.extend(_annotations(raw.get("annotations")))
+    problems.extend(_icons(raw.get("icons")))
+    return [visible(problem) for problem in problems]
+
+
+def _carried(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Whether it is JSON of a bearable depth and size."""
+    level: list[Any] = [raw]
+    for _ in range(MAX_DEPTH):
+        level = [item for value in level for item in _children(value)]
+        if not level:
+            break
+    else:
+        yield f"it is nested deeper than {MAX_DEPTH} levels"
+        return
+    try:
+        size = len(json.dumps(raw, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError):  # UnicodeEncodeError is a ValueError
+        yield "it holds something that JSON cannot carry"
+        return
+    if size > MAX_BYTES:
+        yield f"it is larger than {MAX_BYTES // 1024} KiB"
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _identity(raw: Mapping[str, Any]) -> Iterator[str]:
+    name = raw.get("name")
+    if not isinstance(name, str) or not is_foreign_legal(name):
+        yield "its name is not 1 to 128 characters of letters, digits, '_', '-', '.' and '/'"
+    for key, limit in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION)):
+        text = raw.get(key)
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            yield f"{key} is not a string"
+        elif len(text) > limit:
+            yield f"{key} is longer than {limit} characters"
+
+
+def _strings(raw: Mapping[str, Any]) -> Iterator[str]:
+    """Every string of the definition, keys included, that holds what no reader can see."""
+    for path, text in texts(raw):
+        found = unseen(text)
+        if found is not None:
+            yield f"{path} holds the {found}"
+
+
+def _input_schema(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping) and schema.get("type") != "object":
+        yield "inputSchema is not of type 'object'"
+        return
+    yield from _schema(schema, "inputSchema")
+
+
+def _schema(schema: Any, where: str) -> Iterator[str]:
+    if not isinstance(schema, Mapping):
+        yield f"{where} is not an object"
+        return
+    problems = list(_parts(schema, where))
+    yield from problems
+    if not problems:
+        yield from _compiled(schema, where)
+
+
+def _parts(schema: Mapping[str, Any], where: str) -> Iterator[str]:
+    """What no schema of ours may hold anywhere, looked for without knowing the dialect."""
+    properties = 0
+    headers: set[str] = set()
+    for path, node in _objects(schema, where):
+        for keyword in _REFERENCES:
+            target = node.get(keyword)
+            if isinstance(target, str) and not target.startswith("#"):
+                yield f"{path} refers to another document ({keyword}), which is never fetched"
+        base = node.get("$id")
+        if isinstance(base, str) and not base.startswith("#") and path != where:
+            yield f"{path} moves its base address ($id), which is not supported"
+        dialect = node.get("$schema")
+        if isinstance(dialect, str) and _DIALECT.fullmatch(dialect) is None:
+            yield f"{path} is written in a dialect that is not known"
+        pattern = node.get("pattern")
+        if isinstance(pattern, str) and len(pattern) > MAX_PATTERN:
+            yield f"{path} has a pattern of more than {MAX_PATTERN} characters"
+        named = node.get("properties")
+        if isinstance(named, Mapping):
+            properties += len(named)
+        if _HEADER in node:
+            yield from _header(node, path, headers)
+    if properties > MAX_PROPERTIES:
+        yield f"{where} has more than {MAX_PROPERTIES} properties"
+
+
+def _objects(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(value, Mapping):
+        yield path, value
+        for key, item in value.items():
+            yield from _objects(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _objects(item, f"{path}[{index}]")
+
+
+def _header(node: Mapping[str, Any], path: str, taken: set[str]) -> Iterator[str]:
+    name = node[_HEADER]
+    if not isinstance(name, str) or _TOKEN.fullmatch(name) is None:
+        yield f"{path} names a header ({_HEADER}) that is not an HTTP token"
+        return
+    if node.get("type") not in ("string", "integer", "boolean"):
+        yield f"{path} sends something other than a string, integer or boolean as a header ({_HEADER})"
+    if name.casefold() in taken:
+        yield f"{path} names a header ({_HEADER}) twice"
+    taken.add(name.casefold())
+
+
+def _compiled(schema: Mapping[str, Any], where: str) -> Iterator[str]:
+    try:
+        jsonschema_rs.validator_for(dict(schema), offline=True)
+    except (ValueError, jsonschema_rs.ValidationError) as error:
+        yield f"{where} is not a valid JSON Schema: {_brief(str(error))}"
+
+
+def _brief(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= 160 else f"{line[:159]}…"
+
+
+def _annotations(annotations: Any) -> Iterator[str]:
+    if annotations is None:
+        return
+    if not isinstance(annotations, Mapping):
+        yield "annotations is not an object"
+        return
+    for hint in _HINTS:
+        if annotations.get(hint) is not None and not isinstance(annotations[hint], bool):
+            yield f"annotations.{hint} is neither true nor false"
+    title = annotations.get("title")
+    if title is not None and (not isinstance(title, str) or len(title) > MAX_TITLE):
+        yield f"annotations.title is not a string of at most {MAX_TITLE} characters"
+
+
+def _icons(icons: Any) -> Iterator[str]:
+    if icons is None:
+        return
+    if not isinstance(icons, list) or len(icons) > MAX_ICONS:
+        yield f"icons is not a list of at most {MAX_ICONS}"
+        return
+    for index, icon in enumerate(icons):
+        problem = _icon(icon)
+        if problem is not None:
+            yield f"icons[{index}] {problem}"
+
+
+def _icon(icon: Any) -> str | None:
+    if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
+        return "has no src"
+    source: str = icon["src"]
+    kind = icon.get("mimeType")
+    if kind is not None and kind not in _IMAGES:
+        return f"is not one of {', '.join(_IMAGES)}"
+    if source.startswith("https://"):
+        # A drawing can carry a script, and its address is all that tells it from a picture.
+        path = source.partition("?")[0].partition("#")[0].casefold()
+        drawn = path.endswith((".svg", ".svgz"))
+        return "is a drawing (SVG), which may hold a script" if drawn else None
+    head, comma, data = source.partition(",")
+    if not comma or head not in [f"data:{image};base64" for image in _IMAGES]:
+        return "is neither an https address nor a picture in base64"
+    if len(data) > MAX_ICON:
+        return f"is larger than {MAX_ICON // 1024} KiB"
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return "is not valid base64"
+    return None

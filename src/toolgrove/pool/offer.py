@@ -1,0 +1,51 @@
+"""What a source offers to the pool: each tool with its standing, and the source's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from toolgrove.types import Call, Kind, Result, Tool
+
+Standing = Literal["ready", "unvalidated", "quarantined", "unavailable"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offer:
+    """One tool of a source. Only a ready one has a `tool`; any other has the reason why not."""
+
+    name: str
+    own_name: str
+    source: str
+    kind: Kind
+    standing: Standing = "ready"
+    reason: str = ""
+    tool: Tool | None = None
+
+
+class Unavailable(Exception):
+    """A source cannot say what it offers; the message is fit for the receipt."""
+
+
+class PoolSource(Protocol):
+    """A source in the pool.
+
+    `run` keeps it alive until it is cancelled, calls `changed` whenever `discover` may answer otherwise, and never
+    raises; all sources are cancelled at once, so each may take a moment to end what it started. `discover` raises
+    Unavailable; the pool bounds its time. `last_known` names the tools of a source that did not answer yet.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> Kind: ...
+
+    async def run(self, changed: Callable[[], None]) -> None: ...
+
+    async def discover(self) -> Sequence[Offer]: ...
+
+    def last_known(self) -> Sequence[Offer]: ...
+
+    async def call(self, call: Call) -> Result: ...

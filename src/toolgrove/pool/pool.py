@@ -1,0 +1,176 @@
+"""The pool of a project: runs its sources side by side and keeps one snapshot of what they offer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+
+from toolgrove.pool.offer import Offer, PoolSource, Unavailable
+from toolgrove.pool.snapshot import Snapshot, SourceState, compose
+
+log = logging.getLogger("toolgrove.pool")
+BUDGET = 5.0
+GRACE = 1.0
+
+
+class Pool:
+    """Rebuilds only what changed, once for all who ask at the same time."""
+
+    def __init__(
+        self,
+        builtin: Sequence[Offer],
+        sources: Sequence[PoolSource],
+        *,
+        budget: float = BUDGET,
+        changed: Callable[[Snapshot], None] = lambda snapshot: None,
+    ) -> None:
+        self._builtin = builtin
+        self._sources = {source.name: source for source in sources}
+        self._budget = budget
+        self._changed = changed
+        self._offers: dict[str, Sequence[Offer]] = {}
+        self._problems: dict[str, str] = {}
+        self._stale = set(self._sources)
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._rebuilt: anyio.Event | None = None
+        self._tasks: TaskGroup | None = None
+        self._snapshot = self._compose(0)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the sources alive; on leaving, all are ended at once."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            for source in self._sources.values():
+                tasks.start_soon(self._supervise, source)
+            self._refresh()
+            try:
+                yield
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    async def snapshot(self) -> Snapshot:
+        """What there is now; sources that changed are asked again first, new ones up to the whole budget."""
+        if self._tasks is not None and (self._stale or self._rebuilt is not None):
+            with anyio.move_on_after(GRACE if self._offers.keys() >= self._sources.keys() else None):
+                while self._stale or self._rebuilt is not None:
+                    await self._refresh().wait()
+        return self._snapshot
+
+    @property
+    def latest(self) -> Snapshot:
+        """The snapshot as it was last built, without asking anybody."""
+        return self._snapshot
+
+    def invalidate(self, name: str) -> None:
+        """Ask a source again before the next resolution."""
+        if name in self._sources:
+            self._stale.add(name)
+            self._refresh()  # whoever follows the pool hears of a change without asking first
+
+    def replace(self, sources: Sequence[PoolSource]) -> None:
+        """Take a new set of sources: those that are the same object go on, others end or begin."""
+        wanted = {source.name: source for source in sources}
+        for name, source in list(self._sources.items()):
+            if wanted.get(name) is not source:
+                self._offers.pop(name, None)
+                self._problems.pop(name, None)
+                self._stale.discard(name)
+                if name in self._scopes:
+                    self._scopes.pop(name).cancel()
+        begun = [source for name, source in wanted.items() if self._sources.get(name) is not source]
+        self._sources = wanted
+        for source in begun:
+            self._stale.add(source.name)
+            if self._tasks is not None:
+                self._tasks.start_soon(self._supervise, source)
+        self._publish()
+        self._refresh()
+
+    async def _supervise(self, source: PoolSource) -> None:
+        with anyio.CancelScope() as scope:
+            self._scopes[source.name] = scope
+            try:
+                await source.run(partial(self._source_changed, source))
+            except Exception:
+                log.exception("source %s ended", source.name)
+
+    def _source_changed(self, source: PoolSource) -> None:
+        if self._sources.get(source.name) is source:
+            self.invalidate(source.name)
+
+    def _refresh(self) -> anyio.Event:
+        """The event that tells when the stale sources were asked; one flight for all who wait."""
+        if self._rebuilt is not None:
+            return self._rebuilt
+        done = anyio.Event()
+        if self._tasks is None:
+            done.set()
+        else:
+            self._rebuilt = done
+            self._tasks.start_soon(self._rebuild, done)
+        return done
+
+    async def _rebuild(self, done: anyio.Event) -> None:
+        try:
+            while self._stale:
+                stale = [self._sources[name] for name in self._stale]
+                self._stale.clear()
+                async with anyio.create_task_group() as tasks:
+                    for source in stale:
+                        tasks.start_soon(self._ask, source)
+                self._publish()
+        finally:
+            self._rebuilt = None
+            done.set()
+
+    async def _ask(self, source: PoolSource) -> None:
+        offers: Sequence[Offer] | None = None
+        problem = f"no answer within the start-up budget of {self._budget:g} s"
+        with anyio.move_on_after(self._budget):
+            try:
+                offers = await source.discover()
+            except Unavailable as reason:
+                problem = str(reason)
+            except Exception:
+                log.exception("source %s cannot be read", source.name)
+                problem = "its answer could not be read; the log has the detail"
+        if self._sources.get(source.name) is not source:
+            return
+        if offers is not None:
+            self._offers[source.name] = offers
+            self._problems.pop(source.name, None)
+            return
+        log.warning("source %s is unavailable: %s", source.name, problem)
+        known = self._offers.get(source.name) or source.last_known()
+        self._offers[source.name] = [
+            replace(offer, standing="unavailable", reason=problem, tool=None) for offer in known
+        ]
+        self._problems[source.name] = problem
+
+    def _publish(self) -> None:
+        snapshot = self._compose(self._snapshot.revision + 1)
+        if snapshot.content != self._snapshot.content:
+            for offer in snapshot.rejected:
+                log.error("source %s: %s", offer.source, offer.reason)
+            self._snapshot = snapshot
+            self._changed(snapshot)
+
+    def _compose(self, revision: int) -> Snapshot:
+        states = {
+            name: SourceState(
+                name=name,
+                kind=source.kind,
+                tools=len(self._offers.get(name, ())),
+                problem=self._problems.get(name, "" if name in self._offers else "not asked yet"),
+            )
+            for name, source in self._sources.items()
+        }
+        return compose(revision, [self._builtin, *(self._offers.get(name, ()) for name in self._sources)], states)

@@ -1,0 +1,65 @@
+"""The pool at one moment: every tool of every source with its standing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from toolgrove.pool.offer import Offer
+from toolgrove.types import Kind
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceState:
+    """How a source stands; `problem` is empty while it is up."""
+
+    name: str
+    kind: Kind
+    tools: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """What there is; `revision` counts the moments, `content` is the hash of what an agent could tell apart."""
+
+    revision: int
+    offers: Mapping[str, Offer]
+    rejected: Sequence[Offer]
+    sources: Mapping[str, SourceState]
+    content: str
+
+
+def compose(revision: int, groups: Iterable[Sequence[Offer]], sources: Mapping[str, SourceState]) -> Snapshot:
+    """One snapshot of all sources, built-in ones first; a name that two others claim is nobody's."""
+    offers: dict[str, Offer] = {}
+    rejected: list[Offer] = []
+    for offer in (offer for group in groups for offer in group):
+        holder = offers.get(offer.name)
+        if holder is None:
+            offers[offer.name] = offer
+        elif holder.kind == "builtin":
+            reason = f"{offer.name!r} is a built-in tool and cannot be taken over: rename {offer.source!r} or mask it"
+            rejected.append(replace(offer, standing="unvalidated", reason=reason, tool=None))
+        else:
+            offers[offer.name] = replace(holder, standing="unvalidated", reason=_dispute(holder, offer), tool=None)
+    content = _content(offers, sources)
+    return Snapshot(revision=revision, offers=offers, rejected=tuple(rejected), sources=sources, content=content)
+
+
+def _dispute(holder: Offer, offer: Offer) -> str:
+    if holder.source == offer.source:
+        return f"{offer.source!r} offers {holder.own_name!r} and {offer.own_name!r} under this one name"
+    return f"{holder.source!r} and {offer.source!r} both offer a tool of this name: rename or remove one of them"
+
+
+def _content(offers: Mapping[str, Offer], sources: Mapping[str, SourceState]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(offers):
+        offer = offers[name]
+        mark = offer.tool.definition if offer.tool is not None else offer.reason
+        digest.update(f"{name}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
+    for name in sorted(sources):
+        digest.update(f"{name}\0{sources[name].problem}\n".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,171 @@
+"""The state file: what several processes of one project share, in SQLite.
+
+Transactions are short and begin by taking the write lock, so that a gateway and a command line never deadlock. Reads
+and pins run where they are called: in WAL mode a reader never waits, and a pin is one row, written once per tool.
+Approvals go through a worker thread, since they may have to wait for another process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+VERSION = 1
+PATIENCE = 2.0
+_SCHEMA = """
+CREATE TABLE pins (
+    server TEXT NOT NULL,
+    own_name TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    pinned_at REAL NOT NULL,
+    pinned_by TEXT NOT NULL,
+    seen_hash TEXT NOT NULL,
+    seen_definition TEXT,
+    seen_at REAL,
+    PRIMARY KEY (server, own_name)
+) WITHOUT ROWID;
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    arguments_hash TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    definition_hash TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    receipt TEXT NOT NULL,
+    state TEXT NOT NULL,
+    requested_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    decided_at REAL,
+    decided_by TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    closed_at REAL
+);
+CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, definition_hash);
+CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+"""
+
+
+class StateUnavailable(OSError):
+    """The state file cannot be read or written now."""
+
+
+class StateTooNew(Exception):
+    """A newer Toolgrove wrote the file."""
+
+    def __init__(self, path: Path, version: int) -> None:
+        super().__init__(
+            f"{path} has format {version}, and this version of Toolgrove knows formats up to {VERSION}: "
+            "update Toolgrove, or name another state file."
+        )
+
+
+class StateFile:
+    """One SQLite file, readable by its owner only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Open the file, and make it if there is none; transactions do so by themselves."""
+        with self._lock:
+            if self._connection is None:
+                with _as_unavailable(self.path):
+                    self._connection = _opened(self.path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Look, without keeping anybody from writing."""
+        with self._lock:
+            self.open()
+            with _as_unavailable(self.path):
+                yield self._connected()
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Change something, whole or not at all; durable means that it also outlives a power cut."""
+        with self._lock:
+            self.open()
+            connection = self._connected()
+            with _as_unavailable(self.path):
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:  # pragma: no cover
+            raise StateUnavailable(f"{self.path} is closed")
+        return self._connection
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Made by us, so that it never stands open for a moment; SQLite gives its side files the same mode.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+    # Calls come from worker threads, one at a time under the lock; transactions are ours to begin.
+    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            raise StateTooNew(path, version)
+        if version == 0:
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _as_unavailable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StateUnavailable(f"{path} cannot be used: {error}") from error

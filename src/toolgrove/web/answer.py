@@ -1,0 +1,48 @@
+"""Answers of the HTTP API: JSON that nobody may cache, and errors in the shape of a tool's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from toolgrove.errors import GroveError
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_STATUS = {
+    "invalid_argument": 400,
+    "not_found": 404,
+    "forbidden": 403,
+    "conflict": 409,
+    "rate_limited": 429,
+    "internal": 500,
+}
+
+
+def answer(content: Any, status: int = 200) -> Response:
+    """A JSON answer."""
+    return JSONResponse(content, status, headers=HEADERS)
+
+
+def problem(status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """A refusal that says what to do next."""
+    content = {"error": {"code": code, "message": message}}
+    return JSONResponse(content, status, headers={**HEADERS, **(headers or {})})
+
+
+def failure(error: GroveError) -> Response:
+    """An error of ours with the status that fits it."""
+    return answer(error.to_json(), _STATUS[error.code])
+
+
+def stream(events: AsyncIterator[Mapping[str, Any]]) -> Response:
+    """Server-sent events, one per mapping; JSON has no bare line ends, so no event can hold another."""
+
+    async def lines() -> AsyncIterator[str]:
+        async for event in events:
+            yield f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+
+    headers = {**HEADERS, "X-Accel-Buffering": "no"}
+    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)

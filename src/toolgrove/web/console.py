@@ -1,0 +1,25 @@
+"""The console's page: one file without a secret in it; what it shows it asks for with the operator's token."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from toolgrove.web.answer import HEADERS
+
+
+def console_routes() -> list[BaseRoute]:
+    """`/console`."""
+    html, policy = (files(__package__).joinpath(f"console.{kind}").read_text("utf-8") for kind in ("html", "csp"))
+    page = HTMLResponse(html, headers={**HEADERS, "Content-Security-Policy": policy.strip()})
+
+    async def show(request: Request) -> Response:
+        return page
+
+    async def home(request: Request) -> Response:
+        return RedirectResponse("/console")
+
+    return [Route("/console", show), Route("/console/", show), Route("/", home)]

@@ -1,0 +1,105 @@
+"""Who asks: a bearer token names an agent or the operator; nothing else that a client says does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+
+from starlette.authentication import AuthCredentials, BaseUser
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolgrove.store.tokens import OPERATOR, Tokens, hashed
+from toolgrove.types import Clock
+from toolgrove.web.answer import problem
+
+OPEN = ("/health", "/console", "/console/")
+REREAD = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Principal(BaseUser):
+    """An agent, or the operator, who may look at everything and act as any agent."""
+
+    name: str
+
+    @property
+    def is_authenticated(self) -> bool:
+        return True
+
+    @property
+    def display_name(self) -> str:
+        return self.name
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether it is the person who answers for the agents."""
+        return self.name == OPERATOR
+
+    def may_be(self, agent: str) -> bool:
+        """Whether it may call as this agent."""
+        return self.is_operator or self.name == agent
+
+
+class Identified:
+    """Lets nobody in without a token, except to the health check and the console's empty page."""
+
+    def __init__(self, app: ASGIApp, holder: Callable[[str], str | None]) -> None:
+        self._app, self._holder = app, holder
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self._app(scope, receive, send)
+            return
+        holder = self._identify(Headers(scope=scope))
+        if holder is None:
+            refusal = problem(
+                401,
+                "unauthenticated",
+                "Send 'Authorization: Bearer TOKEN' with the token of this agent, or of the operator. "
+                "Tokens are shown once, at the first start; 'toolgrove tokens' makes new ones.",
+                headers={"WWW-Authenticate": 'Bearer realm="toolgrove"'},
+            )
+            await refusal(scope, receive, send)
+            return
+        user = Principal(holder)
+        scope["user"], scope["auth"] = user, AuthCredentials(["operator" if user.is_operator else "agent"])
+        await self._app(scope, receive, send)
+
+    def _identify(self, headers: Headers) -> str | None:
+        given = headers.getlist("authorization")
+        if len(given) != 1:
+            return None
+        scheme, _, token = given[0].partition(" ")
+        return self._holder(token.strip()) if scheme.lower() == "bearer" else None
+
+
+class Anonymous:
+    """Takes everybody for the operator: for loopback, and only where the operator asked for it by name."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["user"], scope["auth"] = Principal(OPERATOR), AuthCredentials(["operator"])
+        await self._app(scope, receive, send)
+
+
+class Lookup:
+    """Looks tokens up, in a copy of at most a second's age: a request must not wait for a file."""
+
+    def __init__(self, tokens: Tokens, agents: Callable[[], Container[str]], clock: Clock) -> None:
+        self._tokens, self._agents, self._clock = tokens, agents, clock
+        self._known: dict[str, str] = {}
+        self._read_at = -math.inf
+
+    def __call__(self, token: str) -> str | None:
+        """Whose token it is; one of an agent that the project no longer has is void."""
+        now = self._clock.monotonic()
+        if now - self._read_at >= REREAD:
+            self._known = {kept: holder for holder, kept in self._tokens.holders().items()}
+            self._read_at = now
+        name = self._known.get(hashed(token))
+        return name if name == OPERATOR or (name is not None and name in self._agents()) else None

@@ -1,0 +1,63 @@
+"""The live stream of a project: every event to every console that watches, none of which holds up a call."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+
+from toolgrove.events import Event
+
+BACKLOG = 1_000
+HEARTBEAT = 15.0
+
+
+class Live:
+    """Hands events on; a watcher that falls behind loses the oldest and is told how many."""
+
+    def __init__(self) -> None:
+        self._watchers: set[_Watcher] = set()
+
+    def tell(self, event: Event) -> None:
+        """Hear of an event; called on every one, so it only hands it on."""
+        if self._watchers:
+            form = event.to_json()
+            for watcher in self._watchers:
+                watcher.put(form)
+
+    async def watch(self) -> AsyncIterator[dict[str, Any]]:
+        """Every event from now on; a heartbeat while there is none."""
+        watcher = _Watcher()
+        self._watchers.add(watcher)
+        try:
+            yield {"type": "watching"}
+            while True:
+                yield await watcher.next()
+        finally:
+            self._watchers.discard(watcher)
+
+
+class _Watcher:
+    def __init__(self) -> None:
+        self._events: deque[dict[str, Any]] = deque()
+        self._lost = 0
+        self._came = anyio.Event()
+
+    def put(self, event: dict[str, Any]) -> None:
+        if len(self._events) >= BACKLOG:
+            self._events.popleft()
+            self._lost += 1
+        self._events.append(event)
+        self._came.set()
+
+    async def next(self) -> dict[str, Any]:
+        if not self._events:
+            self._came = anyio.Event()
+            with anyio.move_on_after(HEARTBEAT):
+                await self._came.wait()
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            return {"type": "events_lost", "count": lost}
+        return self._events.popleft() if self._events else {"type": "heartbeat"}

@@ -1,0 +1,61 @@
+"""Spans: one per call, by the GenAI conventions, and nothing of what was asked or answered in them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+# A process of its own: OpenTelemetry takes one provider per process, and for good.
+SCRIPT = """
+import asyncio, json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+from toolgrove import Grove
+
+
+async def main():
+    async with Grove() as grove:
+        agent = await grove.agent("reader")
+        with trace.get_tracer("test").start_as_current_span("parent"):
+            await agent.call("get_node", {"nodeId": "root"})
+        await agent.call("get_node", {"nodeId": "canary"})
+        await agent.call("no_such_canary", {})
+    spans = exporter.get_finished_spans()
+    parents = {span.context.span_id: span.name for span in spans}
+    print(json.dumps([
+        {
+            "name": span.name,
+            "attributes": dict(span.attributes),
+            "status": span.status.status_code.name,
+            "parent": parents.get(span.parent.span_id) if span.parent else None,
+        }
+        for span in spans
+    ]))
+
+
+asyncio.run(main())
+"""
+
+
+def test_every_call_is_one_span_without_its_contents() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True)
+    assert "canary" not in done.stdout
+    fine, _, missing, unknown = json.loads(done.stdout)
+    assert fine["name"] == "execute_tool get_node"
+    assert fine["parent"] == "parent"
+    assert fine["status"] == "UNSET"
+    assert fine["attributes"]["gen_ai.operation.name"] == "execute_tool"
+    assert fine["attributes"]["gen_ai.tool.name"] == "get_node"
+    assert fine["attributes"]["gen_ai.agent.name"] == "reader"
+    assert fine["attributes"]["toolgrove.receipt"]
+    assert (missing["status"], missing["attributes"]["error.type"]) == ("ERROR", "not_found")
+    assert unknown["name"] == "execute_tool unknown"

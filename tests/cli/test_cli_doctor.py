@@ -1,0 +1,242 @@
+"""What the doctor looks at, and what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_kit import Project, Said, Toolgrove
+from faults.kit import Journal, fake
+from toolgrove.cli.doctor.launch import unpinned
+
+LITERAL = "a secret seems to stand in the file itself; write ${env:NAME} and set that variable instead"
+CANARY = "sk-live-canary-0123456789"
+
+
+def findings(said: Said, area: str, level: str | None = None) -> list[tuple[str, str]]:
+    """The subject and message of what was found."""
+    found = said.json["findings"]
+    return [(one["subject"], one["message"]) for one in found if one["area"] == area and level in (None, one["level"])]
+
+
+def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:
+    project(mcpServers={"up": fake("few")}, agents={"a": {"tools": ["up_*"]}})
+    said = toolgrove("doctor")
+    assert said.code == 0
+    upstream = fake("few")
+    command = " ".join((upstream["command"], *upstream["args"][:-1], "''"))
+    assert said.out.splitlines() == [
+        "project",
+        "ok  toolgrove.yaml  is in order: 1 agent, 1 MCP server",
+        "",
+        "files",
+        f"note  {tmp_path}/.toolgrove  nothing is kept yet; pins and approvals will stand here",
+        "",
+        "servers",
+        f"note  up  starts: {command}; in: {tmp_path}",
+        "ok    up  answered with 1 tool",
+        "",
+        "tools",
+        "ok  pool  52 of 52 tools are ready, from 3 sources",
+        "",
+        "agents",
+        "ok  a  has 1 of 52 tools",
+        "",
+        "0 errors, 0 warnings.",
+    ]
+    assert "pins and approvals are private to you" in toolgrove("doctor").out
+
+
+def test_every_server_is_told_with_its_command_and_its_answer(toolgrove: Toolgrove, project: Project) -> None:
+    project(
+        startupBudget=1,
+        mcpServers={
+            "up": fake("few", env={"MODE": "x"}),
+            "silent": fake("never_init"),
+            "dead": {"command": "no-such-program"},
+            "off": {"command": "no-such-program", "disabled": True},
+            "far": {"url": "http://127.0.0.1:1/mcp"},
+        },
+        agents={"a": {"tools": ["*"]}},
+    )
+    said = toolgrove("doctor", "--json")
+    assert said.code == 1
+    servers = said.json["servers"]
+    assert {name: one["answered"] for name, one in servers.items()} == {
+        "up": True,
+        "silent": False,
+        "dead": False,
+        "off": None,
+        "far": False,
+    }
+    assert (servers["up"]["command"][0], servers["up"]["env"], servers["up"]["tools"]) == (sys.executable, ["MODE"], 1)
+    errors = dict(findings(said, "servers", "error"))
+    assert errors["silent"] == "is unavailable: no answer within the start-up budget of 1 s"
+    assert "there is no program 'no-such-program' on the PATH" in [text for _, text in findings(said, "servers")]
+    assert ("off", "is disabled and was not started") in findings(said, "servers", "note")
+
+
+def test_nothing_is_started_if_not_wanted(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    project(mcpServers={"up": fake("few", journal)}, agents={"a": {"tools": ["up_*"]}})
+    said = toolgrove("doctor", "--no-start", "--json")
+    assert (said.code, said.json["servers"]["up"]["answered"]) == (0, None)
+    assert journal.pids == []
+    toolgrove("doctor")
+    assert len(journal.pids) == 1
+
+
+def test_keys_of_other_clients_are_listed_as_not_acted_on(toolgrove: Toolgrove, project: Project) -> None:
+    entry = {"command": sys.executable, "autoApprove": ["a"], "disabledTools": ["b"], "envFile": ".env", "type": "http"}
+    project(servers={"up": entry, "old": {"type": "sse", "url": "https://x.example/sse"}}, inputs=[], agents={"a": {}})
+    said = toolgrove("doctor", "--no-start", "--json")
+    assert findings(said, "servers", "warning") == [
+        ("up", "says type http, which does not fit its command or url"),
+        ("up", "disabledTools is not acted on: hide tools with mask in agents.*.mcp.up"),
+        ("up", "envFile is not read: write the variables into env, as ${env:NAME}"),
+        ("old", "the old SSE transport is not spoken; it is asked over Streamable HTTP instead"),
+    ]
+    assert ("up", "autoApprove belongs to another client and is not acted on") in findings(said, "servers", "note")
+    assert ("inputs", "belongs to VS Code and is not acted on") in findings(said, "servers", "note")
+
+
+@pytest.mark.parametrize(
+    ("line", "package"),
+    [
+        ("npx -y @modelcontextprotocol/server-everything", "@modelcontextprotocol/server-everything"),
+        ("npx -y @modelcontextprotocol/server-everything@latest", "@modelcontextprotocol/server-everything@latest"),
+        ("npx -y @modelcontextprotocol/server-everything@2026.8.31", None),
+        ("npx --package=server-x --call x", "server-x"),
+        ("npx -p server-x@1.2.3 x", None),
+        ("/usr/bin/npx server-x", "server-x"),
+        ("npx ./server.js", None),
+        ("uvx mcp-server-time", "mcp-server-time"),
+        ("uvx mcp-server-time==2026.8.31", None),
+        ("uvx mcp-server-time@2026.8.31 --local-timezone UTC", None),
+        ("uvx --python 3.12 mcp-server-git", "mcp-server-git"),
+        ("uvx --from mcp-server-git==1.0 mcp-server-git", None),
+        ("uvx --from mcp-server-git mcp-server-git", "mcp-server-git"),
+        ("uv tool run mcp-server-git", "mcp-server-git"),
+        ("uv run server.py", None),
+        ("pipx run mcp-server-git", "mcp-server-git"),
+        ("pnpm dlx server-x", "server-x"),
+        ("docker run -i --rm -e TOKEN ghcr.io/x/server", "ghcr.io/x/server"),
+        ("docker run -i --rm ghcr.io/x/server:latest", "ghcr.io/x/server:latest"),
+        ("docker run -i --rm ghcr.io/x/server:1.2", None),
+        ("docker compose up", None),
+        ("python server.py", None),
+        ("npx", None),
+    ],
+)
+def test_a_package_without_a_version_is_noticed(line: str, package: str | None) -> None:
+    command, *args = line.split()
+    assert unpinned(command, args) == package
+
+
+def test_an_unpinned_package_is_a_warning_that_says_what_to_write(toolgrove: Toolgrove, project: Project) -> None:
+    project(mcpServers={"t": {"command": "uvx", "args": ["mcp-server-time"]}}, agents={"a": {}})
+    told = "mcp-server-time is fetched in whatever version is newest; name one, such as mcp-server-time==1.2.3"
+    assert ("t", told) in findings(toolgrove("doctor", "--no-start", "--json"), "servers", "warning")
+
+
+def test_secrets_are_checked_without_being_shown(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open.key").write_text(CANARY)
+    (tmp_path / "open.key").chmod(0o644)
+    monkeypatch.setenv("SET_KEY", CANARY)
+    monkeypatch.setenv("SCOPED_KEY", CANARY)
+    project(
+        mcpServers={
+            "a": {"command": sys.executable, "env": {"K": "${env:SET_KEY}", "L": "${env:UNSET_KEY}"}},
+            "b": {"command": sys.executable, "env": {"K": "${env:SCOPED_KEY}", "F": "${file:open.key}"}},
+            "c": {"command": sys.executable, "args": [f"--key={CANARY}"], "env": {"API_KEY": "literal", "HOST": "x"}},
+        },
+        httpTools={"get": {"url": "https://x.example/", "headers": {"Authorization": f"Bearer {CANARY}"}}},
+        secrets={"SCOPED_KEY": {"tools": ["other_*"]}, "NOWHERE": {"tools": ["x"]}},
+        agents={"x": {}},
+    )
+    said = toolgrove("doctor", "--no-start", "--json")
+    assert said.code == 1
+    assert CANARY not in said.out + toolgrove("doctor", "--no-start").out
+    ok, warned = dict(findings(said, "secrets", "ok")), dict(findings(said, "secrets", "warning"))
+    errors = dict(findings(said, "secrets", "error"))
+    assert ok["mcpServers.a.env.K"] == "${env:SET_KEY} is set (for any tool: 'secrets' does not name it)"
+    assert "that variable is not set" in errors["mcpServers.a.env.L"]
+    assert "SCOPED_KEY" in errors["mcpServers.b.env.K"]
+    assert warned == {
+        "mcpServers.b.env.F": "the file open.key can be read by everybody on this machine; chmod 600 it",
+        "mcpServers.c.args[0]": LITERAL,
+        "mcpServers.c.env.API_KEY": LITERAL,
+        "httpTools.get.headers.Authorization": LITERAL,
+        "secrets.NOWHERE": "no server or tool refers to it; is the name right?",
+    }
+
+
+def test_files_that_others_may_change_or_read_are_noticed(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.log"
+    log.touch(mode=0o644)
+    path = project(mcpServers={"up": fake("few")}, workspace={"auditLog": "audit.log"}, agents={"a": {"tools": ["*"]}})
+    toolgrove("tools", "--agent", "a")
+    path.chmod(0o666)
+    (tmp_path / ".toolgrove").chmod(0o755)
+    warned = dict(findings(toolgrove("doctor", "--no-start", "--json"), "files", "warning"))
+    assert warned == {
+        "toolgrove.yaml": "others may change it, and with it the programs that are started; chmod 644 it",
+        f"{tmp_path}/.toolgrove/state.db": (
+            "pins and approvals can be read by everybody on this machine; chmod 700 .toolgrove"
+        ),
+        str(log): "the audit log can be read by everybody on this machine; chmod 600 it",
+    }
+
+
+def test_agents_are_checked_for_tools_and_for_patterns_that_mean_nothing(
+    toolgrove: Toolgrove, project: Project
+) -> None:
+    project(
+        mcpServers={"up": fake("few")},
+        agents={
+            "none": {},
+            "typo": {
+                "tools": ["up_*", "serch"],
+                "deny": ["remov_*"],
+                "approve": ["up_ecko"],
+                "mcp": {"up": {"mask": ["ecko"]}},
+            },
+            "boss": {"tools": ["spawn_agents"]},
+        },
+    )
+    said = toolgrove("doctor", "--json")
+    assert findings(said, "agents", "error") == [("none", "has 0 of 52 tools")]
+    warned = [text for name, text in findings(said, "agents", "warning") if name == "typo"]
+    assert warned == [
+        "Agent 'typo' lists tool 'serch', which is not in the pool; it is skipped. Did you mean 'search'?",
+        "deny: 'remov_*' matches no tool of the pool",
+        "approve: 'up_ecko' matches no tool of the pool",
+        "mcp.up.mask: 'ecko' matches no tool of that server",
+    ]
+    boss = dict(findings(said, "agents", "warning"))["boss"]
+    assert "the project has no runner to run sub-agents with" in boss
+
+
+def test_quarantined_and_shadowed_tools_are_told(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:
+    offer = tmp_path / "tools.json"
+    echo: dict[str, Any] = {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}}
+    offer.write_text(json.dumps([echo, echo | {"name": "node"}]))
+    project(mcpServers={"get": fake("file", option=offer)}, agents={"a": {"tools": ["*"]}})
+    toolgrove("tools", "--agent", "a")
+    offer.write_text(json.dumps([echo | {"description": "Other."}, echo | {"name": "node"}]))
+    said = toolgrove("doctor", "--json")
+    assert said.code == 1
+    assert (
+        "see 'toolgrove pins diff get echo', then 'toolgrove pins accept get echo'"
+        in dict(findings(said, "tools", "error"))["get_echo"]
+    )
+    shadowed = dict(findings(said, "tools", "warning"))["get_node"]
+    assert "'get_node' is a built-in tool and cannot be taken over" in shadowed

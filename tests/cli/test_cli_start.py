@@ -1,0 +1,150 @@
+"""Starting a project on the command line, and what every command has in common."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_kit import Project, Toolgrove
+from toolgrove import Config
+from toolgrove.cli import main
+
+
+def test_init_writes_a_file_that_loads_and_whose_agents_have_tools(toolgrove: Toolgrove, tmp_path: Path) -> None:
+    said = toolgrove("init")
+    assert said.code == 0
+    assert said.out == (
+        "Wrote toolgrove.yaml with the agents researcher and editor, and toolgrove.schema.json for your editor.\n"
+        "Next: toolgrove doctor, then toolgrove explain researcher\n"
+    )
+    assert list(Config.load("toolgrove.yaml").agents) == ["researcher", "editor"]
+    schema = json.loads((tmp_path / "toolgrove.schema.json").read_text(encoding="utf-8"))
+    assert schema == Config.json_schema()
+    for agent in ("researcher", "editor"):
+        assert len(toolgrove("tools", "--agent", agent, "--json").json) > 10
+    assert toolgrove("doctor").code == 0
+
+
+def test_the_commented_parts_of_the_starter_file_load_too(toolgrove: Toolgrove, tmp_path: Path) -> None:
+    toolgrove("init")
+    lines = (tmp_path / "toolgrove.yaml").read_text(encoding="utf-8").splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("project:"))
+    keys = ("# extensions:", "# mcpServers:", "# httpTools:", "# secrets:", "#   ")
+    opened = [line.removeprefix("# ") if line.startswith(keys) else line for line in lines[start:]]
+    (tmp_path / "all.yaml").write_text("\n".join(opened), encoding="utf-8")
+    config = Config.load("all.yaml")
+    assert (list(config.mcp_servers), list(config.http_tools)) == (["time", "wiki"], ["get_item"])
+    assert config.extensions == tmp_path / "extensions"
+
+
+def test_init_leaves_a_file_that_is_there_as_it_is(toolgrove: Toolgrove, project: Project) -> None:
+    path = project(project="mine")
+    said = toolgrove("init")
+    assert (said.code, said.out) == (1, "")
+    assert "toolgrove.yaml is there already and stays as it is; name another file with --config" in said.err
+    assert json.loads(path.read_text()) == {"project": "mine"}
+    assert toolgrove("init", "--config", "other.yaml").code == 0
+
+
+def test_without_a_project_file_a_command_says_how_to_get_one(toolgrove: Toolgrove) -> None:
+    said = toolgrove("explain", "researcher")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "toolgrove: toolgrove.yaml: there is no such file; 'toolgrove init' writes one to start from\n"
+
+
+def test_a_bad_file_is_told_in_one_paragraph_and_to_machines_as_an_error_object(
+    toolgrove: Toolgrove, project: Project
+) -> None:
+    project(agents={"a": {"tolls": []}})
+    told = "toolgrove.yaml: line 1, column 19: agents.a.tolls: unknown key; did you mean 'tools'?"
+    assert toolgrove("doctor").err == f"toolgrove: {told}\n"
+    said = toolgrove("--json", "doctor")
+    assert (said.code, said.json) == (1, {"error": {"code": "invalid_argument", "message": told}})
+
+
+def test_options_stand_before_or_after_the_command(toolgrove: Toolgrove) -> None:
+    toolgrove("init", "--config", "other.yaml")
+    for words in (
+        ("--config", "other.yaml", "tools", "--agent", "editor"),
+        ("tools", "--agent", "editor", "--config", "other.yaml"),
+    ):
+        assert toolgrove(*words).code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",)])
+def test_a_wrong_call_is_a_usage_error(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert "usage: toolgrove" in capsys.readouterr().err
+
+
+def test_the_schema_is_printed(toolgrove: Toolgrove) -> None:
+    assert toolgrove("schema").json == Config.json_schema()
+
+
+def test_a_fault_of_ours_is_one_line_too(
+    toolgrove: Toolgrove, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project()
+    monkeypatch.setattr(Config, "load", lambda path: 1 / 0)
+    said = toolgrove("doctor")
+    assert (said.code, said.err) == (
+        1,
+        "toolgrove: a fault of ours (ZeroDivisionError); TOOLGROVE_DEBUG=1 shows where.\n",
+    )
+    monkeypatch.setenv("TOOLGROVE_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        toolgrove("doctor")
+
+
+def run(*words: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "toolgrove", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    assert run("init", cwd=tmp_path).returncode == 0
+    said = run("--version", cwd=tmp_path)
+    assert said.stdout.startswith("toolgrove ")
+
+
+def test_a_pipe_gets_whole_lines_without_colours(tmp_path: Path) -> None:
+    run("init", cwd=tmp_path)
+    said = run("tools", "--agent", "editor", cwd=tmp_path)
+    assert "\x1b" not in said.stdout
+    assert all(line == line.rstrip() for line in said.stdout.splitlines())
+    assert any(len(line) > 100 for line in said.stdout.splitlines())
+
+
+def test_a_reader_who_leaves_early_causes_no_complaint(tmp_path: Path) -> None:
+    run("init", cwd=tmp_path)
+    command = [sys.executable, "-m", "toolgrove", "schema"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait(timeout=60)
+    assert process.returncode == 1
+
+
+def test_a_terminal_that_cannot_show_a_character_shows_its_escape(tmp_path: Path) -> None:
+    run("init", cwd=tmp_path)
+    said = run("tools", "--agent", "editor", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "\\u2026" in said.stdout
+
+
+def test_the_files_that_init_writes_belong_to_everyone_who_may_read_the_folder(
+    toolgrove: Toolgrove, tmp_path: Path
+) -> None:
+    toolgrove("init")
+    assert not (tmp_path / "toolgrove.yaml").stat().st_mode & stat.S_IWOTH
+    assert not (tmp_path / ".toolgrove").exists()

@@ -1,0 +1,1 @@
+"""Upstreams that misbehave, and what must hold all the same."""

@@ -1,0 +1,122 @@
+"""What the tests of faults share: upstreams by mode, a grove around them, and what became of their processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from toolgrove import Agent, Config, Grove
+from toolgrove.types import Clock
+
+UPSTREAM = Path(__file__).with_name("upstream.py")
+DEADLINE = 30.0
+BUDGET = 2.0
+_STEP = 0.01
+
+
+def fake(mode: str = "healthy", journal: Journal | None = None, option: object = "", **more: Any) -> dict[str, Any]:
+    """The configuration of one fake server over stdio."""
+    file = "-" if journal is None else str(journal.path)
+    return {"command": sys.executable, "args": ["-I", "-S", str(UPSTREAM), mode, file, str(option)], **more}
+
+
+class Journal:
+    """What the fake servers of a test wrote down."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self, kind: str) -> list[list[str]]:
+        """The rest of each line that begins with the word."""
+        text = self.path.read_text() if self.path.exists() else ""
+        return [words[1:] for line in text.splitlines() if (words := line.split())[:1] == [kind]]
+
+    @property
+    def pids(self) -> list[int]:
+        return [int(words[0]) for words in self.lines("pid")]
+
+    def received(self, method: str, tool: str | None = None) -> int:
+        return sum(
+            words[0] == method and words[1:] == ([tool] if tool else words[1:]) for words in self.lines("received")
+        )
+
+    async def wrote(self, kind: str, times: int = 1) -> None:
+        await eventually(lambda: len(self.lines(kind)) >= times)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs, or ended and waits for us; one that waits for somebody else is not our leak."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return False
+    return state != "Z" or int(parent) == os.getpid()
+
+
+async def eventually(condition: Any) -> None:
+    """Wait until something is true, within the deadline of the test."""
+    while not condition():
+        await anyio.sleep(_STEP)
+
+
+def project(servers: dict[str, Any], *, budget: float = BUDGET, **agent: Any) -> Config:
+    """A project with one agent that may have everything, beside a reader."""
+    agents = {"a": {"role": "editor", "tools": ["*"], **agent}, "reader": {"role": "reader", "tools": ["*"]}}
+    return Config.model_validate({"mcpServers": servers, "agents": agents, "startupBudget": budget})
+
+
+@asynccontextmanager
+async def running(
+    servers: dict[str, Any], *, budget: float = BUDGET, clock: Clock | None = None, **agent: Any
+) -> AsyncIterator[Grove]:
+    """A grove over the servers; nothing here may take longer than the deadline."""
+    with anyio.fail_after(DEADLINE):
+        async with Grove(project(servers, budget=budget, **agent), clock=clock) as grove:
+            yield grove
+
+
+async def granted(grove: Grove, tool: str, name: str = "a") -> Agent:
+    """The agent, as soon as it has the tool."""
+    while True:
+        agent = await grove.agent(name)
+        if tool in agent.receipt and agent.receipt[tool].verdict == "granted":
+            return agent
+        await anyio.sleep(_STEP)
+
+
+async def back(grove: Grove, tool: str) -> Agent:
+    """The agent, once the server of the tool went away and came back."""
+    await verdict(grove, tool, "unavailable")
+    return await granted(grove, tool)
+
+
+async def verdict(grove: Grove, tool: str, wanted: str) -> str:
+    """The rule of a verdict, as soon as it is the wanted one."""
+    while True:
+        receipt = (await grove.agent("a")).receipt
+        if tool in receipt and receipt[tool].verdict == wanted:
+            return str(receipt[tool].rule)
+        await anyio.sleep(_STEP)
+
+
+def text_of(result: dict[str, Any]) -> str:
+    """The text of a result's first block."""
+    assert "error" not in result, result
+    return str(result["content"][0]["text"])
+
+
+def error_of(result: dict[str, Any]) -> dict[str, Any]:
+    assert "error" in result, result
+    error: dict[str, Any] = result["error"]
+    return error
+
+
+async def answers(agent: Agent, server: str = "well") -> None:
+    """A healthy server still answers."""
+    assert text_of(await agent.call(f"{server}_echo", {"text": "still here"})) == "still here"

@@ -1,0 +1,222 @@
+"""The pool itself: one snapshot of many sources, rebuilt once, and no source in another's way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from grove_kit import ManualClock
+from toolgrove import Config, Grove
+from toolgrove.events import PoolChanged
+from toolgrove.pool.naming import pool_name
+from toolgrove.pool.offer import Offer, Unavailable
+from toolgrove.pool.pool import Pool
+from toolgrove.types import Annotations, Call, Kind, Result, Tool, ToolSpec
+
+pytestmark = pytest.mark.anyio
+
+
+class Shelf:
+    """A source that offers what lies on it, when it is let."""
+
+    kind: Kind = "mcp"
+
+    def __init__(self, name: str, *tools: str) -> None:
+        self.name = name
+        self.tools = list(tools)
+        self.asked = 0
+        self.open = anyio.Event()
+        self.open.set()
+        self.problem: str | None = None
+        self.crash: Exception | None = None
+        self.ended = anyio.Event()
+        self.changed: Callable[[], None] = lambda: None
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        self.changed = changed
+        try:
+            if self.crash is not None:
+                raise self.crash
+            await anyio.sleep_forever()
+        finally:
+            self.ended.set()
+
+    async def discover(self) -> Sequence[Offer]:
+        self.asked += 1
+        await self.open.wait()
+        if self.problem is not None:
+            raise Unavailable(self.problem)
+        return [self.offer(name) for name in self.tools]
+
+    def last_known(self) -> Sequence[Offer]:
+        return [replace(self.offer("remembered"), tool=None)]
+
+    def offer(self, own_name: str) -> Offer:
+        name = pool_name(self.name, own_name)
+        spec = ToolSpec(
+            name=name,
+            description="",
+            input_schema={"type": "object"},
+            output_schema={},
+            annotations=Annotations(),
+            source=self.name,
+        )
+        tool = Tool(spec=spec, source=self, mutates=False, kind="mcp", own_name=own_name, definition="d")
+        return Offer(name=name, own_name=own_name, source=self.name, kind="mcp", tool=tool)
+
+    async def call(self, call: Call) -> Result:
+        return {}
+
+
+@asynccontextmanager
+async def running(*shelves: Shelf, builtin: Sequence[Offer] = (), budget: float = 0.05) -> AsyncIterator[Pool]:
+    pool = Pool(builtin, shelves, budget=budget)
+    with anyio.fail_after(10):
+        async with pool.running():
+            yield pool
+
+
+async def test_a_hundred_who_ask_at_once_cause_one_rebuild() -> None:
+    shelf = Shelf("s", "one")
+    shelf.open = anyio.Event()
+    async with running(shelf, budget=5) as pool:
+        seen: list[int] = []
+
+        async def ask() -> None:
+            seen.append((await pool.snapshot()).revision)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(100):
+                tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            shelf.open.set()
+        assert seen == [1] * 100
+        assert shelf.asked == 1
+        await pool.snapshot()
+        assert shelf.asked == 1
+
+
+async def test_whoever_started_the_rebuild_may_go_away() -> None:
+    shelf = Shelf("s", "one")
+    shelf.open = anyio.Event()
+    async with running(shelf, budget=5) as pool, anyio.create_task_group() as tasks:
+        impatient = anyio.CancelScope()
+
+        async def ask_and_leave() -> None:
+            with impatient:
+                await pool.snapshot()
+
+        tasks.start_soon(ask_and_leave)
+        await anyio.wait_all_tasks_blocked()
+        impatient.cancel()
+        await anyio.wait_all_tasks_blocked()
+        shelf.open.set()
+        assert "s_one" in (await pool.snapshot()).offers
+
+
+async def test_only_the_source_that_changed_is_asked_again() -> None:
+    one, two = Shelf("one", "a"), Shelf("two", "b")
+    async with running(one, two) as pool:
+        before = await pool.snapshot()
+        one.tools.append("c")
+        one.changed()
+        after = await pool.snapshot()
+        assert after.offers.keys() - before.offers.keys() == {"one_c"}
+        assert (one.asked, two.asked) == (2, 1)
+        assert after.revision == before.revision + 1
+        one.changed()
+        assert await pool.snapshot() is after
+
+
+async def test_a_source_that_does_not_answer_delays_nobody_beyond_the_budget() -> None:
+    slow, quick = Shelf("slow", "a"), Shelf("quick", "b")
+    slow.open = anyio.Event()
+    async with running(slow, quick) as pool:
+        snapshot = await pool.snapshot()
+        assert snapshot.offers["quick_b"].standing == "ready"
+        assert snapshot.sources["slow"].problem == "no answer within the start-up budget of 0.05 s"
+        remembered = snapshot.offers["slow_remembered"]
+        assert (remembered.standing, remembered.tool) == ("unavailable", None)
+        slow.open.set()
+        slow.changed()
+        assert (await pool.snapshot()).offers["slow_a"].standing == "ready"
+
+
+async def test_a_source_that_goes_down_keeps_its_tools_in_the_list_as_unavailable() -> None:
+    shelf = Shelf("s", "one")
+    async with running(shelf) as pool:
+        await pool.snapshot()
+        shelf.problem = "it is being repaired"
+        shelf.changed()
+        offer = (await pool.snapshot()).offers["s_one"]
+        assert (offer.standing, offer.reason, offer.tool) == ("unavailable", "it is being repaired", None)
+
+
+async def test_a_source_that_breaks_takes_nobody_along() -> None:
+    broken, whole = Shelf("broken", "a"), Shelf("whole", "b")
+    broken.crash = RuntimeError("boom")
+    async with running(broken, whole) as pool:
+        await broken.ended.wait()
+        assert {"broken_a", "whole_b"} <= (await pool.snapshot()).offers.keys()
+    assert whole.ended.is_set()
+
+
+async def test_a_name_that_two_sources_claim_is_nobodys_and_both_are_named() -> None:
+    async with running(Shelf("a", "b_c"), Shelf("a_b", "c", "d")) as pool:
+        offers = (await pool.snapshot()).offers
+    assert offers["a_b_c"].standing == "unvalidated"
+    assert "'a' and 'a_b' both" in offers["a_b_c"].reason
+    assert offers["a_b_d"].standing == "ready"
+
+
+async def test_a_source_that_repeats_a_name_has_that_tool_refused() -> None:
+    async with running(Shelf("s", "x", "y", "x")) as pool:
+        offers = (await pool.snapshot()).offers
+    assert offers["s_x"].standing == "unvalidated"
+    assert offers["s_y"].standing == "ready"
+
+
+async def test_a_built_in_name_can_never_be_taken_over() -> None:
+    builtin = replace(Shelf("workspace", "x").offer("x"), name="get_node", kind="builtin")
+    async with running(Shelf("get", "node"), builtin=[builtin]) as pool:
+        snapshot = await pool.snapshot()
+    assert snapshot.offers["get_node"] is builtin
+    [rejected] = snapshot.rejected
+    assert (rejected.source, rejected.standing) == ("get", "unvalidated")
+    assert "cannot be taken over" in rejected.reason
+
+
+def test_a_long_name_is_cut_and_stays_told_apart() -> None:
+    one, two = pool_name("server", "x" * 100 + "1"), pool_name("server", "x" * 100 + "2")
+    assert len(one) == len(two) == 64
+    assert one != two
+    assert pool_name("server", "a.b/c") == "server_a_b_c"
+
+
+@pytest.mark.requirement("POOL-002-02")
+async def test_a_changed_configuration_invalidates_the_pool_and_the_next_resolution_rebuilds_it() -> None:
+    def project(**tools: Any) -> Config:
+        entries = {name: {"description": "x", "url": url} for name, url in tools.items()}
+        return Config.model_validate({"httpTools": entries, "agents": {"a": {"tools": ["*"]}}})
+
+    async with Grove(project(one="http://127.0.0.1/1"), clock=ManualClock()) as grove:
+        heard: list[Any] = []
+        grove.listen(heard.append)
+        first = await grove.agent("a")
+        assert first.receipt["one"].verdict == "granted"
+        await grove.reload(project(one="http://127.0.0.1/1", two="http://127.0.0.1/2"))
+        added = await grove.agent("a")
+        assert added.receipt["two"].verdict == "granted"
+        assert added.receipt.revision > first.receipt.revision
+        await grove.reload(project(two="http://127.0.0.1/3"))
+        changed = await grove.agent("a")
+        assert "one" not in changed.receipt
+        assert "two" in changed.receipt
+        assert changed.receipt.hash != added.receipt.hash
+        assert "one" in first.receipt
+        assert {type(event) for event in heard} == {PoolChanged}

@@ -1,0 +1,1 @@
+"""Whole sessions with servers that other people wrote."""
