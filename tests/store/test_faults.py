@@ -200,13 +200,17 @@ class Storm:
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10**9), concurrency=st.sampled_from(["tree", "node"]))
+@given(
+    seed=st.integers(0, 10**9),
+    concurrency=st.sampled_from(["tree", "node"]),
+    history=st.sampled_from([1, 5, 20, 10_000]),
+)
 def test_changes_in_flight_that_the_store_refuses_leave_no_trace(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, concurrency: str
+    tmp_path_factory: pytest.TempPathFactory, seed: int, concurrency: str, history: int
 ) -> None:
     logging.getLogger("toolgrove").setLevel(logging.CRITICAL)
     path = tmp_path_factory.mktemp("storm") / "grove.db"
-    config = stored(path, concurrency=concurrency)
+    config = stored(path, concurrency=concurrency, limits={"history": history})
 
     async def run() -> None:
         storm, clock = Storm(seed), ManualClock()

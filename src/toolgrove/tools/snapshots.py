@@ -72,7 +72,7 @@ def snapshot_restore(desk: Desk, arguments: Arguments) -> Result:
     snapshot = workspace.snapshot(arguments["snapshotId"])
     workspace.restore(snapshot)
     changed = {name: len(entries) for name, entries in workspace.pending().to_json().items()}
-    desk.reviving = workspace.history.since(snapshot.seq)
+    desk.reviving = workspace.history.back_to(snapshot.seq)
     return {"snapshotId": snapshot.id, "changed": changed}
 
 

@@ -116,7 +116,9 @@ class WorkspaceSource:
                     workspace.tree.rollback()
                 else:
                     desk.commit()
-                    recorded = workspace.record(call.caller, desk.commits, desk.changes, desk.move)
+                    recorded = workspace.record(
+                        call.caller, desk.commits, desk.changes, desk.move, self._line.effects()
+                    )
             except BaseException:
                 workspace.tree.rollback()
                 workspace.retract(desk.commits)
@@ -141,7 +143,6 @@ class WorkspaceSource:
             self._line.keep(place)
             raise
         self._line.keep(place)
-        self.workspace.trim(recorded.effects.revision, self._line.effects())
 
 
 async def _is_kept(place: Place | None) -> bool:

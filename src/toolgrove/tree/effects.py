@@ -60,7 +60,8 @@ class Effects:
     """What a call changed: commits of the tree, and changes beside it.
 
     They lead from the revision `base` to `revision`; a store that stands elsewhere must refuse them.
-    `after` is every touched node as it is now, `view` the caller's view without its flags.
+    `after` is every touched node as it is now, `view` the caller's view without its flags, `folds` what is
+    left of the history before the mark's floor, told when the floor moves.
     """
 
     agent: str
@@ -73,6 +74,7 @@ class Effects:
     changes: tuple[Change, ...] = ()
     view: View | None = None
     move: Move = "do"
+    folds: Mapping[int, Commit] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolgrove.tree.node import Image
@@ -41,11 +41,16 @@ def changed_parents(tree: Tree, before: Images) -> frozenset[str]:
 
 
 class History:
-    """The commits still remembered, oldest first."""
+    """The commits still remembered, oldest first.
 
-    def __init__(self, keep: int) -> None:
+    Those up to `floor` are forgotten, save what snapshots need to be returned to: `folds` holds, for each of
+    them, the change from its moment to the next one as one commit.
+    """
+
+    def __init__(self, keep: int, *, floor: int = 0, folds: Mapping[int, Commit] | None = None) -> None:
         self.keep = keep
-        self.floor = 0
+        self.floor = floor
+        self.folds: dict[int, Commit] = dict(folds or {})
         self._commits: list[Commit] = []
         self._seqs: list[int] = []
 
@@ -74,10 +79,16 @@ class History:
             return []
         return self._commits[bisect_right(self._seqs, seq) :]
 
+    def back_to(self, seq: int) -> list[Commit]:
+        """The commits after the moment of a snapshot, those long past folded into few."""
+        if seq >= self.floor:
+            return self.since(seq)
+        return [*(fold for moment, fold in self.folds.items() if moment >= seq), *self._commits]
+
     def images_at(self, seq: int) -> dict[str, Image | None]:
         """What every node touched since then was at that time."""
         images: dict[str, Image | None] = {}
-        for commit in reversed(self.since(seq)):
+        for commit in reversed(self.back_to(seq)):
             images.update(commit.before)
         return images
 
@@ -86,9 +97,38 @@ class History:
         """Whether it is time to forget; a tenth of slack makes dropping from the front rare."""
         return len(self._commits) > self.keep + self.keep // 10
 
-    def trim(self, pinned: int) -> None:
-        """Forget the oldest commits up to a point in time."""
-        surplus = min(len(self._commits) - self.keep, bisect_right(self._seqs, pinned))
-        if surplus > self.keep // 10:
-            self.floor = self._seqs[surplus - 1]
+    def trim(self, last: int, moments: Collection[int]) -> Callable[[], None]:
+        """Forget the oldest commits, none after `last`, but not the way back to some moments; the answer
+        remembers them again."""
+        surplus = min(len(self._commits) - self.keep, bisect_right(self._seqs, last))
+        if surplus <= self.keep // 10:
+            surplus = 0
+        commits, seqs, floor, folds = self._commits[:surplus], self._seqs[:surplus], self.floor, self.folds
+        if surplus:
+            self.floor = seqs[-1]
+            self.folds = folded([*folds.items(), *((commit.seq - 1, commit) for commit in commits)], moments)
             del self._commits[:surplus], self._seqs[:surplus]
+
+        def restore() -> None:
+            self._commits[:0], self._seqs[:0], self.floor, self.folds = commits, seqs, floor, folds
+
+        return restore
+
+
+def folded(commits: Iterable[tuple[int, Commit]], moments: Collection[int]) -> dict[int, Commit]:
+    """One commit for each span between moments; given with each commit, oldest first, where its own span begins."""
+    order = sorted(moments)
+    spans: dict[int, list[Commit]] = {}
+    for start, commit in commits:
+        at = bisect_right(order, start)
+        if at:
+            spans.setdefault(order[at - 1], []).append(commit)
+    return {moment: _folded(span) for moment, span in spans.items()}
+
+
+def _folded(span: Sequence[Commit]) -> Commit:
+    before: dict[str, Image | None] = {}
+    for commit in reversed(span):
+        before.update(commit.before)
+    dropped = tuple(bookmark for commit in span for bookmark in commit.dropped)
+    return Commit(seq=span[-1].seq, agent="", tool="", before=before, parents=frozenset(), dropped=dropped)

@@ -31,6 +31,7 @@ class Saved:
     mark: Mark = field(default_factory=Mark)
     nodes: Mapping[str, Image] = field(default_factory=dict)
     past: Sequence[Past] = ()
+    folds: Mapping[int, Commit] = field(default_factory=dict)
     views: Mapping[tuple[str, str], View] = field(default_factory=dict)
     bookmarks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     snapshots: Sequence[Snapshot] = ()

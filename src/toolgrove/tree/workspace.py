@@ -74,6 +74,7 @@ class Workspace:
         self._takebacks: dict[str, Takebacks] = {}
         self._snapshot_serial = 0
         self._revision = 0
+        self._told_floor = 0
         # Another workspace's tokens must never look current here.
         self._epoch = secrets.token_hex(3)
 
@@ -89,8 +90,8 @@ class Workspace:
         self.snapshots = {snapshot.id: snapshot for snapshot in saved.snapshots}
         self.bookmarks = Bookmarks(saved.bookmarks)
         self._views = dict(saved.views)
-        self.history = History(self.limits.history)
-        self.history.floor = mark.floor
+        self.history = History(self.limits.history, floor=mark.floor, folds=saved.folds)
+        self._told_floor = mark.floor
         self._takebacks = {}
         for past in saved.past:
             remembered = [commit for commit in past.commits if commit.seq > mark.floor]
@@ -189,12 +190,21 @@ class Workspace:
             )
 
     def record(
-        self, caller: Caller, commits: Sequence[Commit], changes: Sequence[Change], move: Move = "do"
+        self,
+        caller: Caller,
+        commits: Sequence[Commit],
+        changes: Sequence[Change],
+        move: Move = "do",
+        pending: Iterable[Effects] = (),
     ) -> Recorded | None:
-        """Close a call: carry out what it does beside the tree, and note what its agent can take back."""
+        """Close a call: carry out what it does beside the tree, and note what its agent can take back.
+
+        `pending` is what was recorded before but may yet be taken back.
+        """
         if not commits and not changes and move == "do":
             return None
-        whole, base = tuple(commits), self._revision
+        untrim = self._trim(pending)
+        whole, base, told_floor = tuple(commits), self._revision, self._told_floor
         if changes:
             unchange = self._change(caller, changes)
         elif not commits:
@@ -214,14 +224,18 @@ class Workspace:
             changes=tuple(changes),
             view=replace(view, expanded={}) if changes else None,
             move=move,
+            folds=self.history.folds if self.history.floor != told_floor else None,
         )
+        self._told_floor = self.history.floor
 
         def take_back() -> None:
             unshift()
             if changes:
                 unchange()
             self.retract(whole)
-            self._revision = base
+            if untrim is not None:
+                untrim()
+            self._revision, self._told_floor = base, told_floor
 
         return Recorded(effects=effects, take_back=take_back)
 
@@ -236,14 +250,17 @@ class Workspace:
             nodes=len(self.tree),
         )
 
-    def trim(self, kept: int, pending: Iterable[Effects] = ()) -> None:
+    def _trim(self, pending: Iterable[Effects]) -> Callable[[], None] | None:
         """Forget history that nothing needs any more: no snapshot, and nothing that may yet be taken back."""
         if not self.history.is_full:
-            return
+            return None
+        pending = list(pending)
+        if not pending:
+            for takebacks in self._takebacks.values():
+                takebacks.forget(self.history.floor)
         dropped = [change.snapshot for one in pending for change in one.changes if isinstance(change, SnapshotChange)]
-        self.history.trim(min([kept, *(snapshot.seq for snapshot in (*self.snapshots.values(), *dropped))]))
-        for takebacks in self._takebacks.values():
-            takebacks.forget(self.history.floor)
+        kept = pending[0].base if pending else self._revision
+        return self.history.trim(kept, {snapshot.seq for snapshot in (*self.snapshots.values(), *dropped)})
 
     def retract(self, commits: Sequence[Commit]) -> None:
         """Take back the latest commits as if they had never been."""

@@ -29,6 +29,7 @@ def load(connection: sqlite3.Connection, head: Head) -> Saved:
         mark=head.mark,
         nodes=nodes,
         past=_past(connection, head, nodes),
+        folds=dict(map(_fold, _bodies(connection, "fold", "moment"))),
         views=_views(connection),
         bookmarks=_bookmarks(connection),
         snapshots=[_snapshot(form) for form in _bodies(connection, "snapshot", "number")],
@@ -105,6 +106,11 @@ def _commit(agent: str, form: Any, payloads: dict[str, Payload]) -> Commit:
         dropped=tuple(map(tuple, dropped)),
         returned=tuple(map(tuple, returned)),
     )
+
+
+def _fold(form: Any) -> tuple[int, Commit]:
+    moment, seq, images, dropped = form
+    return moment, _commit("", (seq, "", images, (), dropped, ()), {})
 
 
 def _views(connection: sqlite3.Connection) -> dict[tuple[str, str], View]:

@@ -19,6 +19,7 @@ Statement = tuple[str, list[Row]]
 SAME = 0
 """Stands for a payload that the commit did not replace."""
 
+_SET_FOLD = "INSERT INTO fold (moment, body, crc) VALUES (?, ?, ?)"
 _SET_FLAG = (
     "INSERT INTO expanded (agent, session, node, body, crc) VALUES (?, ?, ?, ?, ?) "
     "ON CONFLICT (agent, session, node) DO UPDATE SET body = excluded.body, crc = excluded.crc"
@@ -86,6 +87,9 @@ def _commit(commit: Commit, later: dict[str, Image | None]) -> list[Any]:
 
 
 def _beside(effects: Effects) -> Iterable[Statement]:
+    if effects.folds is not None:
+        yield "DELETE FROM fold", [()]
+        yield _SET_FOLD, [(moment, *_body(_fold(moment, fold))) for moment, fold in effects.folds.items()]
     for commit in effects.commits:
         if commit.dropped:
             yield _DROP_BOOKMARK, [(key(agent), key(label)) for agent, label, _ in commit.dropped]
@@ -109,6 +113,10 @@ def _beside(effects: Effects) -> Iterable[Statement]:
                 yield _DROP_SNAPSHOT, [(_number(snapshot),)]
             case SnapshotChange(snapshot=snapshot):
                 yield _SET_SNAPSHOT, [(_number(snapshot), *_body(_snapshot(snapshot)))]
+
+
+def _fold(moment: int, fold: Commit) -> Row:
+    return moment, fold.seq, fold.before, fold.dropped
 
 
 def _body(value: Any) -> tuple[str, int]:

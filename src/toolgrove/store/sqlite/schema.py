@@ -11,7 +11,7 @@ from toolgrove.store.unusable import StoreUnusable
 
 APPLICATION = 0x47524F56  # "GROV"
 VERSION = 1
-STATE_TABLES = ("head", "node", "journal", "view", "expanded", "bookmark", "snapshot", "idempotency")
+STATE_TABLES = ("head", "node", "journal", "fold", "view", "expanded", "bookmark", "snapshot", "idempotency")
 
 # Every body carries its whole content; the columns beside it are there to find it.
 _TABLES = """
@@ -20,6 +20,7 @@ CREATE TABLE node (id TEXT PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL
 CREATE TABLE journal (
     revision INTEGER PRIMARY KEY, base INTEGER NOT NULL, body TEXT NOT NULL, crc INTEGER NOT NULL
 );
+CREATE TABLE fold (moment INTEGER PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE view (
     agent TEXT, session TEXT, body TEXT NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (agent, session)
 ) WITHOUT ROWID;
