@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 SUBJECTS = {
+    "direct": "direct",
     "ours": "ours",
     "bare": "ours, net",
     "limit": "limit",
     "sdk": "bare SDK",
     "lean": "lean SDK",
     "peer": "peer",
+    "fastmcp": "FastMCP",
+    "mcp_proxy": "mcp-proxy",
 }
 
 

@@ -275,19 +275,20 @@ class Nutree(Indexed):
 
 
 def timed(operation: Operation) -> float:
+    """CPU time: on shared cores the clock on the wall measures the neighbours."""
     gc.collect()
     gc.disable()
-    start = time.perf_counter()
+    start = time.process_time()
     operation()
-    spent = time.perf_counter() - start
+    spent = time.process_time() - start
     gc.enable()
     return spent
 
 
-def interleaved(operations: dict[str, Callable[[int], Operation]]) -> dict[str, float]:
+def interleaved(operations: dict[str, Callable[[int], Operation]], rounds: int) -> dict[str, float]:
     """The median time of each, measured turn by turn so that all meet the same machine."""
     times: dict[str, list[float]] = {name: [] for name in operations}
-    for at in range(ROUNDS):
+    for at in range(rounds):
         for name, prepare in operations.items():
             times[name].append(timed(prepare(at)))
     return {name: statistics.median(spent) for name, spent in times.items()}
@@ -309,7 +310,13 @@ def structure(nodes: int, everyone: bool) -> None:
     subjects: list[Any] = [kind(nodes) for kind in kinds]
     print(f"{'':8}{'plain':>12}" + "".join(f"{subject.name:>13}" for subject in subjects[1:]))
     size = min(2_000, nodes // 5)
-    for method in ("get", "path", "scan", "add", "update", "move"):
+    # A round of a small tree takes milliseconds: more of them, or the neighbours decide.
+    rounds = max(ROUNDS, 150_000 // nodes)
+    past = ""
+    for method in ("get", "path", "scan", "update", "move", "add"):
+        if method == "add":
+            # The tree grows from here on.
+            past = history(subjects[1], rounds)
 
         def prepare(subject: Any, method: str = method) -> Callable[[int], Operation]:
             def make(at: int) -> Operation:
@@ -332,19 +339,19 @@ def structure(nodes: int, everyone: bool) -> None:
 
             return make
 
-        medians = interleaved({subject.name: prepare(subject) for subject in subjects})
+        medians = interleaved({subject.name: prepare(subject) for subject in subjects}, rounds)
         count = 1 if method == "scan" else size
         plain = medians["plain dicts"]
         unit = f"{plain / count * 1e6:.2f} µs" if method != "scan" else f"{plain * 1e3:.1f} ms"
         print(f"{method:8}{unit:>12}" + "".join(f"{medians[one.name] / plain:>12.2f}×" for one in subjects[1:]))
-    history(subjects[1])
+    print(past)
 
 
-def history(ours: Ours) -> None:
+def history(ours: Ours, rounds: int) -> str:
     workspace, tree = ours.workspace, ours.tree
     changed = max(1, len(ours.ids) // 100)
     spent = []
-    for at in range(ROUNDS):
+    for at in range(rounds):
         start = time.perf_counter()
         snapshot = Snapshot(id=f"b{at}", label="", agent="", seq=workspace.tree_seq, created=0.0, nodes=len(tree))
         workspace.record(CALLER, (), [SnapshotChange(snapshot=snapshot)])
@@ -353,18 +360,21 @@ def history(ours: Ours) -> None:
     for key in pick.sample(ours.ids, changed):
         ours.update(key, -1)
     workspace.commit(CALLER, "bench")
-    diffs = [timed(lambda: workspace.diff("b0", "current")) for _ in range(ROUNDS)]
-    print(f"snapshot {statistics.median(spent) * 1e3:.4f} ms; diff of 1 % changed: "
-          f"{statistics.median(diffs) / changed * 1e6:.2f} µs per changed node")  # fmt: skip
+    diffs = [timed(lambda: workspace.diff("b0", "current")) for _ in range(rounds)]
     query = "size > 900 and status = open"
     test = lambda node: node.payload.get("size", 0) > 900 and node.payload.get("status") == "open"  # noqa: E731
     medians = interleaved(
         {
             "lambda": lambda at: lambda: [node for node in walk(tree.root) if test(node)],
             "dsl": lambda at: lambda: list(Selection(tree, query).nodes()),
-        }
+        },
+        rounds,
     )
-    print(f"DSL scan {medians['dsl'] * 1e3:.1f} ms, {medians['dsl'] / medians['lambda']:.2f}× a Python lambda")
+    return (
+        f"snapshot {statistics.median(spent) * 1e3:.4f} ms; diff of 1 % changed: "
+        f"{statistics.median(diffs) / changed * 1e6:.2f} µs per changed node\n"
+        f"DSL scan {medians['dsl'] * 1e3:.1f} ms, {medians['dsl'] / medians['lambda']:.2f}× a Python lambda"
+    )
 
 
 def resident() -> int:

@@ -11,6 +11,9 @@ from itertools import count
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import anyio
+import anyio.to_thread
+
 from toolgrove.agent import Agent
 from toolgrove.call import fold
 from toolgrove.call.approval import ApprovalStep
@@ -221,13 +224,18 @@ class Grove:
         kept = self._toolsets.get((name, depth)) if within is None else None
         if kept is not None and kept[0] is snapshot and kept[1] is definition:
             return kept[2]
-        read_only = self.config.workspace.read_only
-        toolset = resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within)
+        toolset = self._resolved(snapshot, name, definition, depth, within)
         for warning in toolset.receipt.warnings:
             log.warning("%s", warning)
         if within is None:
             self._toolsets[name, depth] = (snapshot, definition, toolset)
         return toolset
+
+    def _resolved(
+        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Ceiling | None
+    ) -> Toolset:
+        read_only = self.config.workspace.read_only
+        return resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within)
 
     async def _available(self, call: Call) -> Sequence[AvailableAgent]:
         snapshot = await self.pool.snapshot()
@@ -236,7 +244,7 @@ class Grove:
             AvailableAgent(
                 name=name,
                 description=agent.description,
-                tools=len(self._toolset(snapshot, name, agent, depth, call.ceiling).specs),
+                tools=len(self._resolved(snapshot, name, agent, depth, call.ceiling).specs),
             )
             for name, agent in self.config.agents.items()
         ]
@@ -246,7 +254,8 @@ class Grove:
 
     async def _spawn(self, call: Call, name: str, task: str) -> Result:
         agent = await self.agent(name, depth=call.caller.depth + 1, within=call.ceiling)
-        return await self._runner().run(agent, task)
+        runner = await anyio.to_thread.run_sync(self._runner)  # its import may take seconds
+        return await runner.run(agent, task)
 
     def _runner(self) -> Runner:
         wanted = self.config.runner

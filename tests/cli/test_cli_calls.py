@@ -45,6 +45,13 @@ def test_an_error_of_the_tool_is_the_result_and_the_exit_code(toolgrove: Toolgro
 
 
 @pytest.mark.usefixtures("ready")
+def test_progress_is_told_beside_the_result(toolgrove: Toolgrove) -> None:
+    said = toolgrove("call", "a", "up_progress")
+    assert (said.code, bool(said.json)) == (0, True)
+    assert said.err.splitlines()[0].startswith("1")
+
+
+@pytest.mark.usefixtures("ready")
 def test_an_approval_is_asked_for_given_and_used_once(toolgrove: Toolgrove) -> None:
     assert toolgrove("approvals").out == "Nothing waits for approval.\n"
     asked = toolgrove("call", "a", "up_echo", "text=hi")

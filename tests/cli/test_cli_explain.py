@@ -104,6 +104,22 @@ def test_a_tool_that_is_not_there_gets_a_suggestion_or_the_server_that_is_missin
     assert "No agent 'b' is defined; agents: a, narrow, frozen, empty." in nobody.err
 
 
+def test_a_tool_whose_server_died_or_offers_nonsense_is_explained(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    offer = tmp_path / "tools.json"
+    good = {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}}
+    offer.write_text(json.dumps([good, good | {"name": "odd", "inputSchema": {"type": "nonsense"}}]))
+    project(mcpServers={"up": fake("file", option=offer)}, agents={"a": {"tools": ["*"]}})
+    odd = toolgrove("explain", "a", "up_odd").out
+    assert odd.startswith("a does not have up_odd of up: unvalidated (")
+    assert odd.endswith(" It comes in once its source offers a definition that holds.\n")
+    project(mcpServers={"up": {"command": "no-such-program"}}, agents={"a": {"tools": ["*"]}})
+    dead = toolgrove("explain", "a", "up_echo").out
+    assert dead.startswith("a does not have up_echo of up: unavailable (the server did not start")
+    assert dead.endswith(" It comes back by itself when 'up' answers; 'toolgrove doctor' tells what is wrong.\n")
+
+
 def test_the_whole_receipt_begins_with_what_is_wrong(toolgrove: Toolgrove, project: Project) -> None:
     project(mcpServers=SERVERS, agents=AGENTS)
     lines = toolgrove("explain", "a").out.splitlines()

@@ -77,7 +77,10 @@ def test_options_stand_before_or_after_the_command(toolgrove: Toolgrove) -> None
         assert toolgrove(*words).code == 0
 
 
-@pytest.mark.parametrize("words", [(), ("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",)])
+@pytest.mark.parametrize(
+    "words",
+    [(), ("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",), ("explain", "a", "--depth", "-1")],
+)
 def test_a_wrong_call_is_a_usage_error(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(words)

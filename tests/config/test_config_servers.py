@@ -28,7 +28,12 @@ CLAUDE_CODE = {
 }
 CURSOR = {
     "mcpServers": {
-        "local": {"command": "node", "args": ["${workspaceFolder}/server.js"], "envFile": "${workspaceFolder}/.env"},
+        "local": {
+            "command": "node",
+            "cwd": "${workspaceFolder}/sub",
+            "args": ["${workspaceFolder}/server.js"],
+            "envFile": "${workspaceFolder}/.env",
+        },
         "remote": {"url": "https://x.example/mcp", "headers": {"X-Key": "${env:KEY}"}, "auth": {"CLIENT_ID": "c"}},
     }
 }
@@ -93,6 +98,7 @@ def test_foreign_references_are_translated_on_reading(write: Write, tmp_path: Pa
     assert code["db"].command == f"{Path.home()}/bin/db"
     cursor = load(write, CURSOR)
     assert cursor["local"].args == (f"{tmp_path}/server.js",)
+    assert cursor["local"].cwd == tmp_path / "sub"
     assert cursor["remote"].headers == {"X-Key": "${env:KEY}"}
 
 
@@ -139,6 +145,7 @@ def test_numbers_among_the_arguments_need_no_quotes(write: Write) -> None:
         ({"agents": {"a/b": {}}}, "'a_b' would do"),
         ({"agents": {"ä\n": {}}}, "1 to 64 of"),
         ({"httpTools": {"a b": {"url": "https://x.example"}}}, "'a_b' would do"),
+        ({"mcpServers": {"a": {"command": "x", "cwd": "${env:X}"}}}, "a folder is no secret; write the path"),
         ({"mcpServers": {"a": {}}}, "name a command (stdio) or a url (Streamable HTTP)"),
         ({"mcpServers": {"a": {"command": "x", "type": "carrier pigeon"}}}, "must be 'stdio', 'http'"),
         ({"mcpServers": {"a": {"command": "x", "agrs": []}}}, "mcpServers.a.agrs: unknown key; did you mean 'args'?"),

@@ -23,7 +23,9 @@ def test_the_table_of_options_is_current() -> None:
 
 
 def test_every_dependency_has_a_reason_and_no_other_has() -> None:
-    groups = [PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"].values()]
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"].values()
+    groups = [project["dependencies"], *extras, *PROJECT["dependency-groups"].values()]
     declared = {Requirement(text).name for group in groups for text in group}
     rows = re.findall(r"^\| (`.+?) \| .{10,} \|$", (DOCS / "dependencies.md").read_text(), re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == declared

@@ -1,4 +1,4 @@
-"""A journal per test, the sample modules, and a client for every way to reach them."""
+"""A journal per test or module, the sample modules, and a client for every way to reach them."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -31,6 +31,23 @@ def samples(journal: Journal) -> Registry:
 @pytest.fixture
 def address(samples: Registry) -> Iterator[Address]:
     with serving(samples) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared_journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
+    return Journal(tmp_path_factory.mktemp("shared") / "journal")
+
+
+@pytest.fixture(scope="module")
+def shared_samples(shared_journal: Journal) -> Registry:
+    return sample_registry(shared_journal)
+
+
+@pytest.fixture(scope="module")
+def http(shared_samples: Registry) -> Iterator[Address]:
+    """One server, with the Explorer, for all tests of a module."""
+    with serving(shared_samples, explorer=True, allow_execute=True) as served:
         yield served
 
 

@@ -12,28 +12,12 @@ from apcore import Registry
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from e2e.modules import Journal, sample_registry
+from e2e.modules import Journal
 from e2e.servers import Address, free_port, http_child, server_command, serving
 from e2e.waiting import DEADLINE, wait_until
 from e2e.wire import HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, envelope, modern_body, modern_headers
 
 VAULT = modern_headers("tools/call", "secret.vault")
-
-
-@pytest.fixture(scope="module")
-def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
-    return Journal(tmp_path_factory.mktemp("shared") / "journal")
-
-
-@pytest.fixture(scope="module")
-def samples(journal: Journal) -> Registry:
-    return sample_registry(journal)
-
-
-@pytest.fixture(scope="module")
-def http(samples: Registry) -> Iterator[Address]:
-    with serving(samples, explorer=True, allow_execute=True) as address:
-        yield address
 
 
 @pytest.fixture
@@ -70,7 +54,7 @@ NOT_JSON = {
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
 @pytest.mark.requirement("FR-SERVER-002")
 def test_a_body_that_is_not_one_clear_json_text_is_a_parse_error(
-    http: Address, client: httpx2.Client, journal: Journal, body: bytes
+    http: Address, client: httpx2.Client, shared_journal: Journal, body: bytes
 ) -> None:
     for headers in (VAULT, JSON_OR_STREAM):
         error = refused(client.post(http.mcp, content=body, headers=headers), 400)
@@ -79,7 +63,7 @@ def test_a_body_that_is_not_one_clear_json_text_is_a_parse_error(
         http / "explorer/tools/secret.vault/call", content=body, headers={"Content-Type": "application/json"}
     )
     assert call.status_code == 400
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-SERVER-002")
@@ -111,17 +95,19 @@ def test_a_large_but_legal_body_passes(http: Address, client: httpx2.Client) -> 
 
 
 @pytest.mark.requirement("FR-SERVER-002")
-def test_batches_and_other_json_are_invalid_requests(http: Address, client: httpx2.Client, journal: Journal) -> None:
+def test_batches_and_other_json_are_invalid_requests(
+    http: Address, client: httpx2.Client, shared_journal: Journal
+) -> None:
     one = call_body("secret.vault")
     for body in ([one], [one, one], [], "text", 5, None, True, {}, {"jsonrpc": "2.0"}, {"id": 1}):
         for headers in (VAULT, JSON_OR_STREAM):
             error = refused(client.post(http.mcp, json=body, headers=headers), 400)
             assert error["code"] in (-32600, -32602, -32700), body
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-SERVER-002", "FR-EXPLORER-004")
-def test_other_content_types_run_nothing(http: Address, client: httpx2.Client, journal: Journal) -> None:
+def test_other_content_types_run_nothing(http: Address, client: httpx2.Client, shared_journal: Journal) -> None:
     for content_type in (
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -136,7 +122,7 @@ def test_other_content_types_run_nothing(http: Address, client: httpx2.Client, j
             http / "explorer/tools/secret.vault/call", content=b"{}", headers={"Content-Type": content_type}
         )
         assert explored.status_code == 415, content_type
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 def post(client: httpx2.Client, address: Address, body: Any, headers: list[tuple[str, str]] | dict[str, str]) -> Any:
@@ -144,7 +130,9 @@ def post(client: httpx2.Client, address: Address, body: Any, headers: list[tuple
 
 
 @pytest.mark.requirement("FR-SERVER-002")
-def test_headers_that_contradict_the_body_are_refused(http: Address, client: httpx2.Client, journal: Journal) -> None:
+def test_headers_that_contradict_the_body_are_refused(
+    http: Address, client: httpx2.Client, shared_journal: Journal
+) -> None:
     vault = call_body("secret.vault")
     without_name = {key: value for key, value in VAULT.items() if key != "Mcp-Name"}
     without_method = {key: value for key, value in VAULT.items() if key != "Mcp-Method"}
@@ -158,11 +146,13 @@ def test_headers_that_contradict_the_body_are_refused(http: Address, client: htt
     twice = [*VAULT.items(), ("Mcp-Name", "math.add")]
     assert post(client, http, vault, twice).status_code == 400
     assert post(client, http, vault, [*VAULT.items(), ("Mcp-Name", "secret.vault")]).status_code == 400
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-SERVER-002")
-def test_protocol_versions_must_agree_and_be_known(http: Address, client: httpx2.Client, journal: Journal) -> None:
+def test_protocol_versions_must_agree_and_be_known(
+    http: Address, client: httpx2.Client, shared_journal: Journal
+) -> None:
     version = "io.modelcontextprotocol/protocolVersion"
     other = call_body("secret.vault", _meta={version: "2025-11-25"})
     assert refused(post(client, http, other, VAULT), 400)["code"] == -32020
@@ -175,11 +165,11 @@ def test_protocol_versions_must_agree_and_be_known(http: Address, client: httpx2
         body = modern_body("tools/call")
         body["params"] = {"name": "secret.vault", "arguments": {}, "_meta": meta}
         assert refused(post(client, http, body, VAULT), 400)["code"] in (-32602, -32020), missing
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-SERVER-002")
-def test_request_ids_must_be_strings_or_integers(http: Address, client: httpx2.Client, journal: Journal) -> None:
+def test_request_ids_must_be_strings_or_integers(http: Address, client: httpx2.Client, shared_journal: Journal) -> None:
     for id in (None, 1.5, [], {}, True):
         body = call_body("secret.vault") | {"id": id}
         response = post(client, http, body, VAULT)
@@ -190,7 +180,7 @@ def test_request_ids_must_be_strings_or_integers(http: Address, client: httpx2.C
         )
         assert answer.status_code in (200, 400), id
         assert answer.status_code == 400 or answer.json()["id"] == id
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-EXEC-001", "FR-EXEC-002")

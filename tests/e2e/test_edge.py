@@ -12,7 +12,8 @@ from apcore import Registry
 from mcp import Client
 
 from apcore_mcp import async_serve
-from e2e.modules import Journal, sample_registry
+from e2e.edge import FOREIGN_HOSTS, FOREIGN_ORIGINS, raw
+from e2e.modules import Journal
 from e2e.servers import Address, free_port, serving
 from e2e.waiting import DEADLINE
 from e2e.wire import MODERN, call_body, modern_headers
@@ -22,24 +23,8 @@ HEADERS = modern_headers("tools/call", "secret.vault")
 
 
 @pytest.fixture(scope="module")
-def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
-    return Journal(tmp_path_factory.mktemp("shared") / "journal")
-
-
-@pytest.fixture(scope="module")
-def samples(journal: Journal) -> Registry:
-    return sample_registry(journal)
-
-
-@pytest.fixture(scope="module")
-def http(samples: Registry) -> Iterator[Address]:
-    with serving(samples, explorer=True, allow_execute=True) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def sse(samples: Registry) -> Iterator[Address]:
-    with serving(samples, transport="sse", explorer=True, allow_execute=True) as address:
+def sse(shared_samples: Registry) -> Iterator[Address]:
+    with serving(shared_samples, transport="sse", explorer=True, allow_execute=True) as address:
         yield address
 
 
@@ -59,70 +44,13 @@ ROUTES: list[tuple[str, str, Any]] = [
 ]
 SSE_ROUTES: list[tuple[str, str, Any]] = [("GET", "sse", None), ("POST", "messages/", CALL), ("GET", "health", None)]
 
-FOREIGN_HOSTS = [
-    "evil.com",
-    "127.0.0.1.evil.com",
-    "localhost.evil.com",
-    "evil.com:8000",
-    "localhost@evil.com",
-    "evil.com/localhost",
-    "a/?x=",
-    "x/health?",
-    "127.0.0.1:99999999",
-    "127.0.0.1:80:80",
-    "127.0.0.1 evil.com",
-    "localhost\tevil.com",
-    "[::1",
-    "[::1]evil.com",
-    "0x7f.1",
-    "2130706433",
-    "127.1",
-    "10.0.0.1",
-    "0.0.0.0",
-    "[::]",
-    "ⓛocalhost",
-    "",
-]
-FOREIGN_ORIGINS = [
-    "http://evil.com",
-    "https://evil.com:8000",
-    "null",
-    "http://127.0.0.1.evil.com",
-    "http://localhost@evil.com",
-    "http://evil.com/localhost",
-    "http://evil.com#localhost",
-    "file://",
-    "chrome-extension://localhost",
-    "localhost",
-    "javascript://localhost",
-    "http://localhost http://evil.com",
-    "",
-]
-
-
-def raw(address: Address, method: str, path: str, body: Any, headers: list[tuple[str, str]]) -> tuple[int, str, str]:
-    """Send exactly these headers; the status, the head and the body of the answer."""
-    content = b"" if body is None else json.dumps(body).encode()
-    head = "".join(f"{key}: {value}\r\n" for key, value in headers)
-    request = f"{method} /{path} HTTP/1.1\r\n{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", address.port), timeout=DEADLINE) as connection:
-        connection.sendall(request.encode("utf-8") + content)
-        answer = b""
-        while b"\r\n\r\n" not in answer and (part := connection.recv(65536)):
-            answer += part
-        while not answer.startswith(b"HTTP/1.1 200") and (part := connection.recv(65536)):
-            answer += part
-    start, _, rest = answer.decode("utf-8", "replace").partition("\r\n\r\n")
-    return int(start.split()[1]), start, rest
-
-
 STANDARD = list(HEADERS.items())
 
 
 @pytest.mark.parametrize(("method", "path", "body"), ROUTES, ids=[f"{m} {p}" for m, p, _ in ROUTES])
 @pytest.mark.requirement("NFR-SEC-001", "FR-TRANSPORT-003")
 def test_foreign_hosts_and_origins_are_refused_on_every_route(
-    http: Address, journal: Journal, method: str, path: str, body: Any
+    http: Address, shared_journal: Journal, method: str, path: str, body: Any
 ) -> None:
     for host in FOREIGN_HOSTS:
         status, _, _ = raw(http, method, path, body, [("Host", host), *STANDARD])
@@ -133,7 +61,7 @@ def test_foreign_hosts_and_origins_are_refused_on_every_route(
         assert status == 403, (origin, status)
         assert "access-control-allow" not in head.lower()
         assert json.loads(text)["id"] is None
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.parametrize(("method", "path", "body"), SSE_ROUTES, ids=[f"{m} {p}" for m, p, _ in SSE_ROUTES])
@@ -149,14 +77,16 @@ def test_foreign_hosts_and_origins_are_refused_on_the_old_transport(
 
 
 @pytest.mark.requirement("NFR-SEC-001")
-def test_exactly_one_host_header_is_required_and_forwarded_ones_are_ignored(http: Address, journal: Journal) -> None:
+def test_exactly_one_host_header_is_required_and_forwarded_ones_are_ignored(
+    http: Address, shared_journal: Journal
+) -> None:
     own = ("Host", f"127.0.0.1:{http.port}")
     assert raw(http, "POST", "mcp", CALL, STANDARD)[0] == 400
     assert raw(http, "POST", "mcp", CALL, [own, own, *STANDARD])[0] == 400
     assert raw(http, "POST", "mcp", CALL, [own, ("Host", "evil.com"), *STANDARD])[0] == 400
     forwarded = [("X-Forwarded-Host", "localhost"), ("Forwarded", "host=localhost"), ("X-Forwarded-For", "127.0.0.1")]
     assert raw(http, "POST", "mcp", CALL, [("Host", "evil.com"), *forwarded, *STANDARD])[0] in (400, 421)
-    assert "vault opened" not in journal
+    assert "vault opened" not in shared_journal
 
 
 @pytest.mark.requirement("FR-TRANSPORT-003")

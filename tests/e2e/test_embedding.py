@@ -30,7 +30,7 @@ from apcore_mcp import async_serve, create_app, serve
 from e2e.modules import Journal, Returns, sample_registry
 from e2e.servers import Address, cli_command, free_port, http_child, is_healthy, serving
 from e2e.waiting import DEADLINE, eventually, wait_until
-from e2e.wire import ERAS, MODERN, call_body, envelope, messages, modern_headers
+from e2e.wire import ERAS, HANDSHAKE, JSON_OR_STREAM, MODERN, Handshake, call_body, envelope, messages, modern_headers
 
 pytestmark = pytest.mark.anyio
 
@@ -112,10 +112,16 @@ class Tokens(AuthenticationBackend):
 
 
 @asynccontextmanager
-async def as_user(address: Address, token: str | None, era: str) -> AsyncIterator[Client]:
+async def http_as(token: str | None) -> AsyncIterator[httpx2.AsyncClient]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as http:
+        yield http
+
+
+@asynccontextmanager
+async def as_user(address: Address, token: str | None, era: str) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as http,
+        http_as(token) as http,
         Client(streamable_http_client(address.mcp, http_client=http), mode=era) as client,
     ):
         yield client
@@ -173,6 +179,56 @@ async def test_another_users_answer_does_not_resume_a_call(samples: Registry, jo
         assert "answered k" not in "".join(journal.lines)
         answered = send("a", retry)["result"]
     assert json.loads(answered["content"][0]["text"]) == {"answers": [{"ok": True}]}
+
+
+@pytest.mark.parametrize("thief", ["b", None])
+@pytest.mark.requirement("NFR-SEC-001", "FR-SERVER-002")
+async def test_a_session_is_found_only_by_the_user_who_opened_it(
+    samples: Registry, journal: Journal, thief: str | None
+) -> None:
+    app = create_app(samples)
+    app.add_middleware(AuthenticationMiddleware, backend=Tokens())
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "secret.vault", "arguments": {}}}
+    with uvicorn_serving(app) as address:
+        async with http_as("a") as owner, Handshake(owner, address) as session, http_as(thief) as other:
+            for method, body in (("POST", call), ("GET", None), ("DELETE", None)):
+                # As a stream: the one of GET would have no end.
+                async with other.stream(method, address.mcp, json=body, headers=session.headers) as stolen:
+                    assert stolen.status_code == 404, method
+                    assert "Session not found" in (await stolen.aread()).decode()
+            async with owner.stream("GET", address.mcp, headers=session.headers) as events:
+                assert events.status_code == 200
+                samples.register("later.add", Returns(journal, {"late": True}))
+                received = [line async for line in until(events.aiter_lines(), "tools/list_changed")]
+            assert received, "the session lives on, and its events reach its owner"
+            assert "sum" in json.dumps(await session.call("math.add", {"a": 1, "b": 2}))
+    assert "vault opened" not in journal
+
+
+@pytest.mark.parametrize("thief", ["b", None])
+@pytest.mark.requirement("NFR-SEC-001", "FR-SERVER-003")
+async def test_an_sse_session_is_found_only_by_the_user_who_opened_it(samples: Registry, thief: str | None) -> None:
+    app = create_app(samples, transport="sse")
+    app.add_middleware(AuthenticationMiddleware, backend=Tokens())
+    params = {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    with uvicorn_serving(app) as address:
+        async with http_as("a") as owner, http_as(thief) as other, owner.stream("GET", address / "sse") as events:
+            lines = events.aiter_lines()
+            opened = [line async for line in until(lines, "session_id")]
+            messages_at = address / opened[-1].removeprefix("data: ")
+            for user, status in ((other, 404), (owner, 202)):
+                answered = await user.post(messages_at, json=hello, headers=JSON_OR_STREAM)
+                assert answered.status_code == status
+            assert [line async for line in until(lines, "serverInfo")]
+
+
+async def until(lines: AsyncIterator[str], text: str) -> AsyncIterator[str]:
+    """The lines up to the one with the text."""
+    async for line in lines:
+        yield line
+        if text in line:
+            return
 
 
 async def started(task: "asyncio.Task[None]", address: Address) -> None:

@@ -137,20 +137,28 @@ async def test_http_calls_in_flight_finish_after_a_signal_and_their_answers_arri
     assert journal.lines[-2:] == ["shutdown", "returned"]
 
 
-@pytest.mark.parametrize("transport", ["streamable-http", "stdio"])
-@pytest.mark.requirement("NFR-REL-001", "FR-CLI-008")
-def test_a_call_that_outlasts_the_grace_is_cancelled_and_the_process_ends(journal: Journal, transport: str) -> None:
+@contextlib.contextmanager
+def holding(journal: Journal, transport: str) -> Iterator[tuple[subprocess.Popen[bytes], Pipe | Address]]:
+    """A server of its own, and the way to it, with a call under way that ends only when it is told to."""
     port = free_port()
     command = server_command(journal, transport=transport, port=port)
     with contextlib.ExitStack() as stack:
+        peer: Pipe | Address
         if transport == "stdio":
-            pipe = stack.enter_context(piped(command))
-            process = pipe.process
-            pipe.call("work.hold", 1, key="long")
+            peer = stack.enter_context(piped(command))
+            process = peer.process
+            peer.call("work.hold", 1, key="long")
         else:
-            process, address = stack.enter_context(http_child(command, port))
-            _hold_in_a_thread(stack, address)
+            process, peer = stack.enter_context(http_child(command, port))
+            _hold_in_a_thread(stack, peer)
         wait_until(lambda: "started long" in journal)
+        yield process, peer
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "stdio"])
+@pytest.mark.requirement("NFR-REL-001", "FR-CLI-008")
+def test_a_call_that_outlasts_the_grace_is_cancelled_and_the_process_ends(journal: Journal, transport: str) -> None:
+    with holding(journal, transport) as (process, _):
         signalled = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert stops(process, GRACE + SLACK) == 0
@@ -200,28 +208,18 @@ def test_open_streams_do_not_hold_the_server(journal: Journal) -> None:
 @pytest.mark.parametrize("transport", ["streamable-http", "stdio"])
 @pytest.mark.requirement("NFR-REL-001")
 def test_a_second_signal_ends_at_once(journal: Journal, transport: str) -> None:
-    port = free_port()
-    command = server_command(journal, transport=transport, port=port)
-    with contextlib.ExitStack() as stack:
-        if transport == "stdio":
-            pipe = stack.enter_context(piped(command))
-            process = pipe.process
-            pipe.call("work.hold", 1, key="long")
-        else:
-            process, address = stack.enter_context(http_child(command, port))
-            _hold_in_a_thread(stack, address)
-        wait_until(lambda: "started long" in journal)
+    with holding(journal, transport) as (process, peer):
         process.send_signal(signal.SIGTERM)
         # The first signal has arrived when the server refuses what is new.
-        if transport == "stdio":
+        if isinstance(peer, Pipe):
             deadline = time.monotonic() + DEADLINE
             for id in range(2, 100_000):
-                pipe.call("math.add", id, a=1, b=1)
-                if "shutting down" in json.dumps(pipe.receive()):
+                peer.call("math.add", id, a=1, b=1)
+                if "shutting down" in json.dumps(peer.receive()):
                     break
                 assert time.monotonic() < deadline
         else:
-            wait_until(lambda: not _accepts(address))
+            wait_until(lambda: not _accepts(peer))
         process.send_signal(signal.SIGTERM)
         assert stops(process, 2.0) != 0
     assert "cancelled long" not in journal

@@ -46,7 +46,7 @@ def messages(response: httpx2.Response) -> list[Any]:
     """The JSON-RPC messages of an answer, plain or streamed."""
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         return [
-            json.loads(line[5:]) for line in response.text.splitlines() if line.startswith("data:") and line[5:].strip()
+            json.loads(line[5:]) for line in response.text.split("\n") if line.startswith("data:") and line[5:].strip()
         ]
     return [response.json()]
 

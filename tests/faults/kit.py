@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,22 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z" or int(parent) == os.getpid()
+
+
+class Peak:
+    """The most memory that this process had at a time, in megabytes."""
+
+    def reset(self) -> None:
+        """Begin to watch."""
+        Path("/proc/self/clear_refs").write_text("5")
+        self._before = self._now()
+
+    def grown(self) -> float:
+        """By how much it grew since."""
+        return self._now() - self._before
+
+    def _now(self) -> float:
+        return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
 
 async def eventually(condition: Any) -> None:
@@ -120,3 +136,28 @@ def error_of(result: dict[str, Any]) -> dict[str, Any]:
 async def answers(agent: Agent, server: str = "well") -> None:
     """A healthy server still answers."""
     assert text_of(await agent.call(f"{server}_echo", {"text": "still here"})) == "still here"
+
+
+async def beside(agent: Agent, work: Awaitable[Any]) -> Any:
+    """The result of the work, while a neighbour answers all along."""
+    done = anyio.Event()
+    outcome: list[Any] = []
+
+    async def run() -> None:
+        outcome.append(await work)
+        done.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await answers(agent)
+        while not done.is_set():
+            await answers(agent)
+    await answers(agent)
+    return outcome[0]
+
+
+async def recovers(agent: Agent, server: str) -> None:
+    """A server whose fault is over answers again, once it was looked for."""
+    while "error" in await agent.call(f"{server}_echo", {"text": "are you there?"}):
+        await anyio.sleep(_STEP)
+    await answers(agent, server)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import answers, error_of, eventually, fake, granted, running, text_of, verdict
-from faults.test_stdio_calls import beside
-from faults.web import ANSWERS, Web, redirect, reset
+from faults.kit import Peak, answers, beside, error_of, eventually, fake, recovers, running, text_of, verdict
+from faults.web import ANSWERS, Web, bomb, redirect, reset
 from grove_kit import ManualClock
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +45,7 @@ async def test_a_call_that_goes_wrong_over_http_fails_alone_with_its_reason(faul
             assert "stack trace" not in str(error)
             assert upstream.counted("tools/call") == calls + 1, "a call is never repeated"
             upstream.faults.clear()
-            await answers(await granted(grove, "bad_echo"), "bad")
+            await recovers(agent, "bad")
 
 
 @pytest.mark.parametrize("fault", sorted(ANSWERS))
@@ -130,7 +129,7 @@ async def test_a_server_that_went_away_is_in_the_receipt_until_it_is_back() -> N
             assert "error" in await agent.call("up_echo", {"text": "x"})
             assert await verdict(grove, "up_echo", "unavailable")
             upstream.faults.clear()
-            await answers(await granted(grove, "up_echo"), "up")
+            await recovers(agent, "up")
 
 
 async def test_a_cancelled_call_over_http_frees_its_place() -> None:
@@ -153,3 +152,17 @@ async def test_large_answers_within_the_bound_arrive_whole_over_http() -> None:
             agent = await grove.agent("a")
             for server in ("up", "sse"):
                 assert len(text_of(await agent.call(f"{server}_giant", {"text": "4000000"}))) == 4_000_000
+
+
+@pytest.mark.parametrize(
+    "fault", ["huge", "huge_chunked", "gzip_bomb", "stream_long_line", "endless_head", "stream_flood"]
+)
+async def test_what_a_server_pours_out_over_http_does_not_fill_our_memory(fault: str, peak: Peak) -> None:
+    with Web().serving() as upstream:
+        async with running({"bad": {"url": upstream.url, "timeout": HOUR}}) as grove:
+            agent = await grove.agent("a")
+            bomb()
+            upstream.faults["tools/call"] = ANSWERS[fault]
+            peak.reset()
+            error_of(await agent.call("bad_echo", {"text": "x"}))
+            assert peak.grown() < 64

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from faults.kit import Journal, answers, fake, granted, running, verdict
+from faults.web import Web
 from toolgrove import Agent
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +74,12 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "D12 relative": bad(inputSchema=schema(**{"$ref": "other.json#/x"})),
     "D14 space": bad(inputSchema=schema(**{"x-mcp-header": "a b"})),
     "D14 line break": bad(inputSchema=schema(**{"x-mcp-header": "a\r\nb"})),
+    "D14 twice": bad(
+        inputSchema={
+            "type": "object",
+            "properties": {name: {"type": "string", "x-mcp-header": "Same"} for name in ("a", "b")},
+        }
+    ),
     "D14 on a number": bad(
         inputSchema={"type": "object", "properties": {"n": {"type": "number", "x-mcp-header": "n"}}}
     ),
@@ -101,6 +108,18 @@ async def test_a_hostile_definition_is_unvalidated_and_says_why(case: str, liste
         assert names(agent) == ["up_announce", "up_echo"]
         assert (await agent.call("up_bad", {"text": "x"}))["error"]["code"] == "not_found"
         await answers(agent, "up")
+
+
+async def test_nothing_that_a_schema_refers_to_is_ever_fetched(listed: Listed) -> None:
+    with Web().serving() as elsewhere:
+        listed.write(GOOD, bad(inputSchema=schema(**{"$ref": elsewhere.url}), icons=[{"src": elsewhere.url}]))
+        async with running({"up": fake("file", option=listed.path)}) as grove:
+            agent = await grove.agent("a")
+            assert agent.receipt["up_bad"].verdict == "unvalidated"
+            await agent.call("up_bad", {"text": "x"})
+            await answers(agent, "up")
+        assert elsewhere.requests == []
+        assert elsewhere.connections == 0
 
 
 @pytest.mark.parametrize("name", ["\u0435cho", "e cho", "", "../echo\n", "x" * 200, "echo\u200b", 7, None])
@@ -259,11 +278,12 @@ async def test_a_flood_of_announcements_is_a_few_listings(listed: Listed, journa
 async def test_annotations_of_a_server_take_freedoms_and_give_none(listed: Listed) -> None:
     destroys = {**GOOD, "name": "erase", "annotations": {"destructiveHint": True}}
     claims = {**GOOD, "name": "claims", "annotations": {"readOnlyHint": True, "destructiveHint": True}}
-    listed.write(GOOD, destroys, claims)
+    writes = {**GOOD, "name": "writes", "annotations": {"readOnlyHint": False, "destructiveHint": False}}
+    listed.write(GOOD, destroys, claims, writes)
     async with running({"up": fake("file", option=listed.path)}) as grove:
         reader = await grove.agent("reader")
         assert names(reader) == ["up_announce", "up_echo"]
-        for name in ("up_erase", "up_claims"):
+        for name in ("up_erase", "up_claims", "up_writes"):
             assert reader.receipt[name].verdict == "restricted"
             assert (await reader.call(name, {}))["error"]["code"] == "forbidden"
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import answers, error_of, fake, granted, running
+from faults.kit import answers, beside, error_of, fake, recovers, running
 from faults.proxy import Proxy
-from faults.test_stdio_calls import beside
-from faults.web import Web
+from faults.web import Web, blackhole
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
@@ -26,7 +25,7 @@ async def test_an_answer_that_is_cut_fails_that_call_and_the_next_one_works(afte
             error = error_of(await beside(agent, agent.call("far_echo", {"text": "x"})))
             assert error["reason"] == "upstream_unavailable"
             proxy.cut_after = None
-            await answers(await granted(grove, "far_echo"), "far")
+            await recovers(agent, "far")
 
 
 async def test_a_connection_that_is_reset_in_a_call_fails_that_call() -> None:
@@ -40,7 +39,7 @@ async def test_a_connection_that_is_reset_in_a_call_fails_that_call() -> None:
             async def call() -> None:
                 results.append(await agent.call("far_hold", {"text": "x"}))
 
-            web.faults["tools/call"] = lambda wire: wire.over.wait() and None
+            web.faults["tools/call"] = blackhole
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call)
                 while web.counted("tools/call") == calls:
@@ -49,7 +48,7 @@ async def test_a_connection_that_is_reset_in_a_call_fails_that_call() -> None:
             assert error_of(results[0])["reason"] == "upstream_unavailable"
             assert web.counted("tools/call") == calls + 1
             web.faults.clear()
-            await answers(await granted(grove, "far_echo"), "far")
+            await recovers(agent, "far")
 
 
 async def test_a_silent_network_ends_with_the_time_of_the_call() -> None:
@@ -61,7 +60,7 @@ async def test_a_silent_network_ends_with_the_time_of_the_call() -> None:
             error = error_of(await beside(agent, agent.call("far_echo", {"text": "x"})))
             assert error["reason"] == "timeout"
             proxy.blackhole = False
-            await answers(await granted(grove, "far_echo"), "far")
+            await recovers(agent, "far")
 
 
 async def test_slow_calls_do_not_take_the_places_of_others() -> None:

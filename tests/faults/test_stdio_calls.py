@@ -6,35 +6,29 @@ for the end of a call's time instead of failing it fails here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Any
 
 import anyio
 import pytest
 
-from faults.kit import Journal, alive, answers, back, error_of, eventually, fake, granted, running, text_of, verdict
-from toolgrove import Agent
+from faults.kit import (
+    Journal,
+    Peak,
+    alive,
+    answers,
+    back,
+    beside,
+    error_of,
+    eventually,
+    fake,
+    granted,
+    running,
+    text_of,
+    verdict,
+)
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
-
-
-async def beside(agent: Agent, work: Awaitable[Any]) -> Any:
-    """The result of the work, while a neighbour answers all along."""
-    done = anyio.Event()
-    outcome: list[Any] = []
-
-    async def run() -> None:
-        outcome.append(await work)
-        done.set()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        await answers(agent)
-        while not done.is_set():
-            await answers(agent)
-    await answers(agent)
-    return outcome[0]
 
 
 # The answer is lost, the server stays: tool, arguments, reason.
@@ -235,10 +229,53 @@ async def test_a_flood_of_error_output_neither_blocks_the_server_nor_us(caplog: 
     assert sum(len(record.getMessage()) for record in caplog.records) < 1_000_000
 
 
-async def test_a_flood_of_progress_does_not_lose_the_answer() -> None:
+class Listener:
+    """A client that hears of progress."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[float, float | None, str | None]] = []
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        self.heard.append((progress, total, message))
+
+    async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
+        return None
+
+
+@pytest.mark.parametrize("protocol", ["modern", "legacy"])
+async def test_progress_reaches_who_waits(protocol: str) -> None:
+    async with running({"up": fake(protocol=protocol)}) as grove:
+        listener = Listener()
+        await (await grove.agent("a")).call("up_progress", client=listener)
+        assert listener.heard == [(step, 3, f"step {step}") for step in (1, 2, 3)]
+
+
+async def test_a_flood_of_progress_loses_neither_the_answer_nor_its_order() -> None:
     async with running({"bad": fake(timeout=HOUR), "well": fake()}) as grove:
         agent = await grove.agent("a")
-        assert text_of(await beside(agent, agent.call("bad_progress_flood"))) == "done"
+        listener = Listener()
+        assert text_of(await beside(agent, agent.call("bad_progress_flood", client=listener))) == "done"
+        steps = [progress for progress, _, _ in listener.heard]
+        assert steps
+        assert steps == sorted(set(steps))
+
+
+async def test_progress_that_is_none_is_not_passed_on() -> None:
+    async with running({"bad": fake(timeout=HOUR)}) as grove:
+        listener = Listener()
+        assert text_of(await (await grove.agent("a")).call("bad_odd_progress", client=listener)) == "done"
+        assert listener.heard == [(1, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"), [("endless", ""), ("giant", "40000000"), ("flood", ""), ("stderr_flood", "")]
+)
+async def test_what_a_server_pours_out_does_not_fill_our_memory(tool: str, text: str, peak: Peak) -> None:
+    async with running({"bad": fake(timeout=HOUR)}) as grove:
+        agent = await grove.agent("a")
+        peak.reset()
+        await agent.call(f"bad_{tool}", {"text": text})
+        assert peak.grown() < 64
 
 
 @pytest.mark.parametrize("method", ["roots/list", "sampling/createMessage", "elicitation/create", "no/such/method"])

@@ -44,25 +44,15 @@ async def test_a_whole_session_over_mcp(era: str) -> None:
             assert all(tool.output_schema for tool in listed.values())
 
             version = (await answer(client, "get_node", nodeId="root"))["version"]
-            house = await answer(
-                client,
-                "add_child",
-                parentNodeId="root",
-                payloadType="Place",
-                payloadProps={"name": "House"},
-                versionToken=version,
-                idempotencyKey="house-1",
-            )
-            again = await answer(
-                client,
-                "add_child",
-                parentNodeId="root",
-                payloadType="Place",
-                payloadProps={"name": "House"},
-                versionToken=version,
-                idempotencyKey="house-1",
-            )
-            assert again == house
+            request = {
+                "parentNodeId": "root",
+                "payloadType": "Place",
+                "payloadProps": {"name": "House"},
+                "versionToken": version,
+                "idempotencyKey": "house-1",
+            }
+            house = await answer(client, "add_child", **request)
+            assert await answer(client, "add_child", **request) == house
 
             stale = await answer(client, "remove_node", nodeId=house["nodeId"], versionToken=version)
             assert stale["error"]["code"] == "conflict"

@@ -9,7 +9,7 @@ import { countTags, find, group } from "../src/lib/search";
 import { curl, jsonRpc, plainCurl, python } from "../src/lib/snippet";
 import { memoryStorage } from "../src/lib/storage";
 import { toolDetailOf } from "../src/lib/tool";
-import { type Run, Runner } from "../src/explorer/runner";
+import { type Run, Runner } from "../src/bench/runner";
 import { collect } from "./collect";
 
 const object = (value: unknown): JsonObject => toJson(value) as JsonObject;

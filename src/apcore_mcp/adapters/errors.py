@@ -29,9 +29,8 @@ def error_result(text: str) -> CallToolResult:
 
 def is_unexpected(error: BaseException) -> bool:
     """Whether this is a fault of the module's code rather than an error that apcore defines."""
-    if isinstance(error, ModuleExecuteError):
-        return not isinstance(error.cause, ModuleError)
-    return not isinstance(error, ModuleError)
+    fault = error.cause if isinstance(error, ModuleExecuteError) else error
+    return not isinstance(fault, ModuleError)
 
 
 class ErrorMapper:

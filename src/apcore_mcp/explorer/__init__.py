@@ -44,8 +44,7 @@ class Explorer:
         return {"name": server.name, "version": server.version, "allowExecute": options.allow_execute, "mcpPath": mcp}
 
     async def _tool(self, request: Request) -> Response:
-        entry = self._tools.entry(request.path_params["name"])
-        if entry is None:
+        if (entry := self._tools.entry(request.path_params["name"])) is None:
             return _not_found(request)
         detail: dict[str, Any] = {"inputSchema": entry.tool.input_schema, "outputSchema": entry.tool.output_schema}
         detail["examples"] = [vars(example) for example in entry.descriptor.examples or ()]

@@ -103,8 +103,7 @@ class Call:
             return None
         self._answer = self._loop.create_future()
         if self.channel.ask is None:
-            question_id = self._suspend(self)
-            if question_id is None:
+            if (question_id := self._suspend(self)) is None:
                 return None
             self.question = Question(question_id, message, schema)
             self._turn.set_result(self.question)
@@ -125,10 +124,9 @@ class Calls:
     """Starts, suspends, resumes and drains calls."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        self._run, self._draining = run, False
         self._running: dict[asyncio.Future[CallToolResult], Call] = {}
         self._suspended: dict[str, Call] = {}
-        self._draining = False
 
     async def begin(self, name: str, arguments: Json | None, channel: Channel, who: Identity | None = None) -> Outcome:
         if self._draining:

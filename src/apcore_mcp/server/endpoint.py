@@ -108,9 +108,8 @@ class Endpoint:
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         documented = [name for name, entry in self._tools.entries().items() if entry.descriptor.documentation]
-        return types.ListResourcesResult(
-            resources=[types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
-        )
+        resources = [types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
+        return types.ListResourcesResult(resources=resources)
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         entry = self._tools.entry(params.uri.removeprefix(DOCS)) if params.uri.startswith(DOCS) else None
@@ -140,6 +139,5 @@ def _channel(ctx: Context) -> Channel:
 def _identity(ctx: Context) -> Identity | None:
     """The user that an authentication middleware in front of us put on the request."""
     scope = getattr(ctx.request, "scope", {})
-    if "user" not in scope or not scope["user"].is_authenticated:
-        return None
-    return Identity(id=scope["user"].display_name, roles=tuple(scope["auth"].scopes))
+    known = "user" in scope and scope["user"].is_authenticated
+    return Identity(id=scope["user"].display_name, roles=tuple(scope["auth"].scopes)) if known else None

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -95,6 +97,14 @@ def _is_loopback(name: str) -> bool | None:
     return True if name == "localhost" else None
 
 
+def _owned(scope: Scope) -> Scope:
+    """The request by a user of the SDK's own kind: only for those does a session belong to who opened it."""
+    user: Any = scope.get("user")
+    if user is None or not user.is_authenticated or isinstance(user, AuthenticatedUser):
+        return scope
+    return {**scope, "user": AuthenticatedUser(AccessToken(token="", client_id=user.display_name, scopes=[]))}
+
+
 class StreamableHTTP:
     """`/mcp`. Stateless requests that want no progress are answered as plain JSON, a third faster than as a stream."""
 
@@ -111,7 +121,7 @@ class StreamableHTTP:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])
         if version in HANDSHAKE_PROTOCOL_VERSIONS or b'"progressToken"' in scope.get(BODY, b""):
-            await self._streams.handle_request(scope, receive, send)
+            await self._streams.handle_request(_owned(scope), receive, send)
         else:
             await unless_gone(receive, self._json.handle_request(scope, receive, send))
 
@@ -122,13 +132,13 @@ class Sse:
     def __init__(self, endpoint: Endpoint) -> None:
         self._server = endpoint.server
         self._messages = SseServerTransport("/messages/")
-        post = Mount("/messages/", app=self._messages.handle_post_message)
+        post = Mount("/messages/", app=lambda scope, *io: self._messages.handle_post_message(_owned(scope), *io))
         self.routes: list[BaseRoute] = [Route("/sse", self, methods=["GET"]), post]
 
     running = staticmethod(contextlib.nullcontext)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._messages.connect_sse(scope, receive, send) as (read, write):
+        async with self._messages.connect_sse(_owned(scope), receive, send) as (read, write):
             await self._server.run(read, write, self._server.create_initialization_options())
 
 

@@ -61,7 +61,6 @@ class RegistryListener:
     def _store(self, registry: Registry, module_id: str) -> None:
         if self._cache:  # first, so that the definition is made of the remembered schemas
             remember_schemas(registry.get(module_id))
-        entry = MCPServerFactory().build_entry(registry, module_id)
-        if entry is not None:
+        if entry := MCPServerFactory().build_entry(registry, module_id):
             with self._lock:
                 self._entries[module_id] = entry

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from toolgrove.agent import Agent
 from toolgrove.cli.advice import advice
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.project import depth, load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
 from toolgrove.errors import NotFound, ToolNotFound
@@ -40,7 +40,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("agent", metavar="AGENT")
     parser.add_argument("tool", metavar="TOOL", nargs="?")
-    parser.add_argument("--depth", type=int, default=0, metavar="N", help="as a sub-agent at this depth (0)")
+    parser.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
     parser.set_defaults(run=run)
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from rich.console import Group, RenderableType
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -14,6 +15,7 @@ from toolgrove.cli.person import person
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line, table, visible
 from toolgrove.cli.shelf import shelf
+from toolgrove.pool.suspicion import suspect
 from toolgrove.store.pins import Pin, PinNotFound, Pins
 
 _SHORT = 12
@@ -65,7 +67,9 @@ def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
         else:
             pins = [pin for pin in kept.pins.list() if chosen.server in (None, pin.server)]
     changed = [pin for pin in pins if pin.changed]
-    shown = [part for pin in changed for part in (_shown(pin), _how_to_accept(pin))]
+    shown: list[RenderableType] = []
+    for pin in changed:
+        shown += [_shown(pin), *_remarks(pin), _how_to_accept(pin)]
     screen.answer([_form(pin) for pin in changed], *(shown or [line("Nothing changed since it was pinned.")]))
     return 0
 
@@ -86,7 +90,7 @@ def _confirmed(pin: Pin, screen: Screen) -> str:
     """The hash of what the person has seen just now and agrees to."""
     if not sys.stdin.isatty():
         raise ValueError(f"name the definition that you looked at: {_how_to_accept(pin).plain}")
-    screen.err.print(_shown(pin))
+    screen.err.print(Group(_shown(pin), *_remarks(pin)))
     screen.err.print("Accept this definition? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ValueError("nothing was accepted")
@@ -110,6 +114,11 @@ def _get(pins: Pins, server: str, tool: str) -> Pin:
 
 def _shown(pin: Pin) -> Syntax:
     return Syntax(visible(pin.diff()), "diff", background_color="default", word_wrap=True)
+
+
+def _remarks(pin: Pin) -> list[Text]:
+    """What in the new definition is worth a second look."""
+    return [line(f"! {flag}", "yellow") for flag in suspect(pin.seen_definition or {}).flags(())]
 
 
 def _how_to_accept(pin: Pin) -> Text:

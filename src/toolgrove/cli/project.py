@@ -28,6 +28,13 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
+def depth(text: str) -> int:
+    """The value of --depth."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a depth: 0 is the agent itself, 1 a sub-agent, and so on")
+    return int(text)
+
+
 def file(chosen: argparse.Namespace) -> Path:
     """The project file."""
     path: Path = chosen.config or DEFAULT

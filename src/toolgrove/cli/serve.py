@@ -65,17 +65,17 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
 async def _run(file: ConfigFile, chosen: argparse.Namespace, listening: socket.socket, screen: Screen) -> None:
     stop = asyncio.Event()
     anonymous: bool = chosen.no_tokens_on_loopback
-    async with Grove(file.config) as grove:
-        gateway = grove.gateway(host=chosen.host, allowed_hosts=chosen.allowed_host, anonymous=anonymous)
-        app = gateway.app
-        async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-            host, port = listening.getsockname()[:2]
-            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            _greet(grove, address, anonymous, screen)
-            tasks.start_soon(_follow, file, grove, screen)
-            with stop_on_signals(stop, asyncio.get_running_loop()):
+    with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
+        async with Grove(file.config) as grove:
+            gateway = grove.gateway(host=chosen.host, allowed_hosts=chosen.allowed_host, anonymous=anonymous)
+            app = gateway.app
+            async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
+                host, port = listening.getsockname()[:2]
+                address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+                _greet(grove, address, anonymous, screen)
+                tasks.start_soon(_follow, file, grove, screen)
                 await run_http(app, gateway.endpoints, listening, stop)
-            tasks.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
 
 
 async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.project import depth, load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
 from toolgrove.types import ToolSpec
@@ -23,7 +23,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "tools", parents=[shared], help="list the tools of an agent", description="List the tools of an agent."
     )
     parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent")
-    parser.add_argument("--depth", type=int, default=0, metavar="N", help="as a sub-agent at this depth (0)")
+    parser.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
     parser.set_defaults(run=run)
 
 

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from toolgrove.config.location import Location, folder_of
-from toolgrove.config.reference import Filled, Word
+from toolgrove.config.reference import Filled, Word, translated
 from toolgrove.config.section import Section
 from toolgrove.errors import closest
 
@@ -80,6 +80,16 @@ class McpServerConfig(Section):
         server = handler({key: value for key, value in form.items() if key not in ignored})
         server._ignored = tuple(map(str, ignored))
         return server
+
+    @field_validator("cwd", mode="before")
+    @classmethod
+    def _is_a_place(cls, cwd: Any, info: ValidationInfo) -> Any:
+        place = translated(cwd, info) if isinstance(cwd, str) else cwd
+        if isinstance(place, str) and "${" in place:
+            raise ValueError(
+                "a folder is no secret; write the path, or begin it with ${workspaceFolder} or ${userHome}"
+            )
+        return place
 
     @field_validator("cwd")
     @classmethod

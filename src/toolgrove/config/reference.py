@@ -16,7 +16,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = ("env:", "file:", "keyring:")
 
 
-def _translated(text: str, info: ValidationInfo) -> str:
+def translated(text: str, info: ValidationInfo) -> str:
+    """The text with the references of other products in our words, and their places filled in."""
     folder = folder_of(info) or Path.cwd()
     places = {
         "workspaceFolder": str(folder),
@@ -52,7 +53,7 @@ def _reference(whole: str, inner: str) -> str:
     return whole
 
 
-Filled = Annotated[str, AfterValidator(_translated)]
+Filled = Annotated[str, AfterValidator(translated)]
 """Text that may hold references."""
 
 Word = Annotated[Filled, WithJsonSchema({"type": ["string", "number"]})]

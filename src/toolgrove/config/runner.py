@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from toolgrove.config.reference import Filled
 from toolgrove.config.section import Section
 
 
@@ -17,7 +18,9 @@ class RunnerConfig(Section):
     url: str | None = Field(
         default=None, pattern=r"^https?://", description="Where /chat/completions is found, such as https://…/v1."
     )
-    api_key: str = Field(default="", description="A reference such as ${env:MODEL_KEY}; empty where none is needed.")
+    api_key: Filled = Field(
+        default="", repr=False, description="A reference such as ${env:MODEL_KEY}; empty where none is needed."
+    )
     max_steps: int = Field(default=20, ge=1, le=1_000, description="Answers of the model before a run is given up.")
     timeout: float = Field(default=120.0, gt=0, description="Seconds that one answer of the model may take.")
     max_bytes: int = Field(default=4_000_000, ge=1_000, description="The largest answer that is read.")

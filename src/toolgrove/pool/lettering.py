@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 _EMOJI = (
@@ -50,11 +50,11 @@ def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Every string of a JSON value, keys included, with the path that leads to it."""
     if isinstance(value, str):
         yield path, value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, item in value.items():
             inner = f"{path}.{key}" if path else str(key)
             yield inner, str(key)
             yield from texts(item, inner)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from texts(item, f"{path}[{index}]")

@@ -14,6 +14,7 @@ import jsonschema_rs
 
 from toolgrove.pool.lettering import texts, unseen, visible
 from toolgrove.pool.naming import is_foreign_legal
+from toolgrove.pool.unfolding import TooLarge, check_unfolding
 from toolgrove.tree.json_value import canonical
 
 MAX_BYTES = 64 * 1024
@@ -30,6 +31,7 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER = "x-mcp-header"
+_ESCAPED = re.compile(r"\\[ubfr]|\x7f")
 
 
 def definition_hash(raw: Mapping[str, Any]) -> str:
@@ -43,12 +45,18 @@ def definition_hash(raw: Mapping[str, Any]) -> str:
 
 def check(raw: Any) -> list[str]:
     """The problems of one tool definition; an empty list means that it may enter the pool."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return ["it is not an object"]
-    problems = list(_carried(raw))
-    if problems:  # too deep or too large to look any closer
-        return problems
-    problems.extend(_strings(raw))
+    if _depth_exceeds(raw, MAX_DEPTH):
+        return [f"it is nested deeper than {MAX_DEPTH} levels"]
+    try:
+        text = json.dumps(raw, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError):  # UnicodeEncodeError is a ValueError
+        return ["it holds something that JSON cannot carry"]
+    if size > MAX_BYTES:
+        return [f"it is larger than {MAX_BYTES // 1024} KiB"]
+    problems = [] if text.isascii() and _ESCAPED.search(text) is None else list(_strings(raw))
     problems.extend(_identity(raw))
     problems.extend(_input_schema(raw.get("inputSchema")))
     if raw.get("outputSchema") is not None:
@@ -58,29 +66,19 @@ def check(raw: Any) -> list[str]:
     return [visible(problem) for problem in problems]
 
 
-def _carried(raw: Mapping[str, Any]) -> Iterator[str]:
-    """Whether it is JSON of a bearable depth and size."""
+def _depth_exceeds(raw: dict[str, Any], limit: int) -> bool:
     level: list[Any] = [raw]
-    for _ in range(MAX_DEPTH):
+    for _ in range(limit):
         level = [item for value in level for item in _children(value)]
         if not level:
-            break
-    else:
-        yield f"it is nested deeper than {MAX_DEPTH} levels"
-        return
-    try:
-        size = len(json.dumps(raw, ensure_ascii=False, allow_nan=False).encode())
-    except (TypeError, ValueError):  # UnicodeEncodeError is a ValueError
-        yield "it holds something that JSON cannot carry"
-        return
-    if size > MAX_BYTES:
-        yield f"it is larger than {MAX_BYTES // 1024} KiB"
+            return False
+    return True
 
 
 def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list | tuple) else ()
+    return value if isinstance(value, list) else ()
 
 
 def _identity(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -106,14 +104,14 @@ def _strings(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _input_schema(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping) and schema.get("type") != "object":
+    if isinstance(schema, dict) and schema.get("type") != "object":
         yield "inputSchema is not of type 'object'"
         return
     yield from _schema(schema, "inputSchema")
 
 
 def _schema(schema: Any, where: str) -> Iterator[str]:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         yield f"{where} is not an object"
         return
     problems = list(_parts(schema, where))
@@ -123,7 +121,7 @@ def _schema(schema: Any, where: str) -> Iterator[str]:
 
 
 def _parts(schema: Mapping[str, Any], where: str) -> Iterator[str]:
-    """What no schema of ours may hold anywhere, looked for without knowing the dialect."""
+    """What no schema may hold anywhere, looked for without knowing the dialect."""
     properties = 0
     headers: set[str] = set()
     for path, node in _objects(schema, where):
@@ -141,20 +139,20 @@ def _parts(schema: Mapping[str, Any], where: str) -> Iterator[str]:
         if isinstance(pattern, str) and len(pattern) > MAX_PATTERN:
             yield f"{path} has a pattern of more than {MAX_PATTERN} characters"
         named = node.get("properties")
-        if isinstance(named, Mapping):
+        if isinstance(named, dict):
             properties += len(named)
-        if _HEADER in node:
+        if not isinstance(node.get(_HEADER, {}), dict):  # else a property has that name
             yield from _header(node, path, headers)
     if properties > MAX_PROPERTIES:
         yield f"{where} has more than {MAX_PROPERTIES} properties"
 
 
 def _objects(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         yield path, value
         for key, item in value.items():
             yield from _objects(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _objects(item, f"{path}[{index}]")
 
@@ -173,6 +171,11 @@ def _header(node: Mapping[str, Any], path: str, taken: set[str]) -> Iterator[str
 
 def _compiled(schema: Mapping[str, Any], where: str) -> Iterator[str]:
     try:
+        check_unfolding(schema)
+    except TooLarge:
+        yield f"{where} becomes too large when its references are followed"
+        return
+    try:
         jsonschema_rs.validator_for(dict(schema), offline=True)
     except (ValueError, jsonschema_rs.ValidationError) as error:
         yield f"{where} is not a valid JSON Schema: {_brief(str(error))}"
@@ -186,7 +189,7 @@ def _brief(text: str) -> str:
 def _annotations(annotations: Any) -> Iterator[str]:
     if annotations is None:
         return
-    if not isinstance(annotations, Mapping):
+    if not isinstance(annotations, dict):
         yield "annotations is not an object"
         return
     for hint in _HINTS:
@@ -210,7 +213,7 @@ def _icons(icons: Any) -> Iterator[str]:
 
 
 def _icon(icon: Any) -> str | None:
-    if not isinstance(icon, Mapping) or not isinstance(icon.get("src"), str):
+    if not isinstance(icon, dict) or not isinstance(icon.get("src"), str):
         return "has no src"
     source: str = icon["src"]
     kind = icon.get("mimeType")

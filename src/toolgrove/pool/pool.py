@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.offer import Offer, PoolSource, Unavailable
 from toolgrove.pool.snapshot import Snapshot, SourceState, compose
+from toolgrove.pool.suspicion import Watch
 
 log = logging.getLogger("toolgrove.pool")
 BUDGET = 5.0
@@ -34,6 +35,7 @@ class Pool:
         self._sources = {source.name: source for source in sources}
         self._budget = budget
         self._changed = changed
+        self._watch = Watch()
         self._offers: dict[str, Sequence[Offer]] = {}
         self._problems: dict[str, str] = {}
         self._stale = set(self._sources)
@@ -173,4 +175,6 @@ class Pool:
             )
             for name, source in self._sources.items()
         }
-        return compose(revision, [self._builtin, *(self._offers.get(name, ()) for name in self._sources)], states)
+        groups = [self._builtin, *(self._offers.get(name, ()) for name in self._sources)]
+        snapshot = compose(revision, groups, states)
+        return replace(snapshot, flags=self._watch.flags(snapshot.offers))

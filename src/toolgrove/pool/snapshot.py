@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from toolgrove.pool.offer import Offer
 from toolgrove.types import Kind
@@ -22,13 +22,18 @@ class SourceState:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """What there is; `revision` counts the moments, `content` is the hash of what an agent could tell apart."""
+    """What there is.
+
+    `revision` counts the moments, `content` is the hash of what an agent could tell apart, `flags` tells by tool
+    what a person should look at.
+    """
 
     revision: int
     offers: Mapping[str, Offer]
     rejected: Sequence[Offer]
     sources: Mapping[str, SourceState]
     content: str
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def compose(revision: int, groups: Iterable[Sequence[Offer]], sources: Mapping[str, SourceState]) -> Snapshot:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from toolgrove.pool.lettering import texts
+from toolgrove.pool.offer import Offer
+from toolgrove.types import Tool
 
 _INSTRUCTING = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|earlier|above|other|all|system)\b.{0,20}"
@@ -15,25 +18,71 @@ _INSTRUCTING = re.compile(
     r"|<\s*/?\s*(?:important|system|instructions?|secret)\s*>"
     r"|\b(?:before|instead of)\b.{0,20}\b(?:using|calling)\b.{0,20}\b(?:any|other|another|all)\b.{0,20}\btools?\b"
     r"|\bsystem prompt\b|~/\.ssh|\bid_rsa\b",
-    re.IGNORECASE | re.DOTALL,
+    re.DOTALL,
 )
-_MIN_REFERRED = 5
+_OPENINGS = (  # one of them is in each of these phrases, and looking for them is much cheaper
+    *("ignore", "disregard", "forget", "override", "do not", "don't", "never", "without", "before", "instead of"),
+    *("<", "system prompt", "~/.ssh", "id_rsa"),
+)
+# A name of one plain word, such as `search`, is found in every second description.
+_NAME = re.compile(r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+")
+_QUOTED = 120
 
 
-def flags(raw: Mapping[str, Any], other_names: Iterable[str] = ()) -> list[str]:
-    """What is legal but worth a look: texts that instruct the model, or speak of tools of other servers.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suspicion:
+    """What a definition says that a description need not say."""
 
-    A hint for people, never a gate: whoever means harm can say it otherwise.
-    """
-    names = [name for name in other_names if len(name) >= _MIN_REFERRED and name != raw.get("name")]
-    referring = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])") if names else None
-    found: list[str] = []
-    for path, text in texts(raw):
-        instructing = _INSTRUCTING.search(text)
-        if instructing is not None:
-            found.append(f"{path} reads like an instruction to the model: {instructing.group()[:160]!r}")
-        if referring is not None:
-            found += [
-                f"{path} speaks of {name!r}, another server's tool" for name in sorted(set(referring.findall(text)))
-            ]
-    return found
+    instructing: tuple[str, ...]
+    mentions: Mapping[str, str]
+
+    def flags(self, other_names: Iterable[str]) -> list[str]:
+        """The same in words, held against the names of tools that belong to others."""
+        spoken = sorted(self.mentions.keys() & set(other_names))
+        return [*self.instructing, *(f"{self.mentions[name]} speaks of {name!r}, another's tool" for name in spoken)]
+
+
+def suspect(definition: Mapping[str, Any]) -> Suspicion:
+    """Read every text of a definition with distrust."""
+    instructing: list[str] = []
+    mentions: dict[str, str] = {}
+    for path, text in texts(definition):
+        lower = text.lower()
+        found = _INSTRUCTING.search(lower) if any(word in lower for word in _OPENINGS) else None
+        if found is not None:
+            instructing.append(f"{path} reads like an instruction to the model: {found.group()[:_QUOTED]!r}")
+        for name in _NAME.findall(text):
+            mentions.setdefault(name, path)
+    return Suspicion(instructing=tuple(instructing), mentions=mentions)
+
+
+class Watch:
+    """Reads each foreign definition once, and holds it against every pool that it stands in."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[str, Suspicion]] = {}
+
+    def flags(self, offers: Mapping[str, Offer]) -> dict[str, tuple[str, ...]]:
+        """What is worth a look, by tool; only MCP servers write their definitions themselves."""
+        names = {name: offer.source for offer in offers.values() for name in (offer.own_name, offer.name)}
+        self._read = {name: self._suspicion(name, tool) for name, tool in _foreign(offers)}
+        flagged = {}
+        for name, (_, suspicion) in self._read.items():
+            source = offers[name].source
+            others = (word for word in suspicion.mentions if names.get(word, source) != source)
+            found = suspicion.flags(others)
+            if found:
+                flagged[name] = tuple(found)
+        return flagged
+
+    def _suspicion(self, name: str, tool: Tool) -> tuple[str, Suspicion]:
+        known = self._read.get(name)
+        if known is not None and known[0] == tool.definition:
+            return known
+        spec = tool.spec
+        shown = {"description": spec.description, "inputSchema": spec.input_schema, "outputSchema": spec.output_schema}
+        return tool.definition, suspect(shown)
+
+
+def _foreign(offers: Mapping[str, Offer]) -> Iterator[tuple[str, Tool]]:
+    return ((name, offer.tool) for name, offer in offers.items() if offer.kind == "mcp" and offer.tool is not None)

@@ -126,6 +126,9 @@ class AuditRing:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (sealed.to_json() for sealed in self._records)
 
+    def __reversed__(self) -> Iterator[dict[str, Any]]:
+        return (sealed.to_json() for sealed in reversed(self._records))
+
     def lines(self) -> list[str]:
         """The records as they would stand in a file."""
         return [sealed.line for sealed in self._records]

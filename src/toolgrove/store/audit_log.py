@@ -11,19 +11,25 @@ from toolgrove.store.audit import Breach, Outcome
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditQuery:
-    """Which records; `since` is a timestamp as the records carry it, `after` the number where a page ended."""
+    """Which records, and from which end; `since` is a timestamp as the records carry it.
+
+    `after` is the number where a page ended, `before` the same where the newest come first.
+    """
 
     agent: str | None = None
     tool: str | None = None
     outcome: Outcome | None = None
     since: str | None = None
     after: int = 0
+    before: int | None = None
+    newest: bool = False
     limit: int = 100
 
     def wants(self, record: dict[str, Any]) -> bool:
         """Whether a record belongs to the answer."""
         return (
             record["number"] > self.after
+            and (self.before is None or record["number"] < self.before)
             and self.agent in (None, record["agent"])
             and self.tool in (None, record["operation"])
             and self.outcome in (None, record["outcome"])
@@ -33,7 +39,7 @@ class AuditQuery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditPage:
-    """Records, oldest first; `next` is the `after` of the page behind this one."""
+    """Records in the order asked for; `next` is the `after` of the page behind this one, or its `before`."""
 
     records: Sequence[dict[str, Any]]
     next: int | None = None

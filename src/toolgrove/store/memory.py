@@ -70,7 +70,8 @@ class MemoryJournal:
 
     async def records(self, query: AuditQuery) -> AuditPage:
         """A page of those that are still in the ring."""
-        found = islice(filter(query.wants, self.audit), query.limit + 1)
+        kept = reversed(self.audit) if query.newest else iter(self.audit)
+        found = islice(filter(query.wants, kept), query.limit + 1)
         return AuditPage.cut(list(found), query.limit)
 
     async def verify(self) -> Breach | None:

@@ -13,7 +13,7 @@ def outside(tree: Tree, before: Images, root_id: str) -> str | None:
         node = tree.nodes.get(node_id)
         if node_id == root_id:
             # The root of the subtree may be edited, but its own place belongs to the world outside.
-            place = None if node is None else (node.parent.id if node.parent else None, node.rank)
+            place = None if node is None else (node.parent_id, node.rank)
             if image is None or place != (image.parent_id, image.rank):
                 return node_id
             continue
@@ -34,7 +34,7 @@ def _is_inside(tree: Tree, node_id: str, root_id: str, before: Images, known: di
             at = image.parent_id
         else:
             node = tree.nodes.get(at)
-            at = node.parent.id if node is not None and node.parent is not None else None
+            at = node.parent_id if node is not None else None
     inside = at is not None and known.get(at, True)
     known.update(dict.fromkeys(trail, inside))
     return inside

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgrove.tree.history import Images
 from toolgrove.tree.json_value import copied, identical
 from toolgrove.tree.node import Image, Node, Payload
-from toolgrove.tree.property_path import MISSING
 from toolgrove.tree.tree import Tree, walk
 
-ImageAt = Callable[[str], Image | None]
 Entry = dict[str, Any]
+State = Image | Node
 
 
 @dataclass(kw_only=True, slots=True)
@@ -31,37 +31,40 @@ class Diff:
         return {name: getattr(self, name) for name in ("added", "removed", "moved", "reordered", "changed")}
 
 
-def diff_states(tree: Tree, ids: Iterable[str], old: ImageAt, new: ImageAt) -> Diff:
-    """The difference of two states, given every id that may differ."""
+def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
+    """The difference of two states, given how each differs from the live tree."""
     diff = Diff()
+    live = tree.nodes.get
     shuffled: dict[str, list[str]] = {}
-    touched: list[str] = []
-    for node_id in ids:
-        touched.append(node_id)
-        was, now = old(node_id), new(node_id)
+    # The older of two states differs from the live tree wherever the younger one does.
+    touched = old if len(old) >= len(new) else new
+    for node_id in touched:
+        was = old[node_id] if node_id in old else live(node_id)
+        now = new[node_id] if node_id in new else live(node_id)
         if was is None or now is None:
             if now is not None:
                 diff.added.append(_state(node_id, now))
             elif was is not None:
                 diff.removed.append(_state(node_id, was))
             continue
-        if was.parent_id != now.parent_id:
-            diff.moved.append({"nodeId": node_id, "oldParentId": was.parent_id, "newParentId": now.parent_id})
-        elif was.rank != now.rank and now.parent_id is not None:
-            shuffled.setdefault(now.parent_id, []).append(node_id)
+        old_parent, new_parent = was.parent_id, now.parent_id
+        if old_parent != new_parent:
+            diff.moved.append({"nodeId": node_id, "oldParentId": old_parent, "newParentId": new_parent})
+        elif was.rank != now.rank and new_parent is not None:
+            shuffled.setdefault(new_parent, []).append(node_id)
         change = _change(node_id, was, now)
         if change is not None:
             diff.changed.append(change)
     for parent_id, node_ids in shuffled.items():
-        diff.reordered.extend(_reordered(tree, parent_id, node_ids, touched, old, new))
+        diff.reordered.extend(_reordered(tree, parent_id, node_ids, old, new))
     return diff
 
 
-def _state(node_id: str, image: Image) -> Entry:
-    return {"nodeId": node_id, "parentId": image.parent_id, "payloadType": image.type, "payload": copied(image.payload)}
+def _state(node_id: str, state: State) -> Entry:
+    return {"nodeId": node_id, "parentId": state.parent_id, "payloadType": state.type, "payload": copied(state.payload)}
 
 
-def _change(node_id: str, was: Image, now: Image) -> Entry | None:
+def _change(node_id: str, was: State, now: State) -> Entry | None:
     entry: Entry = {"nodeId": node_id}
     if was.payload is not now.payload:
         properties = payload_changes(was.payload, now.payload)
@@ -77,29 +80,25 @@ def _change(node_id: str, was: Image, now: Image) -> Entry | None:
 def payload_changes(was: Payload, now: Payload) -> dict[str, Any]:
     """Old and new value of every property that differs; an absent one has no entry on its side."""
     changes: dict[str, Any] = {}
-    shared = 0
+    gone = 0
     for key, old in was.items():
-        new = now.get(key, MISSING)
-        if new is MISSING:
+        if key not in now:
+            gone += 1
             changes[key] = {"old": copied(old)}
-            continue
-        shared += 1
-        if old is not new and not identical(old, new):
+        elif (new := now[key]) is not old and not identical(old, new):
             changes[key] = {"old": copied(old), "new": copied(new)}
-    if shared < len(now):
+    if len(now) > len(was) - gone:
         changes.update((key, {"new": copied(new)}) for key, new in now.items() if key not in was)
     return changes
 
 
-def _reordered(
-    tree: Tree, parent_id: str, node_ids: list[str], touched: list[str], old: ImageAt, new: ImageAt
-) -> list[Entry]:
+def _reordered(tree: Tree, parent_id: str, node_ids: list[str], old: Images, new: Images) -> list[Entry]:
     """The nodes whose rank changed, unless the children that stayed are in the same order all the same."""
-    node = tree.nodes.get(parent_id)
-    candidates = dict.fromkeys([*((node.children if node else None) or ()), *touched])
-    stayed: list[tuple[str, Image, Image]] = []
-    for child_id in candidates:
-        was, now = old(child_id), new(child_id)
+    parent = tree.nodes.get(parent_id)
+    stayed: list[tuple[str, State, State]] = []
+    for child_id in {**((parent.children if parent else None) or {}), **old, **new}:
+        live = tree.nodes.get(child_id)
+        was, now = old.get(child_id, live), new.get(child_id, live)
         if was and now and was.parent_id == parent_id == now.parent_id:
             stayed.append((child_id, was, now))
     before = {child[0]: place for place, child in enumerate(sorted(stayed, key=lambda child: child[1].rank))}
@@ -126,8 +125,8 @@ def diff_subtrees(left: Node, right: Node) -> Diff:
         ours, theirs = _keyed(one), _keyed(other)
         gone = [child for key, child in ours.items() if key not in theirs]
         new = [child for key, child in theirs.items() if key not in ours]
-        diff.removed.extend(_state(node.id, node.image()) for child in gone for node in walk(child))
-        diff.added.extend(_state(node.id, node.image()) for child in new for node in walk(child))
+        diff.removed.extend(_state(node.id, node) for child in gone for node in walk(child))
+        diff.added.extend(_state(node.id, node) for child in new for node in walk(child))
         pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
         order = {theirs[key].id: place for place, key in enumerate(key for key in theirs if key in ours)}
         for place, (mine, yours) in enumerate(pairs):

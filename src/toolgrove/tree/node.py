@@ -39,6 +39,11 @@ class Node:
         self.group: str | None = None
 
     @property
+    def parent_id(self) -> str | None:
+        """The id of the parent; the root has none."""
+        return self.parent.id if self.parent is not None else None
+
+    @property
     def name(self) -> str | None:
         """The payload's `name`, whatever the letter case of the key."""
         payload = self.payload

@@ -24,7 +24,7 @@ def node_json(node: Node, shown: PropertyFilter = EVERYTHING) -> dict[str, Any]:
     """A node without its children."""
     return {
         "nodeId": node.id,
-        "parentId": node.parent.id if node.parent is not None else None,
+        "parentId": node.parent_id,
         "payloadType": node.type,
         "payload": shown(node.payload),
         "childrenCount": node.children_count,

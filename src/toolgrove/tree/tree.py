@@ -40,6 +40,8 @@ class Tree:
         self.tagged: dict[str, dict[str, None]] = {}
         self.groups: dict[str, dict[str, None]] = {}
         self.before: dict[str, Image | None] = {}
+        # Changed more than once, so perhaps what it was before after all.
+        self._doubtful: set[str] = set()
         self._serial = 0
         self._serial_before = 0
         self._group_serial = 0
@@ -97,9 +99,10 @@ class Tree:
             raise Conflict(f"A node with the id {node_id!r} exists already.", nodeId=node_id)
         else:
             self._reserve(node_id)
-        before = self.before
-        if node_id not in before:
-            before[node_id] = None
+        if node_id in self.before:
+            self._doubtful.add(node_id)
+        else:
+            self.before[node_id] = None
         siblings = parent.children
         if siblings:
             rank = siblings[next(reversed(siblings))].rank // 1 + 1
@@ -112,10 +115,10 @@ class Tree:
 
     def write(self, node: Node, payload: Payload) -> list[Node]:
         """Replace a payload in every node that shares it; the nodes that changed."""
-        before = self.before
+        if payload is node.payload:
+            return []
         if node.group is None:
-            if node.id not in before:
-                before[node.id] = node.image()
+            self._touch(node)
             node.payload = payload
             return [node]
         holders = [self.nodes[holder] for holder in self.groups[node.group]]
@@ -126,8 +129,9 @@ class Tree:
 
     def retype(self, node: Node, type: str) -> None:
         """Give a node another payload type."""
-        self._touch(node)
-        node.type = type
+        if type != node.type:
+            self._touch(node)
+            node.type = type
 
     def tag(self, node: Node, tags: frozenset[str]) -> None:
         """Replace a node's tags."""
@@ -226,25 +230,18 @@ class Tree:
     def take(self) -> dict[str, Image | None]:
         """Close the transaction and hand over its before-images, less what did not change in the end."""
         before, self.before = self.before, {}
+        doubtful, self._doubtful = self._doubtful, set()
         self._serial_before = self._serial
-        nodes = self.nodes
-        same: list[str] = []
-        for key, image in before.items():
-            node = nodes.get(key)
-            # Most touched nodes are new or have another payload: those need no closer look.
-            if node is not None and (image is None or node.payload is not image.payload):
-                continue
-            if is_still(image, node):
-                same.append(key)
-        for key in same:
-            del before[key]
+        for node_id in doubtful:
+            if is_still(before[node_id], self.nodes.get(node_id)):
+                del before[node_id]
         return before
 
     def rollback(self) -> None:
         """Undo everything since the last `take`."""
         before, self.before = self.before, {}
         self.apply(before)
-        self.before = {}
+        self.before, self._doubtful = {}, set()
         self._serial = self._serial_before
 
     def image(self, node_id: str) -> Image | None:
@@ -256,15 +253,13 @@ class Tree:
         """Make the given nodes what the images say; None removes. The caller has checked that it fits."""
         nodes = self.nodes
         for node_id in images:
-            node = nodes.get(node_id)
-            if node is not None:
-                self._touch(node)
-            elif node_id not in self.before:
-                self.before[node_id] = None
+            if node_id not in self.before:
+                self.before[node_id] = self.image(node_id)
+        self._doubtful.update(images)
         leaving = [nodes[node_id] for node_id, image in images.items() if image is None and node_id in nodes]
-        for node in leaving:
-            self._unlink(node)
-            self._forget(node)
+        for gone in leaving:
+            self._unlink(gone)
+            self._forget(gone)
         arriving: list[tuple[Node, Image]] = []
         for node_id, image in images.items():
             if image is None:
@@ -278,8 +273,7 @@ class Tree:
                 # What reads the same stays the same object: a journal that was closed meanwhile holds copies.
                 if not identical(node.payload, image.payload):
                     node.payload = image.payload
-                parent_id = node.parent.id if node.parent is not None else None
-                if parent_id != image.parent_id or node.rank != image.rank:
+                if node.parent_id != image.parent_id or node.rank != image.rank:
                     self._unlink(node)
                     arriving.append((node, image))
             self._set_tags(node, image.tags)
@@ -292,7 +286,10 @@ class Tree:
     # The bookkeeping under the changes ----------------------------------------------------------
 
     def _touch(self, node: Node) -> None:
-        if node.id not in self.before:
+        """Keep what a node was before a change; only a further change can make it that again."""
+        if node.id in self.before:
+            self._doubtful.add(node.id)
+        else:
             self.before[node.id] = node.image()
 
     def _reserve(self, node_id: str) -> None:
@@ -346,7 +343,7 @@ def is_still(image: Image | None, node: Node | None) -> bool:
     if image is None or node is None:
         return image is None and node is None
     return (
-        image.parent_id == (node.parent.id if node.parent is not None else None)
+        image.parent_id == node.parent_id
         and image.rank == node.rank
         and image.type == node.type
         and image.tags == node.tags

@@ -146,5 +146,5 @@ def _is_lost(tree: Tree, images: Images, node_id: str) -> bool:
             node = tree.nodes.get(at)
             if node is None:
                 return True
-            at = node.parent.id if node.parent is not None else None
+            at = node.parent_id
     return False

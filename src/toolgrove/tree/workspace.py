@@ -13,7 +13,6 @@ from toolgrove.tree.diff import Diff, diff_states
 from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, Snapshot, SnapshotChange
 from toolgrove.tree.footprint import Footprint
 from toolgrove.tree.history import Commit, History, changed_parents
-from toolgrove.tree.node import Image
 from toolgrove.tree.page_token import PageTokens
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.rules import Ruleset
@@ -340,23 +339,11 @@ class Workspace:
     def diff(self, old: str, new: str) -> Diff:
         """The difference of two snapshots; `current` is the live tree."""
         first, second = self._moment(old), self._moment(new)
-        at_first = self.history.images_at(first)
-        at_second = self.history.images_at(second)
-        find = self.tree.image
-
-        def was(node_id: str) -> Image | None:
-            return at_first[node_id] if node_id in at_first else find(node_id)
-
-        def now(node_id: str) -> Image | None:
-            return at_second[node_id] if node_id in at_second else find(node_id)
-
-        ids = at_first if len(at_first) >= len(at_second) else at_second
-        return diff_states(self.tree, ids, was, now)
+        return diff_states(self.tree, self.history.images_at(first), self.history.images_at(second))
 
     def pending(self) -> Diff:
         """What the open transaction has changed so far."""
-        before, now = self.tree.before, self.tree.image
-        return diff_states(self.tree, list(before), lambda key: before[key] if key in before else now(key), now)
+        return diff_states(self.tree, self.tree.before, {})
 
     def _moment(self, name: str) -> int:
         return self.seq if name == CURRENT else self.snapshot(name).seq

@@ -13,6 +13,7 @@ from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound, GroveError, InvalidArgument
 from toolgrove.faces import session_of
 from toolgrove.web.answer import answer, failure, stream
+from toolgrove.web.body import json_body
 from toolgrove.web.doors import Doors
 from toolgrove.web.project import Project
 
@@ -51,11 +52,9 @@ class Agents:
     async def _runs(self, request: Request) -> Response:
         try:
             agent = await self._agent(request)
-            calls = _calls(await request.json())
+            calls = _calls(await json_body(request))
         except GroveError as error:
             return failure(error)
-        except ValueError:
-            return failure(InvalidArgument('The body must be JSON: {"calls": [{"tool": …, "arguments": {…}}]}.'))
         return stream(agent.run(calls))
 
     async def _agent(self, request: Request) -> Agent:

@@ -21,9 +21,21 @@ _STATUS = {
 }
 
 
+class _Json(JSONResponse):
+    """JSON whatever it holds."""
+
+    def render(self, content: Any) -> bytes:
+        return encoded(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def encoded(text: str) -> bytes:
+    """JSON as bytes; half a character, which UTF-8 does not have, becomes the escape that JSON has for it."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def answer(content: Any, status: int = 200) -> Response:
     """A JSON answer."""
-    return JSONResponse(content, status, headers=HEADERS)
+    return _Json(content, status, headers=HEADERS)
 
 
 def problem(status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
@@ -34,15 +46,16 @@ def problem(status: int, code: str, message: str, *, headers: Mapping[str, str] 
 
 def failure(error: GroveError) -> Response:
     """An error of ours with the status that fits it."""
-    return answer(error.to_json(), _STATUS[error.code])
+    unsupported = error.facts.get("reason") == "content_type"
+    return answer(error.to_json(), 415 if unsupported else _STATUS[error.code])
 
 
 def stream(events: AsyncIterator[Mapping[str, Any]]) -> Response:
     """Server-sent events, one per mapping; JSON has no bare line ends, so no event can hold another."""
 
-    async def lines() -> AsyncIterator[str]:
+    async def lines() -> AsyncIterator[bytes]:
         async for event in events:
-            yield f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+            yield encoded(f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
 
     headers = {**HEADERS, "X-Accel-Buffering": "no"}
     return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.http import StreamableHTTP
 from toolgrove.agent import Agent
+from toolgrove.errors import AgentNotFound
 from toolgrove.faces import McpFace
 
 Resolve = Callable[[str], Awaitable[Agent]]
@@ -78,7 +79,10 @@ class Doors:
             self._doors.pop(name).closed.set()
             self._open.pop(name)
         for name in agents:
-            agent = await self._resolve(name)
+            try:
+                agent = await self._resolve(name)
+            except AgentNotFound:  # gone while the pool was asked; that change is told of as well
+                continue
             door = self._doors.get(name)
             if door is None:
                 await self._add(agent)

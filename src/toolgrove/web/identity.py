@@ -14,7 +14,7 @@ from toolgrove.store.tokens import OPERATOR, Tokens, hashed
 from toolgrove.types import Clock
 from toolgrove.web.answer import problem
 
-OPEN = ("/health", "/console", "/console/")
+OPEN = ("/", "/health", "/console", "/console/")
 REREAD = 1.0
 
 

@@ -56,8 +56,7 @@ class Metrics:
             case ToolSucceeded():
                 self._call(event.agent, event.tool, "success", event.duration)
             case ToolFailed():
-                known = event.error["code"] != "not_found" or "tool" not in event.error
-                self._call(event.agent, event.tool if known else "", str(event.error["code"]), event.duration)
+                self._call(event.agent, _known_tool(event), str(event.error["code"]), event.duration)
             case TreeChanged():
                 self._commits.inc()
             case ApprovalRequested():
@@ -88,3 +87,9 @@ class Metrics:
         current[1] += 1
         current[2] += outcome not in ("success", *_REFUSALS)
         current[3] += outcome in _REFUSALS
+
+
+def _known_tool(event: ToolFailed) -> str:
+    """The tool; empty where the call did not get as far as to find it, so that no caller can make up labels."""
+    code = event.error["code"]
+    return "" if code == "rate_limited" or (code == "not_found" and "tool" in event.error) else event.tool

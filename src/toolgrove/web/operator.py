@@ -19,6 +19,7 @@ from toolgrove.store.audit import Outcome
 from toolgrove.store.audit_log import AuditPage, AuditQuery
 from toolgrove.store.pins import Pin
 from toolgrove.web.answer import HEADERS, answer, failure, stream
+from toolgrove.web.body import json_body
 from toolgrove.web.live import Live
 from toolgrove.web.metrics import Metrics
 from toolgrove.web.project import Project
@@ -157,6 +158,8 @@ class OperatorApi:
                 outcome=outcome,
                 since=query.get("since"),
                 after=_number(query.get("after"), "after") or 0,
+                before=_number(query.get("before"), "before"),
+                newest=query.get("newest") in ("1", "true"),
                 limit=_limit(request),
             )
         )
@@ -178,12 +181,7 @@ def _operator(handle: Handler) -> Handler:
 
 async def _body(request: Request, fields: dict[str, type], *, required: tuple[str, ...]) -> dict[str, Any]:
     wanted = ", ".join(f"{name}: {kind.__name__}" for name, kind in fields.items())
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise InvalidArgument("Send the body as Content-Type application/json.", reason="content_type")
-    try:
-        form = await request.json()
-    except ValueError:
-        form = None
+    form = await json_body(request)
     known = isinstance(form, dict) and form.keys() <= fields.keys() and all(name in form for name in required)
     if not known or not all(isinstance(form[name], fields[name]) for name in form):
         raise InvalidArgument(f"The body must be an object with {wanted}.", reason="body")

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -206,6 +205,8 @@ async def over_stdio() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
+        import uvicorn
+
         uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", timeout_graceful_shutdown=1)
     else:
         anyio.run(over_stdio)

@@ -1,12 +1,12 @@
 import { useEffect } from "preact/hooks";
 import { CopyButton } from "../components/CopyButton";
 import { Empty } from "../components/Notice";
-import { ConfirmDialog } from "./ConfirmDialog";
+import { Toast } from "../components/Toast";
 import { Header } from "./Header";
 import { HelpDialog } from "./HelpDialog";
 import { HistoryDialog } from "./HistoryDialog";
 import { useExplorer } from "./model";
-import { Offline, Toast } from "./Status";
+import { Offline } from "./Status";
 import { ToolList } from "./ToolList";
 import { ToolScreen } from "./ToolScreen";
 
@@ -41,10 +41,9 @@ export function App() {
           {tool === null ? <Welcome /> : <ToolScreen key={tool} name={tool} />}
         </main>
       </div>
-      <Toast />
+      <Toast toast={explorer.toast} />
       {panel?.type === "help" && <HelpDialog onClose={close} />}
       {panel?.type === "history" && <HistoryDialog onClose={close} />}
-      {panel?.type === "confirm" && <ConfirmDialog tool={panel.tool} onClose={close} />}
     </>
   );
 }

@@ -1,13 +1,8 @@
-import { Icon, type IconName } from "../components/Icon";
+import { Icon } from "../components/Icon";
+import { ThemeSwitch } from "../components/ThemeSwitch";
 import { useExplorer } from "./model";
-import type { Theme } from "./settings";
 
 const LIVE = { static: "", paused: "Paused", connecting: "Connecting", live: "Live", lost: "Reconnecting" } as const;
-const THEMES: [Theme, IconName, string][] = [
-  ["system", "screen", "System theme"],
-  ["light", "sun", "Light theme"],
-  ["dark", "moon", "Dark theme"],
-];
 
 export function Header() {
   const explorer = useExplorer();
@@ -33,26 +28,11 @@ export function Header() {
           <Icon name="clock" />
           <span class="wide-only">History</span>
         </button>
-        <ThemeSwitch />
+        <ThemeSwitch theme={explorer.settings.theme} />
         <button type="button" class="icon-button" aria-label="Keyboard help" title="Keyboard help (?)" data-testid="open-help" onClick={() => (explorer.panel.value = { type: "help" })}>
           <Icon name="keyboard" />
         </button>
       </div>
     </header>
-  );
-}
-
-function ThemeSwitch() {
-  const { theme } = useExplorer().settings;
-  return (
-    <fieldset class="themes">
-      <legend class="visually-hidden">Theme</legend>
-      {THEMES.map(([name, icon, label]) => (
-        <label key={name} class="theme" title={label}>
-          <input type="radio" name="theme" aria-label={label} checked={theme.value === name} onChange={() => (theme.value = name)} />
-          <Icon name={icon} />
-        </label>
-      ))}
-    </fieldset>
   );
 }

@@ -62,7 +62,7 @@ function CallRow({ call }: { call: Call }) {
         <button type="button" class="button small" aria-label={`Restore ${call.tool}`} onClick={() => void explorer.restore(call)}>
           Restore
         </button>
-        {explorer.canRun.value && (
+        {explorer.bench.canRun.value && (
           <button type="button" class="button small" aria-label={`Run again: ${call.tool}`} onClick={() => void explorer.rerun(call)}>
             Run again
           </button>

@@ -1,22 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { Icon } from "../components/Icon";
 import { useExplorer } from "./model";
-
-/** Short news that goes by itself. */
-export function Toast() {
-  const { toast } = useExplorer();
-  const message = toast.value;
-  useEffect(() => {
-    if (message === "") return;
-    const timer = setTimeout(() => (toast.value = ""), 5_000);
-    return () => clearTimeout(timer);
-  }, [message]);
-  return (
-    <div class="toasts" role="status" data-testid="toast">
-      {message !== "" && <div class="toast">{message}</div>}
-    </div>
-  );
-}
 
 /** Shown while the list on screen may be old because the server is away. */
 export function Offline() {

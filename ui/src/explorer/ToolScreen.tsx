@@ -2,18 +2,11 @@ import { useEffect, useRef } from "preact/hooks";
 import { Badge, badgesOf } from "../components/Badge";
 import { CopyButton } from "../components/CopyButton";
 import { Icon } from "../components/Icon";
-import { JsonText } from "../components/JsonText";
 import { Empty } from "../components/Notice";
-import { Tabs } from "../components/Tabs";
-import { printJson } from "../lib/json-print";
-import type { ToolDetail } from "../lib/tool";
-import type { Opened } from "./catalog";
-import { Docs } from "./Docs";
-import { useExplorer, type View } from "./model";
+import type { Opened } from "../bench/bench";
+import { ToolBench } from "../bench/ToolBench";
 import { NARROW } from "./layout";
-import { QuestionDialog } from "./QuestionDialog";
-import { RequestCard } from "./RequestCard";
-import { ResponseCard } from "./ResponseCard";
+import { useExplorer } from "./model";
 
 /** Everything about one tool. */
 export function ToolScreen({ name }: { name: string }) {
@@ -46,11 +39,6 @@ function Ready({ opened }: { opened: Opened }) {
   const { tool } = opened;
   const explorer = useExplorer();
   const heading = useRef<HTMLHeadingElement>(null);
-  const view = explorer.view.value;
-  const setView = (next: View): void => {
-    explorer.view.value = next;
-  };
-  const question = explorer.runner.runs.value.get(tool.name)?.question;
   // On a phone the list leaves the screen, and focus with it.
   useEffect(() => {
     if (matchMedia(NARROW).matches) heading.current?.focus();
@@ -80,54 +68,7 @@ function Ready({ opened }: { opened: Opened }) {
           ))}
         </div>
       </header>
-      <Tabs
-        label="Tool"
-        current={view}
-        onSelect={setView}
-        tabs={[
-          { name: "run", label: "Run" },
-          { name: "docs", label: "Documentation", ...(tool.examples.length > 0 ? { note: String(tool.examples.length) } : {}) },
-          { name: "schema", label: "Schema" },
-        ]}
-      >
-        {view === "run" && (
-          <div class="bench">
-            <RequestCard opened={opened} />
-            <ResponseCard opened={opened} />
-          </div>
-        )}
-        {view === "docs" && (
-          <Docs
-            tool={tool}
-            onTry={(inputs) => {
-              opened.draft.load(inputs);
-              setView("run");
-            }}
-          />
-        )}
-        {view === "schema" && <Schemas tool={tool} />}
-      </Tabs>
-      {question && <QuestionDialog key={question.state ?? question.key} tool={tool.name} question={question} />}
+      <ToolBench opened={opened} view={explorer.view.value} onView={(view) => (explorer.view.value = view)} />
     </article>
-  );
-}
-
-function Schemas({ tool }: { tool: ToolDetail }) {
-  const schemas = [
-    ["Input schema", tool.inputSchema],
-    ["Output schema", tool.outputSchema],
-  ] as const;
-  return (
-    <div class="stack">
-      {schemas.map(([label, schema]) => (
-        <section key={label} class="card" aria-label={label}>
-          <div class="card-head">
-            <h2>{label}</h2>
-            {schema && <CopyButton compact label={`Copy ${label.toLowerCase()}`} text={() => printJson(schema, 2)} />}
-          </div>
-          <div class="card-body">{schema ? <JsonText value={schema} label={label} /> : <p class="quiet">This tool does not describe its result.</p>}</div>
-        </section>
-      ))}
-    </div>
   );
 }

@@ -5,11 +5,7 @@ import { FormDraft } from "../lib/draft";
 import { ApiError } from "../lib/http";
 import { sameJson } from "../lib/json";
 import type { ServerInfo, ToolDetail, ToolSummary } from "../lib/tool";
-
-export interface Opened {
-  tool: ToolDetail;
-  draft: FormDraft;
-}
+import type { Opened } from "../bench/bench";
 
 export interface Failure {
   message: string;

@@ -1,7 +1,2 @@
-/** Where the layout changes; the same widths as in explorer.css. */
-
-/** List and tool are two screens. */
+/** Where list and tool are two screens; the same width as in explorer.css. */
 export const NARROW = "(max-width: 800px)";
-
-/** The result stands below the form. */
-export const STACKED = "(max-width: 1120px)";

@@ -2,7 +2,9 @@
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { isDestructive } from "../components/Badge";
+import { Bench, type Opened, type Reach } from "../bench/bench";
+import { type Run, Runner } from "../bench/runner";
+import type { View } from "../bench/ToolBench";
 import type { Api } from "../lib/api";
 import { serverProblems } from "../lib/draft";
 import { type Call, History, type Outcome } from "../lib/history";
@@ -11,18 +13,16 @@ import { parseHash, type Route, toolHash } from "../lib/link";
 import { Mcp } from "../lib/mcp";
 import { withoutSecrets } from "../lib/secrets";
 import type { Storage } from "../lib/storage";
-import { Catalog, type Opened } from "./catalog";
+import { Catalog } from "./catalog";
 import { LiveTools } from "./live";
-import { type Run, Runner } from "./runner";
-import type { Settings } from "./settings";
+import type { Settings } from "../lib/settings";
 
-export type View = "run" | "docs" | "schema";
-
-export type Panel = { type: "help" } | { type: "history" } | { type: "confirm"; tool: string };
+export type Panel = { type: "help" } | { type: "history" };
 
 export class Explorer {
   readonly catalog: Catalog;
   readonly runner: Runner;
+  readonly bench: Bench;
   readonly live: LiveTools;
   readonly route: Signal<Route>;
   readonly query = signal("");
@@ -31,7 +31,6 @@ export class Explorer {
   readonly panel: Signal<Panel | null> = signal(null);
   readonly toast: Signal<string> = signal("");
   readonly calls: Signal<Call[]> = signal([]);
-  readonly canRun: ReadonlySignal<boolean>;
   /** Null if the server has no endpoint for pages, undefined while it was not asked. */
   readonly mcp: ReadonlySignal<Mcp | null | undefined>;
 
@@ -45,11 +44,12 @@ export class Explorer {
     this.runner = new Runner(() => this.mcp.peek() ?? api, () => performance.now(), (run) => this.ended(run));
     this.live = new LiveTools(() => this.mcp.peek(), () => void this.refresh(), () => void this.catalog.load());
     this.route = signal(parseHash(page.location.hash));
-    this.canRun = computed(() => this.catalog.info.value?.allowExecute ?? false);
     this.mcp = computed(() => {
       const path = this.catalog.info.value?.mcpPath;
       return typeof path === "string" ? new Mcp(api.url(path)) : path;
     });
+    const reach = computed<Reach>(() => ({ mcpUrl: this.mcp.value?.url, callUrl: (tool) => api.callUrl(tool), needsToken: false }));
+    this.bench = new Bench(this.runner, computed(() => this.catalog.info.value?.allowExecute ?? null), reach);
   }
 
   async start(): Promise<void> {
@@ -83,27 +83,6 @@ export class Explorer {
     return origin + pathname + toolHash(opened.tool.name, withoutSecrets(opened.tool.inputSchema, opened.draft.value.peek()));
   }
 
-  /** Runs a tool if its arguments hold, after asking where the tool is dangerous. */
-  run(opened: Opened): boolean {
-    if (!this.canRun.peek() || this.runner.isActive(opened.tool.name)) return true;
-    if (!opened.draft.submit()) return false;
-    this.runUnchecked(opened);
-    return true;
-  }
-
-  /** Leaves judging the arguments to the server. */
-  runUnchecked({ tool, draft }: Opened): void {
-    if (!draft.sendable) return;
-    if (isDestructive(tool) || tool.requiresApproval) this.panel.value = { type: "confirm", tool: tool.name };
-    else this.runner.start({ tool, args: draft.value.peek() });
-  }
-
-  confirmed(tool: string): void {
-    this.panel.value = null;
-    const opened = this.catalog.ready(tool);
-    if (opened) this.runner.start({ tool: opened.tool, args: opened.draft.value.peek() });
-  }
-
   /** Brings an earlier call's arguments back into its tool's form. */
   async restore(call: Call): Promise<Opened | null> {
     this.panel.value = null;
@@ -117,7 +96,7 @@ export class Explorer {
 
   async rerun(call: Call): Promise<void> {
     const opened = await this.restore(call);
-    if (opened) this.run(opened);
+    if (opened) this.bench.run(opened);
   }
 
   clearHistory(): void {

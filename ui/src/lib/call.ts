@@ -34,6 +34,8 @@ export type CallEvent =
 export interface CallRequest {
   tool: { name: string; inputSchema: JsonObject };
   args: JsonObject;
+  /** Whether to hear how far the call is, which takes a stream; yes unless told. */
+  progress?: boolean;
   /** Present when the same call goes on after a question. */
   reply?: Reply;
 }

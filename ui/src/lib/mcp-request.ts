@@ -12,10 +12,15 @@ export interface McpRequest {
   body: Json;
 }
 
-export function toolCall({ tool, args, reply }: CallRequest): McpRequest {
-  const meta = { progressToken: REQUEST_ID };
+export function toolCall({ tool, args, reply, progress = true }: CallRequest): McpRequest {
+  const meta = progress ? { progressToken: REQUEST_ID } : {};
   const { headers, body } = request("tools/call", { name: tool.name, arguments: args, ...(reply && replyParams(reply)) }, meta);
   return { headers: { ...headers, "Mcp-Name": headerValue(tool.name), ...paramHeaders(tool.inputSchema, args) }, body };
+}
+
+/** Asks for the tools, or for those after a cursor. */
+export function toolList(cursor: string | null): McpRequest {
+  return request("tools/list", cursor === null ? {} : { cursor });
 }
 
 /** Asks for a stream that tells when the list of tools changed. */

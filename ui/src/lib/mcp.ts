@@ -2,12 +2,13 @@
 import type { Caller, CallEvent, CallRequest, Progress } from "./call";
 import { ApiError, browserFetch, errorText, type Fetch, send, textIn, tryParse } from "./http";
 import { get, isNumber, isObject, type Json, type JsonObject, numberOf } from "./json";
-import { listening, type McpRequest, requestInit, toolCall } from "./mcp-request";
+import { listening, type McpRequest, requestInit, toolCall, toolList } from "./mcp-request";
 import { EventParser } from "./sse";
 
 /** How texts begin that speak of the arguments; any other failure is the tool's. */
 const INPUT_FAULTS = /^(Input validation failed|Invalid input)/;
 const BROKEN = "The connection broke while the tool was running.";
+const MOST_PAGES = 100;
 const NO_ANSWER = "The server ended the call without an answer.";
 
 export class Mcp implements Caller {
@@ -25,6 +26,20 @@ export class Mcp implements Caller {
     yield { type: "error", error: NO_ANSWER, status: 0 };
   }
 
+  /** Every tool that the server lists, as it describes them. */
+  async tools(signal: AbortSignal): Promise<JsonObject[]> {
+    const found: JsonObject[] = [];
+    let cursor: string | null = null;
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const result = await this.result(toolList(cursor), signal);
+      const tools = get(result, "tools");
+      if (Array.isArray(tools)) found.push(...tools.filter(isObject));
+      cursor = textIn(result, "nextCursor");
+      if (cursor === null) break;
+    }
+    return found;
+  }
+
   /** Tells when the server listens, then each time its list of tools changed; ends when the connection does. */
   async *listen(signal: AbortSignal): AsyncGenerator<"listening" | "changed"> {
     for await (const message of this.messages(listening(), signal)) {
@@ -32,6 +47,15 @@ export class Mcp implements Caller {
       if (method === "notifications/subscriptions/acknowledged") yield "listening";
       if (method === "notifications/tools/list_changed") yield "changed";
     }
+  }
+
+  private async result(request: McpRequest, signal: AbortSignal): Promise<JsonObject> {
+    for await (const message of this.messages(request, signal)) {
+      const [error, result] = [get(message, "error"), get(message, "result")];
+      if (isObject(error)) throw new ApiError(textIn(error, "message") ?? NO_ANSWER, 500);
+      if (isObject(result)) return result;
+    }
+    throw new ApiError(NO_ANSWER, 0);
   }
 
   /** The JSON-RPC messages that answer a request, be it one or a stream of them. */
@@ -53,8 +77,8 @@ export class Mcp implements Caller {
   }
 }
 
-/** Leaving the loop closes the connection. */
-async function* chunks(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+/** The pieces of a body as they come; leaving the loop closes the connection. */
+export async function* chunks(body: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
     for (;;) {

@@ -6,11 +6,13 @@ import { toolCall } from "./mcp-request";
 export interface CallSite extends CallRequest {
   /** Address of the MCP endpoint. */
   mcpUrl: string;
+  /** Whether the endpoint lets nobody in without a token. */
+  needsToken?: boolean;
 }
 
 export function curl(site: CallSite): string {
   const { headers, body } = toolCall(site);
-  return curlOf(site.mcpUrl, headers, printJson(body, 2));
+  return curlOf(site.mcpUrl, { ...headers, ...(site.needsToken && { Authorization: "Bearer TOKEN" }) }, printJson(body, 2));
 }
 
 /** For a server that has no MCP endpoint of this kind. */
@@ -18,9 +20,9 @@ export function plainCurl(callUrl: string, { args }: CallRequest): string {
   return curlOf(callUrl, { "Content-Type": "application/json" }, printJson(args, 2));
 }
 
-export function python({ mcpUrl, tool, args }: CallSite): string {
+export function python({ mcpUrl, tool, args, needsToken = false }: CallSite): string {
   const literal = printPython(args).replace(/\n/g, "\n        ");
-  return `import asyncio
+  return needsToken ? pythonWithToken(mcpUrl, tool.name, literal) : `import asyncio
 
 from mcp import Client
 
@@ -29,6 +31,29 @@ async def main() -> None:
     async with Client(${JSON.stringify(mcpUrl)}) as client:
         arguments = ${literal}
         result = await client.call_tool(${JSON.stringify(tool.name)}, arguments)
+        print(result)
+
+
+asyncio.run(main())
+`;
+}
+
+function pythonWithToken(mcpUrl: string, tool: string, literal: string): string {
+  return `import asyncio
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+
+async def main() -> None:
+    headers = {"Authorization": "Bearer TOKEN"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(${JSON.stringify(mcpUrl)}, http_client=http)) as client,
+    ):
+        arguments = ${literal}
+        result = await client.call_tool(${JSON.stringify(tool)}, arguments)
         print(result)
 
 

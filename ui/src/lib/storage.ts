@@ -5,11 +5,19 @@ export interface Storage {
   remove(key: string): void;
 }
 
-export const browserStorage: Storage = {
-  read: (key) => attempt(() => localStorage.getItem(key)) ?? null,
-  write: (key, text) => void attempt(() => localStorage.setItem(key, text)),
-  remove: (key) => void attempt(() => localStorage.removeItem(key)),
-};
+/** Kept by the browser until someone clears it. */
+export const browserStorage: Storage = kept(() => localStorage);
+
+/** Kept as long as the tab is open, and for this tab alone. */
+export const tabStorage: Storage = kept(() => sessionStorage);
+
+function kept(area: () => globalThis.Storage): Storage {
+  return {
+    read: (key) => attempt(() => area().getItem(key)) ?? null,
+    write: (key, text) => void attempt(() => area().setItem(key, text)),
+    remove: (key) => void attempt(() => area().removeItem(key)),
+  };
+}
 
 export function memoryStorage(): Storage {
   const texts = new Map<string, string>();

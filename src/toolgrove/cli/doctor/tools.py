@@ -1,4 +1,4 @@
-"""Tools of the pool that nobody can have, and why."""
+"""Tools of the pool: those that nobody can have, and those whose definition a person should read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from toolgrove.cli.doctor.finding import Finding
 from toolgrove.pool.snapshot import Snapshot
+from toolgrove.pool.suspicion import Watch
 
 
 def check(snapshot: Snapshot) -> Iterator[Finding]:
-    """Quarantined ones, refused ones, and names that are taken."""
+    """Quarantined ones, refused ones, names that are taken, and texts that speak to the model."""
     for offer in snapshot.offers.values():
         if offer.standing == "quarantined":
             name = f"{offer.source} {offer.own_name}"
@@ -19,6 +20,9 @@ def check(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding(area="tools", level="warning", subject=offer.name, message=offer.reason)
     for offer in snapshot.rejected:
         yield Finding(area="tools", level="warning", subject=offer.name, message=f"{offer.source}: {offer.reason}")
+    for name, flags in Watch().flags(snapshot.offers).items():
+        for flag in flags:
+            yield Finding(area="tools", level="warning", subject=name, message=flag)
     ready = sum(offer.standing == "ready" for offer in snapshot.offers.values())
     sources = len({offer.source for offer in snapshot.offers.values()})
     text = f"{ready} of {len(snapshot.offers)} tools are ready, from {sources} source{'s' * (sources != 1)}"

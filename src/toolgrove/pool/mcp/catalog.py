@@ -143,7 +143,7 @@ class Catalog:
         tool = Tool(
             spec=spec,
             source=self._source,
-            mutates=annotations.destructive,
+            mutates=annotations.destructive or hints.get("readOnlyHint") is False,
             kind="mcp",
             own_name=name,
             definition=digest,

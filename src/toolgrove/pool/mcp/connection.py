@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import socket
 import ssl
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
@@ -137,9 +138,9 @@ class Connection:
         if self._reader.at_eof() or self._writer.is_closing():
             return False
         # The loop may not have had a turn to notice it.
-        socket = self._writer.get_extra_info("socket")
+        wire = self._writer.get_extra_info("socket")
         with selectors.DefaultSelector() as selector:
-            selector.register(socket, selectors.EVENT_READ)
+            selector.register(wire, selectors.EVENT_READ)
             return not selector.select(0)
 
     def drop(self) -> None:
@@ -182,16 +183,31 @@ class Connections:
         """A new connection."""
         try:
             with anyio.fail_after(CONNECT):
-                reader, writer = await asyncio.open_connection(
-                    self.address.host, self.address.port, ssl=self._tls, happy_eyeballs_delay=0.25
-                )
+                return Connection(*await self._opened())
         except TimeoutError:
-            raise Unsent(f"could not be reached within {CONNECT:g} s") from None
+            raise Unsent("could not be reached in time") from None
         except ssl.SSLError:
             raise Unsent("offers no connection that we can trust (TLS)") from None
         except (OSError, UnicodeError):
             raise Unsent("could not be reached") from None
-        return Connection(reader, writer)
+
+    async def _opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Try the addresses of the host in turn; none may use up the time of the others.
+
+        asyncio can race them, but loses a socket where it is cancelled in the wrong moment.
+        """
+        where = self.address
+        found = await asyncio.get_running_loop().getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)
+        problem: OSError = TimeoutError()
+        for *_, address in found:
+            try:
+                with anyio.fail_after(CONNECT / 2):
+                    return await asyncio.open_connection(
+                        str(address[0]), where.port, ssl=self._tls, server_hostname=where.host if where.tls else None
+                    )
+            except OSError as error:  # TimeoutError is one
+                problem = error
+        raise problem
 
     def close(self) -> None:
         """Hang up everywhere."""

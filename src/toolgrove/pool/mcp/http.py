@@ -31,6 +31,8 @@ _SESSION = re.compile(rb"[\x21-\x7e]{1,1024}")
 class HttpLink:
     """Has no connection of its own to lose: what ends it is a session that is over, or nobody there."""
 
+    streams = True
+
     def __init__(self, url: str, headers: Mapping[str, str], *, clock: Clock) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()

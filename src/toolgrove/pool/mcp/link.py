@@ -20,11 +20,13 @@ class Link(Protocol):
     """Carries requests to a server and what it says by itself back.
 
     `open` starts what runs beside it in the given tasks; `close` ends all, within a few seconds whatever the
-    server does. `request` raises a Fault. `changed` is called when the server's tools may have changed.
+    server does. `request` raises a Fault. `changed` is called when the server's tools may have changed; where it
+    `streams`, a server of the handshake era says so in a stream of its own.
     """
 
     changed: Callable[[], None]
     end: End
+    streams: bool
 
     async def open(self, tasks: TaskGroup) -> None: ...
 

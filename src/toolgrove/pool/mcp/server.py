@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from toolgrove.config import McpServerConfig
 from toolgrove.errors import SecretOutOfScope, SecretUnset
@@ -29,6 +30,7 @@ LISTING = 10.0
 _DEBOUNCE = 0.25
 _SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
 _RENEWAL = 5.0
+_LISTENING = 0.5
 
 
 class Server:
@@ -58,6 +60,7 @@ class Server:
         self._settled = anyio.Event()
         self._retry_at = 0.0
         self._renewed = float("-inf")
+        self._told = ""
 
     async def settled(self) -> None:
         """Wait until it is clear whether the server answers."""
@@ -68,70 +71,85 @@ class Server:
         left = max(self._retry_at - self._clock.monotonic(), 0.5)
         return round(left * (1 + self._random() / 2), 3)
 
-    def forget(self, session: Session | None) -> None:
-        """Stop using a session; until it is clear what follows, those who ask wait."""
+    def forget(self, session: Session) -> None:
+        """Stop using a session that the server ended; those who ask wait for the next one."""
         if self.session is session:
-            self.session = None
-            if self._settled.is_set():
-                self._settled = anyio.Event()
+            self._unsettle()
+
+    def _unsettle(self) -> None:
+        self.session = None
+        if self._settled.is_set():
+            self._settled = anyio.Event()
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Keep the server connected until we are cancelled."""
         while True:
             begun = self._clock.monotonic()
             try:
-                fault = await self._live(changed)
+                await self._live(changed)
             except Exception:
                 log.exception("server %s: its connection failed", self.name)
-                fault = Broken("could not be used; the log has the detail")
-            now = self._clock.monotonic()
-            if isinstance(fault, Expired) and now - self._renewed > _RENEWAL:
-                self._renewed = now
-                continue  # nothing is wrong with the server; calls that were refused wait for the new session
-            pause = self._backoff.pause(now - begun)
-            self._tell(str(fault))
-            self._retry_at = now + pause
-            self._settled.set()
-            changed()
-            await anyio.sleep(pause)
+                self._lose(Broken("could not be used; the log has the detail"))
+            if self.problem:
+                changed()
+                pause = self._backoff.pause(self._clock.monotonic() - begun)
+                self._retry_at = self._clock.monotonic() + pause
+                await anyio.sleep(pause)
 
-    def _tell(self, problem: str) -> None:
-        level = logging.DEBUG if problem == self.problem else logging.WARNING
-        log.log(level, "server %s %s", self.name, problem)
-        self.problem = problem
-
-    async def _live(self, changed: Callable[[], None]) -> Fault:
-        """One connection from its beginning to its end; the answer is why it ended."""
+    async def _live(self, changed: Callable[[], None]) -> None:
+        """One connection from its beginning to its end."""
         async with anyio.create_task_group() as tasks:
             link: Link | None = None
             try:
                 link = await self._link()
-                link.changed = self.freshness.stale
-                await link.open(tasks)
-                session = await self._greeted(link)
-                self.session, self.problem = session, ""
-                self._settled.set()
-                changed()
-                tasks.start_soon(session.follow)
-                tasks.start_soon(self._keep_listed, session, changed)
-                fault = await link.end.wait()
-            except Broken as raised:
-                fault = Broken(f"{raised} during start-up")
-            except Fault as raised:
-                fault = raised
+                self._lose(await self._used(link, tasks, changed))
+            except Fault as fault:
+                self._lose(fault)
             finally:
-                self.forget(self.session)
+                self.session = None
                 if link is not None:
                     with anyio.CancelScope(shield=True):
                         await link.close()
                 self.freshness.reset()
                 tasks.cancel_scope.cancel()
-        return fault
 
-    async def _greeted(self, link: Link) -> Session:
+    async def _used(self, link: Link, tasks: TaskGroup, changed: Callable[[], None]) -> Fault:
+        """Use a connection as long as it lasts; the answer is why it ended."""
+        link.changed = self.freshness.stale
+        try:
+            await link.open(tasks)
+            session = await self._greeted(link, tasks)
+        except Broken as fault:
+            return Broken(f"{fault} during start-up")
+        self.session, self.problem = session, ""
+        self._settled.set()
+        changed()
+        tasks.start_soon(self._keep_listed, session, changed)
+        return await link.end.wait()
+
+    def _lose(self, fault: Fault) -> None:
+        """Say what is wrong; where only a session is over, nothing is, and those who ask wait for the next one."""
+        now = self._clock.monotonic()
+        if isinstance(fault, Expired) and now - self._renewed > _RENEWAL:
+            self._renewed = now
+            self.problem = ""
+            self._unsettle()
+            return
+        level = logging.DEBUG if str(fault) == self._told else logging.WARNING
+        log.log(level, "server %s %s", self.name, fault)
+        self.session, self.problem = None, str(fault)
+        self._told = self.problem
+        self._settled.set()
+
+    async def _greeted(self, link: Link, tasks: TaskGroup) -> Session:
         with anyio.move_on_after(START):
             session = await self._negotiation.session(link)
+            if session.listens:  # first, so that no change falls between the list and the first word
+                tasks.start_soon(session.follow)
+                await self.freshness.word(_LISTENING)
+            mark = self.freshness.begin()
             self._catalog.take(await session.list_tools())
+            self.freshness.finish(mark)
             return session
         raise Broken(f"did not answer within {START:g} s")
 

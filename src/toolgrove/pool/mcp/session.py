@@ -81,10 +81,13 @@ class Session:
         )
         return await self.link.request(request)
 
+    @property
+    def listens(self) -> bool:
+        """Whether it takes a request of its own to hear of changed tools."""
+        return self.tells_changes and (self.era.modern or self.link.streams)
+
     async def follow(self) -> None:
-        """Hear of changed tools as long as the server lives, where it tells of them."""
-        if not self.tells_changes:
-            return
+        """Hear of changed tools as long as the server lives; that we do is a reason to list them too."""
         backoff = Backoff(random.random)
         while True:
             begun = anyio.current_time()
@@ -94,7 +97,8 @@ class Session:
                 else:
                     await self.link.stream()
             except (Rejected, Nonsense):
-                return  # it does not offer that after all; its list is read again now and then
+                self.link.changed()  # it does not offer that after all; its list is read again now and then
+                return
             except Fault as fault:
                 log.debug("a server %s while we listened", fault)
             await anyio.sleep(backoff.pause(anyio.current_time() - begun))

@@ -70,9 +70,10 @@ class McpSource:
         tool = call.tool
         if tool is None:
             raise ToolNotFound(call.name, call.known)
-        self._gate(tool)
         deadline = anyio.current_time() + self._timeout
         try:
+            await self._server.settled()
+            self._gate(tool)
             async with self._bulkhead.place(deadline):
                 with anyio.CancelScope(deadline=deadline):
                     return self._read(call, tool, await self._exchange(call, tool))

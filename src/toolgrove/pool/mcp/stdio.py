@@ -40,6 +40,8 @@ _LIKE_JSON = re.compile(rb"""\s*(\{\s*["}]|\[[\[{])""")
 class StdioLink:
     """Many requests at a time over one pair of pipes; answers find their way by id."""
 
+    streams = False
+
     def __init__(self, server: str, command: Command, *, secrets: Secrets, clock: Clock) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
@@ -87,7 +89,6 @@ class StdioLink:
 
     async def stream(self) -> None:
         """Nothing to do: what the server says by itself comes through the same pipe."""
-        await anyio.sleep_forever()
 
     async def close(self) -> None:
         """End the child and all that it started; one that broke the rules is not asked first."""

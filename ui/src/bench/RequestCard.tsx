@@ -5,21 +5,20 @@ import { Callout } from "../components/Notice";
 import { Tabs } from "../components/Tabs";
 import { plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
-import type { Opened } from "./catalog";
+import { type Opened, useBench } from "./bench";
 import { CodePanel } from "./CodePanel";
-import { useExplorer } from "./model";
 import { isActive } from "./runner";
 
 type Mode = "form" | "json" | "code";
 
 /** The arguments, as a form, as JSON or as code, and the button that sends them. */
 export function RequestCard({ opened }: { opened: Opened }) {
-  const explorer = useExplorer();
+  const bench = useBench();
   const { tool, draft } = opened;
   const [mode, setMode] = useState<Mode>("form");
-  const active = isActive(explorer.runner.runs.value.get(tool.name));
+  const active = isActive(bench.runner.runs.value.get(tool.name));
   const run = (): void => {
-    if (!explorer.run(opened)) {
+    if (!bench.run(opened)) {
       if (draft.rawError.peek() !== null) setMode("json");
       focusFirstProblem();
     }
@@ -68,22 +67,22 @@ export function RequestCard({ opened }: { opened: Opened }) {
         </Tabs>
       </div>
       <div class="card-foot">
-        {!explorer.canRun.value && explorer.catalog.info.value && <Disabled />}
+        {bench.canRun.value === false && <Disabled />}
         <Summary opened={opened} />
         <div class="run-row">
           <button
             type="submit"
             class="button primary"
             data-testid="run"
-            disabled={!explorer.canRun.value}
+            disabled={!bench.canRun.value}
             aria-disabled={active ? "true" : undefined}
-            aria-describedby={explorer.canRun.value ? undefined : "run-off"}
+            aria-describedby={bench.canRun.value ? undefined : "run-off"}
           >
             <Icon name="play" />
             {active ? "Running…" : "Run"}
           </button>
           {active ? (
-            <button type="button" class="button" data-testid="cancel" onClick={() => explorer.runner.cancel(tool.name)}>
+            <button type="button" class="button" data-testid="cancel" onClick={() => bench.runner.cancel(tool.name)}>
               <Icon name="stop" />
               Cancel
             </button>
@@ -114,7 +113,7 @@ function Disabled() {
 
 /** What keeps the arguments from being sent, and the way round: the server can judge too. */
 function Summary({ opened }: { opened: Opened }) {
-  const explorer = useExplorer();
+  const bench = useBench();
   const { draft } = opened;
   const count = draft.problems.value.size;
   if (!draft.submitted.value || (count === 0 && draft.rawError.value === null)) return null;
@@ -123,8 +122,8 @@ function Summary({ opened }: { opened: Opened }) {
     <div role="alert" class="summary" data-testid="problems">
       <Icon name="warning" size={14} />
       <span>{raw ?? `${plural(count, "problem")} in the arguments`}</span>
-      {raw === null && draft.sendable && explorer.canRun.value && (
-        <button type="button" class="link-button" onClick={() => explorer.runUnchecked(opened)}>
+      {raw === null && draft.sendable && bench.canRun.value && (
+        <button type="button" class="link-button" onClick={() => bench.runUnchecked(opened)}>
           Send anyway
         </button>
       )}

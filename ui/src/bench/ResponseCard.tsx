@@ -7,16 +7,16 @@ import { Empty } from "../components/Notice";
 import { ProgressBar } from "../components/ProgressBar";
 import { Tabs } from "../components/Tabs";
 import { duration, size } from "../lib/format";
+import { readFailure } from "../lib/failure";
 import { printJson } from "../lib/json-print";
-import type { Opened } from "./catalog";
+import { type Opened, useBench } from "./bench";
 import { STACKED } from "./layout";
-import { useExplorer } from "./model";
 import { isActive, type Run } from "./runner";
 
 /** What came of the last run. */
 export function ResponseCard({ opened }: { opened: Opened }) {
-  const explorer = useExplorer();
-  const run = explorer.runner.runs.value.get(opened.tool.name);
+  const bench = useBench();
+  const run = bench.runner.runs.value.get(opened.tool.name);
   const card = useRef<HTMLElement>(null);
   // Below the form, as on a phone, the result would appear unseen.
   useEffect(() => {
@@ -29,7 +29,7 @@ export function ResponseCard({ opened }: { opened: Opened }) {
       </p>
       {!run && (
         <Empty icon="play" title="Nothing run yet">
-          <p>{explorer.canRun.value ? "Fill in the arguments and press Run; the result shows up here." : "Results show up here once running tools is turned on."}</p>
+          <p>{bench.canRun.value ? "Fill in the arguments and press Run; the result shows up here." : "Results show up here once running tools is turned on."}</p>
         </Empty>
       )}
       {run && isActive(run) && <Running run={run} />}
@@ -134,6 +134,8 @@ function Done({ run }: { run: Run }) {
 }
 
 function Failed({ run }: { run: Run }) {
+  const { Advice } = useBench();
+  const { message, facts } = readFailure(run.error);
   return (
     <div class="card-body failed" data-testid="result-error">
       <div class="status-row">
@@ -148,8 +150,10 @@ function Failed({ run }: { run: Run }) {
         <CopyButton compact label="Copy error" text={() => run.error} />
       </div>
       <pre class="code error-text" tabIndex={0} role="region" aria-label="Error message">
-        {run.error.slice(0, 50_000)}
+        {message.slice(0, 50_000)}
       </pre>
+      {facts && <JsonTree value={facts} label="More about the error" />}
+      {Advice && <Advice run={run} />}
     </div>
   );
 }

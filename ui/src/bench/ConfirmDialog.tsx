@@ -1,26 +1,27 @@
 import { isDestructive } from "../components/Badge";
 import { Dialog } from "../components/Dialog";
 import { JsonText } from "../components/JsonText";
-import { useExplorer } from "./model";
+import { type Opened, useBench } from "./bench";
 
 /** Asks once more before a tool that can do harm. */
-export function ConfirmDialog({ tool: name, onClose }: { tool: string; onClose: () => void }) {
-  const explorer = useExplorer();
-  const opened = explorer.catalog.ready(name);
-  if (!opened) return null;
+export function ConfirmDialog({ opened }: { opened: Opened }) {
+  const bench = useBench();
   const { tool, draft } = opened;
+  const back = (): void => {
+    bench.confirming.value = null;
+  };
   return (
     <Dialog
-      title={`Run ${name}?`}
+      title={`Run ${tool.name}?`}
       tone="danger"
       testId="confirm"
-      onClose={onClose}
+      onClose={back}
       footer={
         <>
-          <button type="button" class="button" data-autofocus onClick={onClose}>
+          <button type="button" class="button" data-autofocus onClick={back}>
             Back
           </button>
-          <button type="button" class={`button ${isDestructive(tool) ? "danger" : "primary"}`} onClick={() => explorer.confirmed(name)}>
+          <button type="button" class={`button ${isDestructive(tool) ? "danger" : "primary"}`} onClick={() => bench.confirmed(opened)}>
             Run it
           </button>
         </>

@@ -1,6 +1,6 @@
 /** What this browser remembers about the page's looks and keys. */
 import { effect, type Signal, signal } from "@preact/signals";
-import type { Storage } from "../lib/storage";
+import type { Storage } from "./storage";
 
 export type Theme = "system" | "light" | "dark";
 

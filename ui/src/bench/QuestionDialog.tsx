@@ -1,27 +1,25 @@
 import { useMemo } from "preact/hooks";
 import { Dialog } from "../components/Dialog";
 import { SchemaForm } from "../components/form/SchemaForm";
-import type { Question } from "../lib/call";
+import type { Answer, Question } from "../lib/call";
 import { FormDraft } from "../lib/draft";
 import { emptyObject } from "../lib/json";
-import { useExplorer } from "./model";
 
 /** A question the tool asks in the middle of a call. */
-export function QuestionDialog({ tool, question }: { tool: string; question: Question }) {
-  const { runner } = useExplorer();
+export function QuestionDialog({ tool, question, onAnswer }: { tool: string; question: Question; onAnswer: (answer: Answer) => void }) {
   const draft = useMemo(() => new FormDraft(question.schema ?? emptyObject()), [question]);
   const accept = (): void => {
-    if (draft.submit()) runner.answer(tool, { action: "accept", content: draft.value.peek() });
+    if (draft.submit()) onAnswer({ action: "accept", content: draft.value.peek() });
     else requestAnimationFrame(() => document.querySelector<HTMLElement>("dialog [aria-invalid=true]")?.focus());
   };
   return (
     <Dialog
       title={`${tool} asks`}
       testId="question"
-      onClose={() => runner.answer(tool, { action: "cancel" })}
+      onClose={() => onAnswer({ action: "cancel" })}
       footer={
         <>
-          <button type="button" class="button" onClick={() => runner.answer(tool, { action: "decline" })}>
+          <button type="button" class="button" onClick={() => onAnswer({ action: "decline" })}>
             Decline
           </button>
           <button type="submit" form="question-form" class="button primary">

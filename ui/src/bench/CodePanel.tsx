@@ -3,8 +3,7 @@ import { CopyButton } from "../components/CopyButton";
 import { Coloured } from "../components/JsonText";
 import { Tabs } from "../components/Tabs";
 import { type CallSite, curl, jsonRpc, plainCurl, python } from "../lib/snippet";
-import type { Opened } from "./catalog";
-import { useExplorer } from "./model";
+import { type Opened, useBench } from "./bench";
 
 const LANGUAGES: Record<Language, { label: string; write: (site: CallSite) => string }> = {
   curl: { label: "cURL", write: curl },
@@ -16,12 +15,11 @@ type Language = "curl" | "python" | "jsonrpc";
 
 /** The same call for a terminal, a program or an MCP client. */
 export function CodePanel({ opened }: { opened: Opened }) {
-  const { api, mcp } = useExplorer();
+  const { mcpUrl, callUrl, needsToken } = useBench().reach.value;
   const [language, setLanguage] = useState<Language>("curl");
   const call = { tool: opened.tool, args: opened.draft.value.value };
-  const mcpUrl = mcp.value?.url;
   const { label, write } = LANGUAGES[language];
-  const text = mcpUrl === undefined ? plainCurl(api.callUrl(opened.tool.name), call) : write({ mcpUrl, ...call });
+  const text = mcpUrl === undefined ? plainCurl(callUrl(opened.tool.name), call) : write({ mcpUrl, needsToken, ...call });
   const languages = (Object.keys(LANGUAGES) as Language[]).filter((name) => name === "curl" || mcpUrl !== undefined);
   return (
     <Tabs

@@ -1,0 +1,1 @@
+"""What stands between a client and an upstream server in bench.pool, and the upstream itself."""

@@ -1,0 +1,34 @@
+"""The sprinkler goes round: so a person who watches the tree sees an agent at work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import cycle
+
+import anyio
+
+from toolgrove.grove import Grove
+from toolgrove.sample.hand import Hand
+
+PAUSE = 5.0
+LITRES = 15
+
+
+async def go_round(grove: Grove) -> None:
+    """Water one bed after the other, for ever."""
+    sprinkler = Hand(grove, "sprinkler")
+    listed = await sprinkler.call("list_children", nodeId="beds", includedProperties=["name"])
+    beds = [item["nodeId"] for item in listed.get("items", ())]
+    for bed in cycle(beds):
+        await anyio.sleep(PAUSE)
+        await water(sprinkler, bed)
+
+
+async def water(sprinkler: Hand, bed: str) -> None:
+    """Give a bed what it needs; one that somebody has taken away stays dry."""
+    found = (await sprinkler.call("get_node", nodeId=bed)).get("payload")
+    if found is None:
+        return
+    litres = round(found.get("litresToday", 0) + LITRES * found.get("squareMeters", 1) / 10, 1)
+    moment = datetime.fromtimestamp(sprinkler.grove.clock.wall(), UTC).isoformat(timespec="seconds")
+    await sprinkler.change("update_payload", nodeId=bed, patch={"litresToday": litres % 1000, "wateredAt": moment})

@@ -1,0 +1,31 @@
+import { useState } from "preact/hooks";
+
+const FIRST = 400;
+
+/** A unified diff, line by line; the signs stay, so colour is never alone. */
+export function Diff({ text, label }: { text: string; label: string }) {
+  const [limit, setLimit] = useState(FIRST);
+  const lines = text.split("\n");
+  return (
+    <>
+      <pre class="code diff" tabIndex={0} role="region" aria-label={label} data-testid="diff">
+        {lines.slice(0, limit).map((line, index) => (
+          <span key={index} class={`diff-line ${kindOf(line)}`}>
+            {`${line}\n`}
+          </span>
+        ))}
+      </pre>
+      {lines.length > limit && (
+        <button type="button" class="more" onClick={() => setLimit(limit * 4)}>
+          Show more ({lines.length - limit} lines left)
+        </button>
+      )}
+    </>
+  );
+}
+
+function kindOf(line: string): string {
+  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@")) return "place";
+  if (line.startsWith("+")) return "added";
+  return line.startsWith("-") ? "removed" : "";
+}

@@ -1,0 +1,231 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Badge } from "../components/Badge";
+import { CopyButton } from "../components/CopyButton";
+import { Icon } from "../components/Icon";
+import { Coloured } from "../components/JsonText";
+import { Callout, Empty } from "../components/Notice";
+import { Tabs } from "../components/Tabs";
+import { plural } from "../lib/format";
+import { printJson } from "../lib/json-print";
+import { clientConfigs } from "./clients";
+import type { AgentSummary, Receipt, Verdict } from "./facts";
+import { useConsole, useNews } from "./model";
+import { Card } from "./Overview";
+import { hashOf } from "./route";
+import { inWords, MEANINGS, toneOf } from "./verdicts";
+
+const FIRST = 200;
+
+/** What each agent sees, and why it does not see the rest. */
+export function Agents() {
+  const console = useConsole();
+  const agents = console.project.value?.agents ?? [];
+  const { subject } = console.route.value;
+  const chosen = agents.find((agent) => agent.name === subject) ?? (subject === null ? agents[0] : undefined);
+  return (
+    <div class="view">
+      <h1 class="visually-hidden">Agents</h1>
+      <div class="picker" role="group" aria-label="Agents">
+        {agents.map((agent) => (
+          <a key={agent.name} class="pick" href={hashOf("agents", agent.name)} aria-current={agent === chosen ? "true" : undefined} data-testid="agent">
+            <span class="pick-name">{agent.name}</span>
+            <span class="quiet">{plural(agent.tools, "tool")}</span>
+            {agent.warnings.length > 0 && (
+              <span class="mark warn">
+                <Icon name="warning" size={12} />
+                <span class="visually-hidden">{plural(agent.warnings.length, "warning")}</span>
+              </span>
+            )}
+          </a>
+        ))}
+      </div>
+      {chosen ? (
+        <AgentScreen key={chosen.name} agent={chosen} />
+      ) : (
+        <Empty icon="agents" title={agents.length === 0 ? "This project has no agents" : `There is no agent ${subject ?? ""}`}>
+          <p>Agents are defined in the project file, under agents.</p>
+        </Empty>
+      )}
+    </div>
+  );
+}
+
+function AgentScreen({ agent }: { agent: AgentSummary }) {
+  const console = useConsole();
+  const [receipt, setReceipt] = useState<Receipt | null>(null);
+  const [problem, setProblem] = useState("");
+  const load = (): void => {
+    console.api
+      .receipt(agent.name)
+      .then((next) => {
+        setReceipt(next);
+        setProblem("");
+      })
+      .catch((error: Error) => setProblem(error.message));
+  };
+  useEffect(load, [agent.name]);
+  useNews((news) => {
+    if (news.type === "pool" || news.type === "begun") load();
+  }, [agent.name]);
+  return (
+    <div class="stack" data-testid="agent-screen">
+      <header class="agent-head">
+        <div>
+          <h2>{agent.name}</h2>
+          {agent.description && <p class="quiet">{agent.description}</p>}
+        </div>
+        <div class="actions">
+          <a class="button small" href={hashOf("tree", agent.name)}>
+            <Icon name="tree" /> Tree
+          </a>
+          <a class="button small" href={hashOf("try", agent.name)}>
+            <Icon name="flask" /> Try a tool
+          </a>
+          <a class="button small" href={hashOf("audit", agent.name)}>
+            <Icon name="log" /> Audit
+          </a>
+        </div>
+      </header>
+      {agent.warnings.map((warning) => (
+        <Callout key={warning} tone="warning" title={warning} />
+      ))}
+      {problem !== "" && <Callout tone="danger" title={problem} />}
+      <div class="columns wide-left">
+        {receipt ? <ReceiptCard receipt={receipt} /> : <p class="loading">Loading…</p>}
+        <Connect agent={agent} />
+      </div>
+    </div>
+  );
+}
+
+function ReceiptCard({ receipt }: { receipt: Receipt }) {
+  const [verdict, setVerdict] = useState<string | null>(null);
+  const [query, setQuery] = useState("");
+  const [limit, setLimit] = useState(FIRST);
+  const counts = useMemo(() => countVerdicts(receipt.verdicts), [receipt]);
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = receipt.verdicts.filter((one) => (verdict === null || one.verdict === verdict) && words.every((word) => `${one.tool} ${one.source} ${one.rule}`.toLowerCase().includes(word)));
+  return (
+    <Card title="Receipt" testId="receipt" end={<span class="meta mono" title="Stamped on every call of this resolution">{receipt.hash}</span>}>
+      <div class="filters">
+        <input class="input" type="search" data-search aria-label="Search tools" placeholder="Search tools and rules" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+        <div class="chips" role="group" aria-label="Filter by verdict">
+          <button type="button" class="chip" aria-pressed={verdict === null} onClick={() => setVerdict(null)}>
+            All <span class="chip-count">{receipt.verdicts.length}</span>
+          </button>
+          {counts.map(([name, count]) => (
+            <button key={name} type="button" class="chip" aria-pressed={verdict === name} title={MEANINGS[name]?.meaning} data-testid="verdict" onClick={() => setVerdict(verdict === name ? null : name)}>
+              {name} <span class="chip-count">{count}</span>
+            </button>
+          ))}
+        </div>
+      </div>
+      <p class="visually-hidden" role="status">
+        {plural(shown.length, "tool")}
+      </p>
+      {shown.length === 0 ? (
+        <Empty icon="search" title="Nothing matches" />
+      ) : (
+        <div class="table-wrap">
+          <table class="table" data-testid="verdicts">
+            <thead>
+              <tr>
+                <th scope="col">Tool</th>
+                <th scope="col">Source</th>
+                <th scope="col">Verdict</th>
+                <th scope="col">Why</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.slice(0, limit).map((one) => (
+                <tr key={one.tool} data-verdict={one.verdict}>
+                  <th scope="row" data-label="Tool">
+                    {one.verdict === "granted" ? <a href={hashOf("try", receipt.agent, one.tool)}>{one.tool}</a> : one.tool}
+                  </th>
+                  <td data-label="Source">{one.source}</td>
+                  <td data-label="Verdict">
+                    <Badge text={one.verdict} tone={toneOf(one.verdict)} meaning={MEANINGS[one.verdict]?.meaning ?? ""} />
+                  </td>
+                  <td data-label="Why" title={one.rule}>
+                    {inWords(one)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {shown.length > limit && (
+        <p class="card-body">
+          <button type="button" class="more" onClick={() => setLimit(limit + FIRST)}>
+            Show more ({shown.length - limit} left)
+          </button>
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function countVerdicts(verdicts: Verdict[]): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const { verdict } of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  const order = Object.keys(MEANINGS);
+  return [...counts].sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
+}
+
+/** How a client reaches this agent. */
+function Connect({ agent }: { agent: AgentSummary }) {
+  const console = useConsole();
+  const url = console.api.mcpUrl(agent.name);
+  const needsToken = console.session.token.value !== null;
+  const configs = clientConfigs(console.project.value?.name ?? "", agent.name, url, needsToken);
+  const [client, setClient] = useState(configs[0]?.name ?? "");
+  const current = configs.find((config) => config.name === client) ?? configs[0];
+  return (
+    <Card title="Connect a client" testId="connect">
+      <div class="card-body">
+        <p class="eyebrow">MCP address</p>
+        <p class="address">
+          <code data-testid="mcp-url">{url}</code>
+          <CopyButton compact label="Copy the address" text={() => url} />
+        </p>
+        {current && (
+          <Tabs label="Client" look="pill" current={current.name} onSelect={setClient} tabs={configs.map(({ name, label }) => ({ name, label }))}>
+            <p class="config-head">
+              <span class="quiet">{current.where}</span>
+              <CopyButton label="Copy" text={() => current.text} testId="copy-config" />
+            </p>
+            <pre class="code json" tabIndex={0} role="region" aria-label={`Configuration of ${current.label}`} data-testid="client-config">
+              <code>
+                <Coloured text={current.text} />
+              </code>
+            </pre>
+          </Tabs>
+        )}
+        {needsToken && (
+          <p class="quiet small">
+            For TOKEN put the agent's token, which was shown at its first start. <code>toolgrove tokens new {agent.name}</code> makes a new one.
+          </p>
+        )}
+        <OpenaiButton agent={agent.name} />
+      </div>
+    </Card>
+  );
+}
+
+function OpenaiButton({ agent }: { agent: string }) {
+  const console = useConsole();
+  const [tools, setTools] = useState("");
+  useEffect(() => {
+    console.api
+      .openaiTools(agent)
+      .then((answer) => setTools(printJson(answer, 2)))
+      .catch(() => setTools(""));
+  }, [agent]);
+  return (
+    <p class="config-head">
+      <span class="quiet">The same tools as OpenAI function definitions</span>
+      <CopyButton label="Copy" text={() => tools} />
+    </p>
+  );
+}

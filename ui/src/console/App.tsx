@@ -1,0 +1,89 @@
+import type { ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { QuestionDialog } from "../bench/QuestionDialog";
+import { Icon } from "../components/Icon";
+import { KeysDialog } from "../components/KeysDialog";
+import { Toast } from "../components/Toast";
+import { Agents } from "./Agents";
+import { Approvals } from "./Approvals";
+import { Audit } from "./Audit";
+import { Header } from "./Header";
+import { SHORTCUTS } from "./keys";
+import { useConsole } from "./model";
+import { Nav, TITLES } from "./Nav";
+import { Overview } from "./Overview";
+import { Pins } from "./Pins";
+import type { View } from "./route";
+import { SignIn } from "./SignIn";
+import { TreeView } from "./tree/TreeView";
+import { TryTool } from "./TryTool";
+
+const SCREENS: Record<View, ComponentType> = {
+  overview: Overview,
+  agents: Agents,
+  tree: TreeView,
+  approvals: Approvals,
+  pins: Pins,
+  audit: Audit,
+  try: TryTool,
+};
+
+export function App() {
+  const console = useConsole();
+  const standing = console.session.standing.value;
+  const known = console.project.value !== null;
+  if (standing === "asking") return <SignIn />;
+  if (standing === "trying" && !known) return <p class="loading">Loading…</p>;
+  return <Frame />;
+}
+
+function Frame() {
+  const console = useConsole();
+  const { view } = console.route.value;
+  const project = console.project.value;
+  const main = useRef<HTMLElement>(null);
+  const first = useRef(true);
+  const Screen = SCREENS[view];
+  useEffect(() => {
+    document.title = [TITLES[view], project?.name, "Toolgrove"].filter(Boolean).join(" · ");
+  }, [view, project?.name]);
+  // A new view begins at its top, for eyes and for screen readers.
+  useEffect(() => {
+    if (!first.current) main.current?.focus();
+    main.current?.scrollTo(0, 0);
+    first.current = false;
+  }, [view]);
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <Header />
+      {console.failure.value !== "" && (
+        <div class="offline" role="alert" data-testid="offline">
+          <Icon name="plug" />
+          <span>{console.failure.value}</span>
+          <button type="button" class="button small" onClick={() => void console.load()}>
+            Retry
+          </button>
+        </div>
+      )}
+      <div class="desk">
+        <Nav />
+        <main id="main" ref={main} class="main" tabIndex={-1} aria-label={TITLES[view]} data-view={view}>
+          <Screen />
+        </main>
+      </div>
+      <Toast toast={console.toast} />
+      {console.asked.value && <QuestionDialog key={console.asked.value.question.state ?? ""} tool={console.asked.value.tool} question={console.asked.value.question} onAnswer={console.asked.value.answer} />}
+      {console.helping.value && <KeysDialog shortcuts={SHORTCUTS} singleKeys={console.settings.singleKeys} onClose={() => (console.helping.value = false)} />}
+    </>
+  );
+}

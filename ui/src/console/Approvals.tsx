@@ -1,0 +1,223 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Badge, type Tone } from "../components/Badge";
+import { Diff } from "../components/Diff";
+import { Icon } from "../components/Icon";
+import { JsonText } from "../components/JsonText";
+import { JsonTree } from "../components/JsonTree";
+import { Callout, Empty } from "../components/Notice";
+import { useNow } from "../components/useNow";
+import { ago, plural } from "../lib/format";
+import { type Approval, type Pin, text } from "./facts";
+import { useConsole } from "./model";
+import { exact, until } from "./moment";
+import { hashOf } from "./route";
+
+const TONES: Record<string, Tone> = { pending: "warning", approved: "good", used: "good", rejected: "danger", expired: "neutral" };
+const WORDS: Record<string, string> = { pending: "waiting", approved: "approved", used: "approved and used", rejected: "rejected", expired: "expired" };
+const MOST_DECIDED = 100;
+
+/** The inbox: calls that wait for a person, and what became of the others. */
+export function Approvals() {
+  const console = useConsole();
+  const all = console.approvals.value;
+  const { subject } = console.route.value;
+  const now = useNow(5_000);
+  if (all === null) return <p class="loading">Loading…</p>;
+  const pending = all.filter((one) => one.state === "pending");
+  const decided = all.filter((one) => one.state !== "pending").sort((a, b) => (b.decidedAt ?? b.requestedAt) - (a.decidedAt ?? a.requestedAt));
+  const chosen = all.find((one) => one.id === subject) ?? (subject === null ? (pending[0] ?? decided[0]) : undefined);
+  return (
+    <div class="split">
+      <section class="split-list" aria-label="Inbox">
+        <h1 class="split-title">
+          Approvals <span class="quiet">{plural(pending.length, "call")} waiting</span>
+        </h1>
+        {pending.length === 0 && (
+          <Empty icon="check" title="Nothing waits" testId="nothing-waits">
+            <p>Calls that need a person's yes appear here by themselves.</p>
+          </Empty>
+        )}
+        <Entries entries={pending} chosen={chosen} now={now} />
+        {decided.length > 0 && <h2 class="split-head">Decided</h2>}
+        <Entries entries={decided.slice(0, MOST_DECIDED)} chosen={chosen} now={now} />
+      </section>
+      <section class="split-detail" aria-label="The call">
+        {chosen ? (
+          <Detail key={chosen.id} approval={chosen} now={now} />
+        ) : (
+          subject !== null && (
+            <Empty icon="inbox" title="This call is not in the inbox">
+              <a href={hashOf("approvals")}>Back to the inbox</a>
+            </Empty>
+          )
+        )}
+      </section>
+    </div>
+  );
+}
+
+function Entries({ entries, chosen, now }: { entries: Approval[]; chosen: Approval | undefined; now: number }) {
+  return (
+    <ul class="entries">
+      {entries.map((one) => (
+        <li key={one.id}>
+          <a class="entry" href={hashOf("approvals", one.id)} aria-current={one === chosen ? "true" : undefined} data-testid="approval" data-state={one.state}>
+            <span class="entry-head">
+              <code class="entry-name">{one.tool}</code>
+              <Badge text={WORDS[one.state] ?? one.state} tone={TONES[one.state] ?? "neutral"} meaning="State of the request" />
+            </span>
+            <span class="quiet">
+              {one.agent} · {ago(one.requestedAt, now)}
+            </span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Detail({ approval, now }: { approval: Approval; now: number }) {
+  const console = useConsole();
+  const pin = pinOf(approval, console.pins.value ?? []);
+  const description = text(approval.definition, "description");
+  return (
+    <article class="stack" data-testid="approval-detail" data-state={approval.state}>
+      <header>
+        <h2 class="call-line">
+          <span class="quiet">{approval.agent} wants to run</span> <code>{approval.tool}</code>
+        </h2>
+        <p class="quiet">
+          Because of the rule <code>{approval.rule}</code> · asked {exact(approval.requestedAt)}
+          {approval.state === "pending" && ` · ${until(approval.expiresAt, now)}`}
+        </p>
+      </header>
+      {approval.state === "pending" ? <Decision approval={approval} /> : <Decided approval={approval} />}
+      <section class="card" aria-label="Arguments">
+        <div class="card-head">
+          <h3>The exact arguments</h3>
+        </div>
+        <div class="card-body" data-testid="approval-arguments">
+          <JsonText value={approval.arguments} label="Arguments of the call" />
+        </div>
+      </section>
+      {pin && <PinCard pin={pin} approval={approval} />}
+      <section class="card" aria-label="Definition">
+        <div class="card-head">
+          <h3>The tool's definition</h3>
+          <span class="meta mono" title={approval.definitionHash}>
+            {approval.definitionHash.slice(0, 16)}
+          </span>
+        </div>
+        <div class="card-body">
+          {description && <p class="about">{description}</p>}
+          <details class="plain-details">
+            <summary>All of it</summary>
+            <JsonTree value={approval.definition} label="definition" />
+          </details>
+        </div>
+      </section>
+    </article>
+  );
+}
+
+function Decision({ approval }: { approval: Approval }) {
+  const console = useConsole();
+  const [reason, setReason] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  // State comes a moment after the click; a second click must not get in between.
+  const sent = useRef(false);
+  const decide = async (approve: boolean): Promise<void> => {
+    if (sent.current) return;
+    sent.current = true;
+    setBusy(true);
+    setProblem("");
+    try {
+      console.put(await console.api.decide(approval.id, approve, reason.trim()));
+      console.say(approve ? `Approved: ${approval.agent} may run ${approval.tool} once` : `Rejected: ${approval.tool} of ${approval.agent}`);
+    } catch (error) {
+      sent.current = false;
+      setProblem(error instanceof Error ? error.message : String(error));
+      await console.loadWaiting();
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="card decision" aria-label="Decision" onSubmit={(event) => event.preventDefault()}>
+      <label class="field">
+        <span class="field-head">Reason, which the agent is told</span>
+        <input class="input" value={reason} maxLength={500} placeholder="Optional" data-testid="reason" onInput={(event) => setReason(event.currentTarget.value)} />
+      </label>
+      <div class="run-row">
+        <button type="button" class="button primary" data-testid="approve" aria-disabled={busy ? "true" : undefined} onClick={() => void decide(true)}>
+          <Icon name="check" /> Approve once
+        </button>
+        <button type="button" class="button" data-testid="reject" aria-disabled={busy ? "true" : undefined} onClick={() => void decide(false)}>
+          <Icon name="close" /> Reject
+        </button>
+      </div>
+      {problem !== "" && (
+        <p class="field-problem" role="alert">
+          <Icon name="warning" size={14} />
+          <span>{problem}</span>
+        </p>
+      )}
+    </form>
+  );
+}
+
+function Decided({ approval }: { approval: Approval }) {
+  const heading = useRef<HTMLParagraphElement>(null);
+  // The buttons that had the focus are gone.
+  useEffect(() => {
+    if (document.activeElement === document.body) heading.current?.focus();
+  }, []);
+  return (
+    <div class={`verdict card ${approval.state}`} data-testid="decided">
+      <p ref={heading} tabIndex={-1}>
+        <Badge text={WORDS[approval.state] ?? approval.state} tone={TONES[approval.state] ?? "neutral"} meaning="State of the request" />{" "}
+        {approval.decidedAt !== null && (
+          <span>
+            by {approval.decidedBy || "nobody"}, {exact(approval.decidedAt)}
+          </span>
+        )}
+      </p>
+      {approval.reason !== "" && <p>“{approval.reason}”</p>}
+      {approval.state === "approved" && <p class="quiet">It lets this very call through once, as soon as the agent repeats it.</p>}
+    </div>
+  );
+}
+
+function PinCard({ pin, approval }: { pin: Pin; approval: Approval }) {
+  return (
+    <section class="card" aria-label="Pin" data-testid="approval-pin">
+      <div class="card-head">
+        <h3>Compared with the accepted definition</h3>
+      </div>
+      <div class="card-body">
+        {pin.changed ? (
+          <>
+            <Callout tone="danger" title="The server changed this definition since it was accepted">
+              <p>
+                The tool is in quarantine until someone accepts the change under <a href={hashOf("pins")}>Pins</a>.
+              </p>
+            </Callout>
+            <Diff text={pin.diff} label="What the server changed" />
+          </>
+        ) : (
+          <p class="quiet">
+            {pin.hash === approval.definitionHash ? "Unchanged: it is the definition" : "The server now offers the definition"} accepted by {pin.pinnedBy} on {exact(pin.pinnedAt)} (<code>{pin.hash.slice(0, 16)}</code>).
+          </p>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** The pin of the tool that is asked for, if its server is one whose definitions are pinned. */
+function pinOf(approval: Approval, pins: Pin[]): Pin | undefined {
+  const source = text(approval.definition, "source");
+  const own = pins.filter((pin) => pin.server === source);
+  return own.find((pin) => pin.hash === approval.definitionHash) ?? own.find((pin) => approval.tool === `${pin.server}_${pin.tool}`);
+}

@@ -1,0 +1,242 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Badge, type Tone } from "../components/Badge";
+import { CopyButton } from "../components/CopyButton";
+import { Dialog } from "../components/Dialog";
+import { Icon } from "../components/Icon";
+import { JsonTree } from "../components/JsonTree";
+import { Callout, Empty } from "../components/Notice";
+import { duration, plural } from "../lib/format";
+import { printJson } from "../lib/json-print";
+import type { AuditFilter } from "./api";
+import type { AuditRecord, Breach } from "./facts";
+import { useConsole, useNews } from "./model";
+import { exact } from "./moment";
+import { Card } from "./Overview";
+
+const PAGE = 50;
+const OUTCOMES = ["success", "failure", "refused", "cancelled", "replayed"];
+const TONES: Record<string, Tone> = { success: "good", replayed: "info", failure: "danger", refused: "warning", cancelled: "neutral" };
+const SPANS: [string, number][] = [
+  ["Any time", 0],
+  ["Last hour", 3_600_000],
+  ["Last day", 86_400_000],
+  ["Last week", 604_800_000],
+];
+
+/** Everything that agents did, the newest first. */
+export function Audit() {
+  const console = useConsole();
+  const { subject } = console.route.value;
+  const [filter, setFilter] = useState<AuditFilter>({ agent: subject ?? "", tool: "", outcome: "", since: "" });
+  const [span, setSpan] = useState(0);
+  const [records, setRecords] = useState<AuditRecord[] | null>(null);
+  const [next, setNext] = useState<number | null>(null);
+  const [newer, setNewer] = useState(0);
+  const [problem, setProblem] = useState("");
+  const [shown, setShown] = useState<AuditRecord | null>(null);
+  const latest = useRef(0);
+
+  const load = async (before: number | null): Promise<void> => {
+    const ticket = ++latest.current;
+    try {
+      const page = await console.api.audit(filter, before, PAGE);
+      if (ticket !== latest.current) return;
+      setRecords((old) => (before === null ? page.items : [...(old ?? []), ...page.items]));
+      setNext(page.next);
+      setProblem("");
+      if (before === null) setNewer(0);
+    } catch (error) {
+      if (ticket === latest.current) setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  useEffect(() => {
+    const timer = setTimeout(() => void load(null), records === null ? 0 : 200);
+    return () => clearTimeout(timer);
+  }, [filter]);
+  useEffect(() => setFilter((old) => ({ ...old, agent: subject ?? "" })), [subject]);
+  useNews(
+    (news) => {
+      if (news.type !== "call") return;
+      const fits = (filter.agent === "" || filter.agent === news.agent) && (filter.tool === "" || filter.tool === news.tool);
+      if (fits) setNewer((count) => count + 1);
+    },
+    [filter],
+  );
+  const agents = console.project.value?.agents.map((agent) => agent.name) ?? [];
+  const filtered = Object.values(filter).some((value) => value !== "");
+  return (
+    <div class="view">
+      <header class="view-head row">
+        <div>
+          <h1>Audit</h1>
+          <p class="quiet">One record per call, each sealed with the hash of the one before it.</p>
+        </div>
+        <Verify />
+      </header>
+      <Card
+        title="Records"
+        testId="audit"
+        end={
+          <span class="actions">
+            <Export filter={filter} format="jsonl" />
+            <Export filter={filter} format="csv" />
+          </span>
+        }
+      >
+        <form class="filters row" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
+          <Select label="Agent" value={filter.agent} options={[["", "All agents"], ...agents.map((name) => [name, name] as const)]} onChange={(agent) => setFilter({ ...filter, agent })} />
+          <label class="filter">
+            <span class="eyebrow">Tool</span>
+            <input class="input" data-search placeholder="Exact name" autocomplete="off" spellcheck={false} value={filter.tool} onInput={(event) => setFilter({ ...filter, tool: event.currentTarget.value.trim() })} />
+          </label>
+          <Select label="Outcome" value={filter.outcome} options={[["", "All outcomes"], ...OUTCOMES.map((name) => [name, name] as const)]} onChange={(outcome) => setFilter({ ...filter, outcome })} />
+          <Select
+            label="Since"
+            value={String(span)}
+            options={SPANS.map(([label, length]) => [String(length), label] as const)}
+            onChange={(value) => {
+              setSpan(Number(value));
+              setFilter({ ...filter, since: value === "0" ? "" : new Date(Date.now() - Number(value)).toISOString().replace("Z", "+00:00") });
+            }}
+          />
+        </form>
+        {problem !== "" && <Callout tone="danger" title={problem} />}
+        <div class="newer" role="status">
+          {newer > 0 && (
+            <button type="button" class="button small" data-testid="show-newer" onClick={() => void load(null)}>
+              <Icon name="up" /> {plural(newer, "newer record")}
+            </button>
+          )}
+        </div>
+        {records?.length === 0 && <Empty icon="log" title={filtered ? "Nothing matches" : "No records yet"} />}
+        {records !== null && records.length > 0 && <Records records={records} onShow={setShown} />}
+        {next !== null && (
+          <p class="card-body">
+            <button type="button" class="button small" data-testid="older" onClick={() => void load(next)}>
+              Show older
+            </button>
+          </p>
+        )}
+      </Card>
+      {shown && <RecordDialog record={shown} onClose={() => setShown(null)} />}
+    </div>
+  );
+}
+
+function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record: AuditRecord) => void }) {
+  return (
+    <div class="table-wrap">
+      <table class="table" data-testid="records">
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Agent</th>
+            <th scope="col">Tool</th>
+            <th scope="col">Outcome</th>
+            <th scope="col">Targets</th>
+            <th scope="col" class="number">
+              Took
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {records.map((record) => (
+            <tr key={record.number} data-number={record.number}>
+              <td data-label="When">
+                <button type="button" class="row-button" aria-label={`Record ${record.number}`} onClick={() => onShow(record)}>
+                  {exact(Date.parse(record.timestamp))}
+                </button>
+              </td>
+              <td data-label="Agent">{record.agent}</td>
+              <th scope="row" data-label="Tool">
+                {record.operation}
+              </th>
+              <td data-label="Outcome">
+                <Badge text={record.outcome} tone={TONES[record.outcome] ?? "neutral"} meaning={record.code || "How the call ended"} />
+                {record.code !== "" && <span class="quiet small"> {record.code}</span>}
+              </td>
+              <td data-label="Targets" class="targets">
+                {record.targets.slice(0, 3).join(", ")}
+                {record.targets.length > 3 && ` +${record.targets.length - 3}`}
+              </td>
+              <td data-label="Took" class="number">
+                {duration(record.durationMs)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () => void }) {
+  return (
+    <Dialog title={`Record ${record.number}: ${record.operation}`} kind="sheet" testId="record" onClose={onClose} footer={<CopyButton label="Copy record" text={() => printJson(record.all, 2)} />}>
+      <JsonTree value={record.all} label="record" />
+    </Dialog>
+  );
+}
+
+export function Select({ label, value, options, onChange }: { label: string; value: string; options: (readonly [string, string])[]; onChange: (value: string) => void }) {
+  const unknown = !options.some(([name]) => name === value);
+  return (
+    <label class="filter">
+      <span class="eyebrow">{label}</span>
+      <select class="input select" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map(([name, said]) => (
+          <option key={name} value={name}>
+            {said}
+          </option>
+        ))}
+        {unknown && <option value={value}>{value}</option>}
+      </select>
+    </label>
+  );
+}
+
+function Verify() {
+  const console = useConsole();
+  const [state, setState] = useState<"idle" | "busy" | "whole" | "failed" | Breach>("idle");
+  const verify = async (): Promise<void> => {
+    setState("busy");
+    try {
+      setState((await console.api.verify()) ?? "whole");
+    } catch {
+      setState("failed");
+    }
+  };
+  return (
+    <div class="verify">
+      <button type="button" class="button" data-testid="verify" aria-disabled={state === "busy" ? "true" : undefined} onClick={() => void verify()}>
+        <Icon name="shield" /> {state === "busy" ? "Verifying…" : "Verify the chain"}
+      </button>
+      <p role="status" data-testid="verified" class={`status ${state === "whole" ? "good" : state === "idle" || state === "busy" ? "idle" : "bad"}`}>
+        {state === "whole" && "Whole: no record was changed, removed or moved"}
+        {state === "failed" && "Could not be verified"}
+        {typeof state === "object" && `Broken at record ${state.number}: ${state.problem}`}
+      </p>
+    </div>
+  );
+}
+
+function Export({ filter, format }: { filter: AuditFilter; format: "jsonl" | "csv" }) {
+  const console = useConsole();
+  const save = async (): Promise<void> => {
+    try {
+      const address = URL.createObjectURL(await console.api.export(filter, format));
+      const link = document.createElement("a");
+      link.href = address;
+      link.download = `audit.${format}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    } catch (error) {
+      console.say(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return (
+    <button type="button" class="button small" data-testid={`export-${format}`} onClick={() => void save()}>
+      <Icon name="download" /> {format === "jsonl" ? "JSON Lines" : "CSV"}
+    </button>
+  );
+}

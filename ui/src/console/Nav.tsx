@@ -1,0 +1,52 @@
+import { Icon, type IconName } from "../components/Icon";
+import { plural } from "../lib/format";
+import { useConsole } from "./model";
+import { hashOf, type View, VIEWS } from "./route";
+
+export const TITLES: Record<View, string> = {
+  overview: "Overview",
+  agents: "Agents",
+  tree: "Tree",
+  approvals: "Approvals",
+  pins: "Pins",
+  audit: "Audit",
+  try: "Try",
+};
+
+const ICONS: Record<View, IconName> = {
+  overview: "overview",
+  agents: "agents",
+  tree: "tree",
+  approvals: "inbox",
+  pins: "pin",
+  audit: "log",
+  try: "flask",
+};
+
+export function Nav() {
+  const console = useConsole();
+  const waiting: Partial<Record<View, number>> = {
+    approvals: console.approvals.value?.filter((one) => one.state === "pending").length ?? console.project.value?.pending ?? 0,
+    pins: console.pins.value?.filter((one) => one.changed).length ?? 0,
+  };
+  return (
+    <nav class="nav" aria-label="Views">
+      <ul>
+        {VIEWS.map((view) => (
+          <li key={view}>
+            <a class="nav-link" href={hashOf(view)} aria-current={console.route.value.view === view ? "page" : undefined} data-testid={`nav-${view}`}>
+              <Icon name={ICONS[view]} />
+              <span class="nav-name">{TITLES[view]}</span>
+              {!!waiting[view] && (
+                <span class="count" title={`${plural(waiting[view], "thing")} to decide`}>
+                  {waiting[view]}
+                  <span class="visually-hidden"> waiting</span>
+                </span>
+              )}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,282 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Badge } from "../components/Badge";
+import { Icon, type IconName } from "../components/Icon";
+import { Callout, Empty } from "../components/Notice";
+import { useNow } from "../components/useNow";
+import { ago, duration, plural } from "../lib/format";
+import { type AuditRecord, type Project, text } from "./facts";
+import { useConsole } from "./model";
+import type { CallNews } from "./news";
+import { hashOf } from "./route";
+import { TrafficChart } from "./TrafficChart";
+import { trafficOf } from "./traffic";
+
+const RECENT = 12;
+
+/** The project at a glance. */
+export function Overview() {
+  const console = useConsole();
+  const project = console.project.value;
+  if (project === null) return <p class="loading">Loading…</p>;
+  return (
+    <div class="view">
+      <h1 class="visually-hidden">Overview</h1>
+      {!project.healthy && (
+        <Callout tone="danger" title="What agents do cannot be kept" testId="unhealthy">
+          <p>The store takes nothing any more, so every change is refused. Look at the server's log and its disk.</p>
+        </Callout>
+      )}
+      <Figures project={project} />
+      <div class="columns">
+        <div class="stack">
+          <Calls project={project} />
+          <Recent />
+        </div>
+        <div class="stack">
+          <Waiting />
+          <Sources project={project} />
+          <AgentCards project={project} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Figures({ project }: { project: Project }) {
+  const now = useNow(5_000);
+  const console = useConsole();
+  const traffic = trafficOf(project.traffic, now);
+  const down = project.sources.filter((source) => source.problem !== "").length;
+  const pending = console.approvals.value?.filter((one) => one.state === "pending").length ?? project.pending;
+  const changed = console.pins.value?.filter((pin) => pin.changed).length ?? 0;
+  const current = traffic.minutes.at(-1)?.calls ?? 0;
+  return (
+    <dl class="figures" data-testid="figures">
+      <Figure label="Tools" value={project.tools} note={down > 0 ? `${plural(down, "source")} down` : `${plural(project.sources.length, "source")} up`} tone={down > 0 ? "bad" : ""} />
+      <Figure label="Agents" value={project.agents.length} note={warningNote(project)} tone={project.agents.some((agent) => agent.warnings.length > 0) ? "warn" : ""} />
+      <Figure label="Calls this minute" value={current} note={`${traffic.calls.toLocaleString("en")} in the last hour`} />
+      <Figure label="Refusals" value={traffic.refusals} note={`${plural(traffic.failures, "failure")} in the last hour`} tone={traffic.refusals > 0 ? "warn" : ""} />
+      <Figure label="Waiting for you" value={pending + changed} note={changed > 0 ? `${plural(changed, "changed definition")}` : pending > 0 ? plural(pending, "approval") : "nothing to decide"} tone={pending + changed > 0 ? "warn" : ""} />
+    </dl>
+  );
+}
+
+function warningNote(project: Project): string {
+  const count = project.agents.reduce((sum, agent) => sum + agent.warnings.length, 0);
+  return count > 0 ? plural(count, "warning") : "no warnings";
+}
+
+function Figure({ label, value, note, tone = "" }: { label: string; value: number; note: string; tone?: "" | "bad" | "warn" }) {
+  return (
+    <div class="figure card">
+      <dt>{label}</dt>
+      <dd class="figure-value">{value.toLocaleString("en")}</dd>
+      <dd class={`figure-note ${tone}`}>{note}</dd>
+    </div>
+  );
+}
+
+export function Card({ title, end, children, testId }: { title: string; end?: ComponentChildren; children: ComponentChildren; testId?: string }) {
+  return (
+    <section class="card" aria-label={title} data-testid={testId}>
+      <div class="card-head">
+        <h2>{title}</h2>
+        {end}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+function Calls({ project }: { project: Project }) {
+  const now = useNow(5_000);
+  return (
+    <Card
+      title="Calls per minute"
+      end={
+        <span class="legend" aria-hidden="true">
+          <span class="key good" /> done <span class="key refused" /> refused <span class="key failed" /> failed
+        </span>
+      }
+    >
+      <div class="card-body">
+        <TrafficChart traffic={trafficOf(project.traffic, now)} />
+      </div>
+    </Card>
+  );
+}
+
+interface Line {
+  key: string;
+  agent: string;
+  tool: string;
+  code: string;
+  at: number;
+  took: number;
+}
+
+/** The latest calls: those of the log when the page opened, then the ones heard of. */
+function Recent() {
+  const console = useConsole();
+  const now = useNow();
+  const [kept, setKept] = useState<AuditRecord[] | null>(null);
+  useEffect(() => {
+    console.api
+      .audit({ agent: "", tool: "", outcome: "", since: "" }, null, RECENT)
+      .then((page) => setKept(page.items))
+      .catch(() => setKept([]));
+  }, []);
+  const heard = console.calls.value;
+  const known = new Set(heard.map((call) => `${call.callId} ${call.agent} ${call.tool}`));
+  const lines = [...heard.map(lineOf), ...(kept ?? []).filter((record) => !known.has(`${text(record.all, "callId")} ${record.agent} ${record.operation}`)).map(lineOfRecord)].slice(0, RECENT);
+  return (
+    <Card title="Latest calls" testId="latest-calls" end={<a href={hashOf("audit")}>All in the audit log</a>}>
+      {lines.length === 0 ? (
+        <Empty icon="log" title={kept === null ? "Loading…" : "No calls yet"}>
+          {kept !== null && <p>As soon as an agent calls a tool, it shows up here.</p>}
+        </Empty>
+      ) : (
+        <ul class="lines">
+          {lines.map((line) => (
+            <li key={line.key} class="line">
+              <Mark good={line.code === ""} />
+              <span class="line-what">
+                <code>{line.tool}</code> <span class="quiet">by {line.agent}</span>
+              </span>
+              {line.code !== "" && <Badge text={line.code} tone={line.code === "internal" ? "danger" : "warning"} meaning="How the call ended" />}
+              <span class="meta">{duration(line.took)}</span>
+              <span class="meta line-when">{ago(line.at, now)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function lineOf(call: CallNews): Line {
+  return { key: `${call.callId}-${call.at}`, agent: call.agent, tool: call.tool, code: call.code, at: call.at, took: call.took };
+}
+
+function lineOfRecord(record: AuditRecord): Line {
+  const good = record.outcome === "success" || record.outcome === "replayed";
+  return { key: `r${record.number}`, agent: record.agent, tool: record.operation, code: good ? "" : record.code || record.outcome, at: Date.parse(record.timestamp), took: record.durationMs };
+}
+
+export function Mark({ good }: { good: boolean }) {
+  return (
+    <span class={`mark ${good ? "good" : "bad"}`}>
+      <Icon name={good ? "check" : "close"} size={12} />
+      <span class="visually-hidden">{good ? "succeeded" : "did not succeed"}</span>
+    </span>
+  );
+}
+
+function Waiting() {
+  const console = useConsole();
+  const pending = console.approvals.value?.filter((one) => one.state === "pending") ?? [];
+  const changed = console.pins.value?.filter((pin) => pin.changed) ?? [];
+  const now = useNow();
+  return (
+    <Card title="Waiting for you" testId="waiting">
+      {pending.length + changed.length === 0 ? (
+        <p class="card-body quiet">Nothing to decide.</p>
+      ) : (
+        <ul class="lines">
+          {pending.slice(0, 5).map((one) => (
+            <Line key={one.id} icon="inbox" href={hashOf("approvals", one.id)} note={ago(one.requestedAt, now)}>
+              <code>{one.tool}</code> <span class="quiet">for {one.agent}</span>
+            </Line>
+          ))}
+          {changed.slice(0, 5).map((pin) => (
+            <Line key={`${pin.server}/${pin.tool}`} icon="pin" href={hashOf("pins")} note="changed definition">
+              <code>{pin.tool}</code> <span class="quiet">of {pin.server}</span>
+            </Line>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Line({ icon, href, note, children }: { icon: IconName; href: string; note: string; children: ComponentChildren }) {
+  return (
+    <li>
+      <a class="line" href={href}>
+        <span class="mark warn">
+          <Icon name={icon} size={14} />
+        </span>
+        <span class="line-what">{children}</span>
+        <span class="meta">{note}</span>
+      </a>
+    </li>
+  );
+}
+
+const KINDS: Record<string, string> = { mcp: "MCP server", http: "HTTP tools", extension: "extensions", builtin: "built in" };
+
+function Sources({ project }: { project: Project }) {
+  return (
+    <Card title="Sources" testId="sources">
+      {project.sources.length === 0 ? (
+        <p class="card-body quiet">Only the built-in tools. Name MCP servers, HTTP tools or extensions in the project file to add more.</p>
+      ) : (
+        <ul class="lines">
+          {project.sources.map((source) => (
+            <li key={source.name} class="line" data-testid="source" data-up={source.problem === ""}>
+              <span class={`dot ${source.problem === "" ? "up" : "down"}`} aria-hidden="true" />
+              <span class="line-what">
+                <strong>{source.name}</strong> <span class="quiet">{KINDS[source.kind] ?? source.kind}</span>
+                {source.problem !== "" && <span class="why">{source.problem}</span>}
+              </span>
+              <span class="meta">{source.problem === "" ? plural(source.tools, "tool") : "down"}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {project.rejected.length > 0 && (
+        <details class="messages">
+          <summary>{plural(project.rejected.length, "tool")} not taken into the pool</summary>
+          <ul class="lines">
+            {project.rejected.map((one, index) => (
+              <li key={index} class="line">
+                <span class="line-what">
+                  <code>{one.name}</code> <span class="quiet">of {one.source}</span>
+                  <span class="why">{one.reason}</span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </Card>
+  );
+}
+
+function AgentCards({ project }: { project: Project }) {
+  return (
+    <Card title="Agents" testId="agents-card">
+      <ul class="lines">
+        {project.agents.map((agent) => (
+          <li key={agent.name}>
+            <a class="line" href={hashOf("agents", agent.name)}>
+              <span class={`mark ${agent.warnings.length > 0 ? "warn" : "plain"}`}>
+                <Icon name={agent.warnings.length > 0 ? "warning" : "agents"} size={14} />
+              </span>
+              <span class="line-what">
+                <strong>{agent.name}</strong> <span class="quiet">{agent.readOnly ? "read-only" : agent.role}</span>
+                {agent.warnings.map((warning) => (
+                  <span key={warning} class="why warn">
+                    {warning}
+                  </span>
+                ))}
+              </span>
+              <span class="meta">{plural(agent.tools, "tool")}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

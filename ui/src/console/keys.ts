@@ -1,0 +1,40 @@
+import type { Console } from "./model";
+import { hashOf, VIEWS } from "./route";
+
+export const SHORTCUTS: [string[], string][] = [
+  [["1", "…", "7"], "Go to a view"],
+  [["/"], "Search in the view"],
+  [["↑", "↓"], "Move through a list or the tree"],
+  [["←", "→"], "Close or open a node"],
+  [["Enter"], "Show what is chosen"],
+  [["Ctrl", "Enter"], "Run the open tool (⌘ on a Mac)"],
+  [["Esc"], "Cancel the running call, close a dialog or clear the search"],
+  [["?"], "Show this help"],
+];
+
+/** Keys that work anywhere on the page. */
+export function listenForKeys(console: Console): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      document.querySelector<HTMLButtonElement>("[data-testid=run]")?.click();
+    } else if (event.key === "Escape") {
+      document.querySelector<HTMLButtonElement>("[data-testid=cancel]")?.click();
+    } else if (console.settings.singleKeys.peek() && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target)) {
+      single(console, event);
+    }
+  });
+}
+
+function single(console: Console, event: KeyboardEvent): void {
+  const view = VIEWS[Number(event.key) - 1];
+  if (event.key === "/") document.querySelector<HTMLInputElement>("main [data-search]")?.select();
+  else if (event.key === "?") console.helping.value = true;
+  else if (/^[1-9]$/.test(event.key) && view) console.go(hashOf(view));
+  else return;
+  event.preventDefault();
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+}

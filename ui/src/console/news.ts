@@ -1,0 +1,84 @@
+/** The live events of a project, as the console cares for them. */
+import { get, isObject, type Json, type JsonObject } from "../lib/json";
+import { amount, objectOr, text, texts } from "./facts";
+
+interface Told {
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+export interface CallNews extends Told {
+  type: "call";
+  callId: string;
+  agent: string;
+  tool: string;
+  /** Empty if the call succeeded. */
+  code: string;
+  message: string;
+  replayed: boolean;
+  /** Milliseconds. */
+  took: number;
+}
+
+export interface TreeNews extends Told {
+  type: "tree";
+  agent: string;
+  tool: string;
+  nodeIds: string[];
+}
+
+export interface ApprovalNews extends Told {
+  type: "approval";
+  id: string;
+  agent: string;
+  tool: string;
+  /** Null while nobody decided. */
+  approved: boolean | null;
+}
+
+/** Begun: events come from now on. Gap: some were lost. Pool: agents may have other tools. */
+export type News = CallNews | TreeNews | ApprovalNews | { type: "begun" } | { type: "gap" } | { type: "pool" };
+
+export function newsOf(json: Json | undefined): News | null {
+  if (!isObject(json)) return null;
+  switch (text(json, "type")) {
+    case "watching":
+      return { type: "begun" };
+    case "events_lost":
+      return { type: "gap" };
+    case "pool_changed":
+      return { type: "pool" };
+    case "tool_succeeded":
+    case "tool_failed":
+      return callOf(json);
+    case "tree_changed":
+      return { type: "tree", agent: text(json, "agent"), tool: text(json, "tool"), nodeIds: texts(json, "nodeIds"), at: momentOf(json) };
+    case "approval_requested":
+    case "approval_decided": {
+      const approved = get(json, "approved");
+      return { type: "approval", id: text(json, "approvalId"), agent: text(json, "agent"), tool: text(json, "tool"), approved: typeof approved === "boolean" ? approved : null, at: momentOf(json) };
+    }
+    default:
+      return null;
+  }
+}
+
+function callOf(json: JsonObject): CallNews {
+  const error = objectOr(get(json, "error"));
+  return {
+    type: "call",
+    callId: text(json, "callId"),
+    agent: text(json, "agent"),
+    tool: text(json, "tool"),
+    code: text(error, "code"),
+    message: text(error, "message"),
+    replayed: get(json, "replayed") === true,
+    took: amount(json, "duration") * 1_000,
+    at: momentOf(json),
+  };
+}
+
+function momentOf(json: JsonObject): number {
+  const at = Date.parse(text(json, "timestamp"));
+  return Number.isNaN(at) ? 0 : at;
+}

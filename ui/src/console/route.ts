@@ -1,0 +1,33 @@
+/** Where one is: `#/tree/editor/kitchen` is a view and the names of what it shows. */
+import { segment } from "../lib/link";
+
+export const VIEWS = ["overview", "agents", "tree", "approvals", "pins", "audit", "try"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Route {
+  view: View;
+  /** The agent, approval or other thing that the view shows; null for its own choice. */
+  subject: string | null;
+  /** The node or tool within that. */
+  detail: string | null;
+}
+
+export function parseRoute(hash: string): Route {
+  const [view, subject, detail] = hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const known = VIEWS.find((name) => name === view);
+  return { view: known ?? "overview", subject: (known && subject) || null, detail: (known && detail) || null };
+}
+
+export function hashOf(view: View, subject: string | null = null, detail: string | null = null): string {
+  if (view === "overview") return "#/";
+  const parts = [view, ...(subject === null ? [] : [subject, ...(detail === null ? [] : [detail])])];
+  return `#/${parts.map(segment).join("/")}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
