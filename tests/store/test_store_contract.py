@@ -34,7 +34,7 @@ class Shelf:
 
 @pytest.fixture(params=STORES)
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
-    shelf = Shelf(request.param, tmp_path, **getattr(request, "fixture_options", {}), keys_per_agent=3, key_lifetime=60)
+    shelf = Shelf(request.param, tmp_path, keys_per_agent=3, key_lifetime=60)
     await shelf.journal.open()
     yield shelf
     await shelf.journal.close()
@@ -181,6 +181,9 @@ QUERIES: list[tuple[dict[str, Any], list[int]]] = [
     ({"since": "2030-01-01T00:00:03"}, [4, 5, 6]),
     ({"after": 4}, [5, 6]),
     ({"agent": "bob", "after": 2, "since": "2030-01-01T00:00:05"}, [6]),
+    ({"newest": True}, [6, 5, 4, 3, 2, 1]),
+    ({"newest": True, "before": 5, "agent": "ann"}, [3, 1]),
+    ({"before": 3}, [1, 2]),
     ({"agent": "nobody"}, []),
     ({"agent": "' OR 1=1 --"}, []),
 ]
@@ -210,6 +213,10 @@ async def test_audit_records_come_in_pages(shelf: Shelf) -> None:
             break
         after = page.next
     assert pages == [[2, 4], [6]]
+    newest = await shelf.journal.records(AuditQuery(newest=True, limit=4))
+    assert newest.next == 3
+    rest = await shelf.journal.records(AuditQuery(newest=True, limit=4, before=newest.next))
+    assert [record["number"] for record in (*newest.records, *rest.records)] == [6, 5, 4, 3, 2, 1]
     assert (await shelf.journal.records(AuditQuery(limit=6))).next is None
 
 
@@ -225,3 +232,20 @@ async def test_a_log_file_gets_every_record_and_its_chain_goes_on(kind: str, tmp
     lines = log.read_text().splitlines()
     assert len(lines) == 6
     assert verify(lines) is None
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_log_file_whose_last_line_was_torn_goes_on_with_a_whole_one(kind: str, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    for _ in range(2):
+        shelf = Shelf(kind, tmp_path, sinks=[JsonLines(log)])
+        await shelf.journal.open()
+        for at in range(3):
+            await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+        await shelf.journal.close()
+        whole = log.read_bytes()
+        log.write_bytes(whole[:-40])
+    log.write_bytes(whole)
+    lines = log.read_text().splitlines()
+    assert verify(lines) is None
+    assert len(lines) == (6 if kind == "sqlite" else 5)

@@ -15,6 +15,7 @@ def page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
     """The records that a query asks for."""
     wanted = {
         "number > ?": query.after,
+        "number < ?": query.before,
         "agent = ?": None if query.agent is None else key(query.agent),
         "operation = ?": None if query.tool is None else key(query.tool),
         "outcome = ?": query.outcome,
@@ -22,7 +23,8 @@ def page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
     # The conditions are the constants above; every value is bound.
-    text = f"SELECT line FROM audit WHERE {' AND '.join(given)} ORDER BY number LIMIT ?"  # noqa: S608
+    order = "number DESC" if query.newest else "number"
+    text = f"SELECT line FROM audit WHERE {' AND '.join(given)} ORDER BY {order} LIMIT ?"  # noqa: S608
     rows = connection.execute(text, [*given.values(), query.limit + 1])
     return AuditPage.cut([json.loads(line) for (line,) in rows], query.limit)
 
