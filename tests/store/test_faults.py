@@ -24,7 +24,8 @@ from grove_kit import ManualClock, hand
 from store_kit import portrait, stored
 from toolgrove import Grove
 from toolgrove.store.audit import JsonLines, Sealed, verify
-from toolgrove.store.sqlite import SqliteJournal
+from toolgrove.store.audit_log import AuditQuery
+from toolgrove.store.sqlite import SqliteAuditLog, SqliteJournal
 from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tools.sample import DOCUMENT
 
@@ -323,6 +324,9 @@ async def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     content = foreign.read_bytes()
     assert "another program's database" in await refused_to_open(foreign)
     assert foreign.read_bytes() == content
+    with pytest.raises(StoreUnusable, match="cannot be opened"):
+        await SqliteAuditLog(tmp_path / "missing.db").verify()
+    assert not (tmp_path / "missing.db").exists()
     (tmp_path / "folder").mkdir()
     assert "cannot be opened" in await refused_to_open(tmp_path / "folder")
 
@@ -356,6 +360,9 @@ async def test_one_process_writes_while_others_may_read(tmp_path: Path) -> None:
         )
         told = subprocess.run([sys.executable, "-c", other, path], capture_output=True, text=True, check=True)
         assert told.stdout == "1\n"
+        log = SqliteAuditLog(path)
+        assert [one["operation"] for one in (await log.records(AuditQuery(agent="ann"))).records][-1] == "add_child"
+        assert await log.verify() is None
         await (await hand(grove, "ann")).ok("add_child", **ADD)
     async with Grove(stored(path)) as grove:
         assert (await (await hand(grove, "ann")).ok("get_node", nodeId="root"))["childrenCount"] == 2

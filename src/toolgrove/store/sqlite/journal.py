@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -15,11 +13,10 @@ import anyio.to_thread
 from toolgrove.store.audit import AuditRing, AuditSink, Breach, Sealed
 from toolgrove.store.audit_log import AuditPage, AuditQuery
 from toolgrove.store.journal import Entry, IdempotencyRecord
-from toolgrove.store.sqlite import audit_table
+from toolgrove.store.sqlite.audit_log import SqliteAuditLog
 from toolgrove.store.sqlite.ledger import Outcome
 from toolgrove.store.sqlite.opening import Opened, open_store
 from toolgrove.store.sqlite.rows import Rows
-from toolgrove.store.sqlite.schema import connect_reader
 from toolgrove.store.sqlite.writer import Ticket, Writer
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Clock
@@ -44,6 +41,7 @@ class SqliteJournal:
         self.fault: OSError | None = None
         """Why the last group was refused; None while all is well."""
         self._path = path
+        self._log = SqliteAuditLog(path)
         self._clock = clock
         self._sinks = sinks
         self._keys_per_agent = keys_per_agent
@@ -127,23 +125,18 @@ class SqliteJournal:
     async def records(self, query: AuditQuery) -> AuditPage:
         """A page of the audit records, up to those of calls that have ended by now."""
         await self._catch_up()
-        return await anyio.to_thread.run_sync(self._read, audit_table.page, query)
+        return await self._log.records(query)
 
     async def verify(self) -> Breach | None:
         """Whether the audit records are as they were written."""
         await self._catch_up()
-        return await anyio.to_thread.run_sync(self._read, audit_table.breach)
+        return await self._log.verify()
 
     async def _catch_up(self) -> None:
         if self._written < self._taken:
             event = anyio.Event()
             self._curious.append((self._taken, event))
             await event.wait()
-
-    def _read(self, question: Any, *arguments: Any) -> Any:
-        self._require()
-        with closing(connect_reader(self._path)) as connection:
-            return question(connection, *arguments)
 
     def _require(self) -> Opened:
         if self._opened is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from toolgrove.store.audit import AuditSink, JsonLines
 from toolgrove.store.sqlite.body import Damaged
 from toolgrove.store.sqlite.copies import Copies
+from toolgrove.store.sqlite.diagnosis import unusable
 from toolgrove.store.sqlite.head import Head
 from toolgrove.store.sqlite.keys import Keys
 from toolgrove.store.sqlite.ledger import Ledger
@@ -19,8 +20,6 @@ from toolgrove.store.sqlite.schema import connect, connect_reader, establish, fl
 from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Clock
-
-_RESTORE = "Restore a backup, or move the file and its -wal away to begin with an empty workspace."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +79,7 @@ def open_store(
             one.close()
         owner.release()
         if isinstance(error, (Damaged, sqlite3.Error, KeyError, TypeError, ValueError)):
-            raise _unusable(path, error) from None
+            raise unusable(path, error) from None
         raise
     return Opened(owner=owner, connection=connection, reader=reader, ledger=ledger, keys=keys, copies=copies), saved
 
@@ -94,18 +93,3 @@ def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
             head = replace(head, audit_number=number, audit_hash=digest)
     head.write(connection)
     return head
-
-
-def _unusable(path: Path, error: Exception) -> StoreUnusable:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_NOTADB:
-        advice = "Choose another path in workspace.store."
-        return StoreUnusable(where=path, problem="is not a Toolgrove store", advice=advice)
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR):
-        advice = "Check who owns the file and its folder, and the disk."
-        return StoreUnusable(where=path, problem=f"cannot be opened: {error}", advice=advice)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreUnusable(where=path, problem="is locked by another program", advice="Close that one, and retry.")
-    if code == sqlite3.SQLITE_FULL:
-        return StoreUnusable(where=path, problem="has no room left on its disk", advice="Free some space, and retry.")
-    return StoreUnusable(where=path, problem=f"is damaged: {error}", advice=_RESTORE)

@@ -58,8 +58,9 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing."""
-    connection = connect(path)
+    """A connection that changes nothing, and makes no file where there is none."""
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(address, timeout=10, isolation_level=None, check_same_thread=False, uri=True)
     connection.execute("PRAGMA query_only=ON")
     return connection
 

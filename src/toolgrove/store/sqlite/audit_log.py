@@ -1,17 +1,49 @@
-"""The audit records in their table: finding some, and proving that all are as they were written."""
+"""The audit records of a store: finding some, and proving that all are as they were written."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
 
 from toolgrove.store.audit import Breach, verify
 from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.store.sqlite.body import key
+from toolgrove.store.sqlite.body import Damaged, key
+from toolgrove.store.sqlite.diagnosis import unusable
 from toolgrove.store.sqlite.head import Head
+from toolgrove.store.sqlite.schema import connect_reader
+
+Answer = TypeVar("Answer")
 
 
-def page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
+class SqliteAuditLog:
+    """Reads the records of a store, also of one that another process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of the audit records."""
+        return await anyio.to_thread.run_sync(self._ask, lambda connection: _page(connection, query))
+
+    async def verify(self) -> Breach | None:
+        """Whether the audit records are as they were written."""
+        return await anyio.to_thread.run_sync(self._ask, _breach)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        try:
+            with closing(connect_reader(self._path)) as connection:
+                return question(connection)
+        except (sqlite3.Error, Damaged) as error:
+            raise unusable(self._path, error) from None
+
+
+def _page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
     """The records that a query asks for."""
     wanted = {
         "number > ?": query.after,
@@ -29,7 +61,7 @@ def page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
     return AuditPage.cut([json.loads(line) for (line,) in rows], query.limit)
 
 
-def breach(connection: sqlite3.Connection) -> Breach | None:
+def _breach(connection: sqlite3.Connection) -> Breach | None:
     """Where the chain of records breaks, if it does; also where its end was cut off."""
     connection.execute("BEGIN")
     lines = (line for (line,) in connection.execute("SELECT line FROM audit ORDER BY number"))
