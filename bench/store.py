@@ -2,13 +2,15 @@
 
     python -m bench.store [--seconds N] [--nodes N] [--folder DIR]
 
-The three are measured turn by turn in one run; what counts is the ratio.
+The three are measured turn by turn in one run; what counts is the ratio. CPU time tells what one core could do if the
+disk and other processes cost nothing; the sync of the disk bounds writers that wait for each answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shutil
 import sqlite3
 import statistics
@@ -29,8 +31,8 @@ def settings(store: str) -> Config:
     return Config.model_validate({"agents": agents, "workspace": {"store": store, "concurrency": "node"}})
 
 
-async def mutations(store: str, seconds: float, depth: int) -> tuple[float, float]:
-    """Mutations per second, and the median of one, with so many calls of each writer in flight."""
+async def mutations(store: str, seconds: float, depth: int) -> tuple[float, float, float]:
+    """Mutations per second, the median of one, and its CPU time, with so many calls of each writer in flight."""
     done, spent = 0, []
     async with Grove(settings(store)) as grove:
         end = 0.0
@@ -57,10 +59,11 @@ async def mutations(store: str, seconds: float, depth: int) -> tuple[float, floa
                 form = {"parentNodeId": "root", "payloadType": "T", "payloadProps": PAYLOAD, "versionToken": version}
                 made = await agent.call("add_child", form)
                 lanes.append((agent, made["nodeId"], made["version"]))
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         end = start + seconds
         await asyncio.gather(*(write(*lane) for lane in lanes))
-        return done / (time.perf_counter() - start), statistics.median(spent)
+        used = time.process_time() - used
+        return done / (time.perf_counter() - start), statistics.median(spent), used / done
 
 
 def bare(path: Path, seconds: float, group: int) -> float:
@@ -80,19 +83,35 @@ def bare(path: Path, seconds: float, group: int) -> float:
     return rate
 
 
+def sync(path: Path) -> float:
+    """The median time of writing a page and waiting for the disk."""
+    spent = []
+    with path.open("wb", buffering=0) as file:
+        for _ in range(100):
+            start = time.perf_counter()
+            file.write(b"x" * 4096)
+            os.fsync(file.fileno())
+            spent.append(time.perf_counter() - start)
+    return statistics.median(spent)
+
+
 def report_mutations(folder: Path, seconds: float, rounds: int) -> None:
     print(f"\n## Durable mutations per second, {WRITERS} agents, p50 of {rounds} rounds\n")
+    one = sync(folder / "sync")
+    print(f"a sync takes {one * 1e3:.2f} ms: {WRITERS} that wait for it get at most {WRITERS / one:,.0f}/s")
     for depth in DEPTHS:
         rates: dict[str, list[float]] = {"memory": [], "sqlite": [], "bare SQLite": []}
-        waits = []
+        waits, cpu = [], []
         for at in range(rounds):
             rates["memory"].append(asyncio.run(mutations("memory", seconds, depth))[0])
-            rate, wait = asyncio.run(mutations(f"sqlite:{folder}/m{depth}-{at}.db", seconds, depth))
+            rate, wait, used = asyncio.run(mutations(f"sqlite:{folder}/m{depth}-{at}.db", seconds, depth))
             rates["sqlite"].append(rate)
             waits.append(wait)
+            cpu.append(used)
             rates["bare SQLite"].append(bare(folder / f"b{depth}-{at}.db", seconds, WRITERS * depth))
         medians = {name: statistics.median(found) for name, found in rates.items()}
-        print(f"{depth} call(s) of each agent in flight, a call takes {statistics.median(waits) * 1e3:.1f} ms:")
+        took, used = statistics.median(waits) * 1e3, statistics.median(cpu) * 1e6
+        print(f"{depth} call(s) of each agent in flight; a call takes {took:.1f} ms and {used:.0f} µs of CPU:")
         for name, rate in medians.items():
             print(f"  {name:12}{rate:10,.0f}/s   {rate / medians['bare SQLite']:6.2f} of bare SQLite")
 
@@ -121,10 +140,11 @@ async def opening(path: Path, nodes: int) -> None:
         print(f"import of the last 10,000: {time.perf_counter() - begun:.2f} s")
     spent = []
     for _ in range(3):
-        begun = time.perf_counter()
-        async with Grove(config) as grove:
-            spent.append(time.perf_counter() - begun)
-    print(f"open: {statistics.median(spent):.2f} s, file {path.stat().st_size / 2**20:.1f} MiB")
+        begun, used = time.perf_counter(), time.process_time()
+        async with Grove(config):
+            spent.append((time.perf_counter() - begun, time.process_time() - used))
+    wall, cpu = (statistics.median(column) for column in zip(*spent, strict=True))
+    print(f"open: {wall:.2f} s, CPU {cpu:.2f} s, file {path.stat().st_size / 2**20:.1f} MiB")
 
 
 def main() -> None:

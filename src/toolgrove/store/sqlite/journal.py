@@ -78,8 +78,8 @@ class SqliteJournal:
         self._writer = None
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(writer.finish)
-        self._opened = None
-        opened.close()
+            self._opened = None
+            await anyio.to_thread.run_sync(opened.close)
 
     async def append(self, entry: Entry) -> None:
         """Keep an entry; one that changed anything is durable on return."""
