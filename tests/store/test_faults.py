@@ -353,6 +353,11 @@ async def test_one_process_writes_while_others_may_read(tmp_path: Path) -> None:
     async with Grove(stored(path)) as grove:
         await (await hand(grove, "ann")).ok("add_child", **ADD)
         assert "in use by another process" in await refused_to_open(path)
+        command = [sys.executable, "-m", "toolgrove.cli", "repl", "--config", str(tmp_path / "project.yaml")]
+        (tmp_path / "project.yaml").write_text(f"workspace:\n  store: sqlite:{path}\n")
+        second = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        assert second.returncode == 1
+        assert "in use by another process" in " ".join(second.stderr.split())
         other = (
             "import sqlite3, sys; connection = sqlite3.connect(sys.argv[1]);"
             "print(connection.execute('SELECT count(*) FROM node').fetchone()[0]);"

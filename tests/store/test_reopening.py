@@ -108,6 +108,9 @@ async def furnish(editor: Hand) -> None:
     await editor.ok("bookmark", nodeId="kitchen", label="here")
     await editor.ok("expand_node", nodeId="root")
     await editor.ok("set_filters", scope="view", included=["name"])
+    shown = (await editor.ok("export_view", rootNodeId="property"))["viewJson"]
+    await editor.ok("expand_all", rootNodeId="root")
+    await editor.ok("import_view", viewJson=shown, payloadTypes=["Property", "House", "Room", "Shed"])
     await editor.ok("update_nodes", filter="@type = Room", patch={"x": 1})
     await editor.ok("remove_node", nodeId="house")
     await editor.ok("undo")

@@ -12,6 +12,11 @@ _RESTORE = "Restore a backup, or move the file and its -wal away to begin with a
 
 def unusable(path: Path, error: BaseException) -> StoreUnusable:
     """The error as one line that says what to do."""
+    if isinstance(error, StoreUnusable):
+        return error
+    if isinstance(error, OSError):
+        advice = "Check the path in workspace.store, and who owns it."
+        return StoreUnusable(where=path, problem=f"cannot be opened: {error.strerror}", advice=advice)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         advice = "Choose another path in workspace.store."

@@ -15,9 +15,8 @@ from toolgrove.store.sqlite.head import Head
 from toolgrove.store.sqlite.keys import Keys
 from toolgrove.store.sqlite.ledger import Ledger
 from toolgrove.store.sqlite.loading import load
-from toolgrove.store.sqlite.owner import Owner
-from toolgrove.store.sqlite.schema import connect, connect_reader, establish, flaw, prepare
-from toolgrove.store.unusable import StoreUnusable
+from toolgrove.store.sqlite.owner import Owner, create
+from toolgrove.store.sqlite.schema import connect, connect_reader, establish, flaw
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Clock
 
@@ -51,15 +50,12 @@ def open_store(
 ) -> tuple[Opened, Saved]:
     """The store and the workspace in it."""
     try:
-        prepare(path)
         owner = Owner(path)
-    except StoreUnusable:
-        raise
     except OSError as error:
-        advice = "Check the path in workspace.store and who owns it."
-        raise StoreUnusable(where=path, problem=f"cannot be opened: {error.strerror}", advice=advice) from None
+        raise unusable(path, error) from None
     connections: list[sqlite3.Connection] = []
     try:
+        create(path)
         connection = connect(path)
         connections.append(connection)
         establish(path, connection)
@@ -78,7 +74,7 @@ def open_store(
         for one in connections:
             one.close()
         owner.release()
-        if isinstance(error, (Damaged, sqlite3.Error, KeyError, TypeError, ValueError)):
+        if isinstance(error, (Damaged, sqlite3.Error, OSError, KeyError, TypeError, ValueError)):
             raise unusable(path, error) from None
         raise
     return Opened(owner=owner, connection=connection, reader=reader, ledger=ledger, keys=keys, copies=copies), saved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -41,13 +40,6 @@ CREATE TABLE audit (
     outcome TEXT NOT NULL, line TEXT NOT NULL
 );
 """
-
-
-def prepare(path: Path) -> None:
-    """Create folder and file where they are missing, readable by their owner alone."""
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o700, parents=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def connect(path: Path) -> sqlite3.Connection:
