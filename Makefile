@@ -42,6 +42,7 @@ check: lint types imports docs test
 bench: $(READY)
 	$(BIN)/python -m bench.bridge
 	$(BIN)/python -m bench.tree --calls
+	$(BIN)/python -m bench.store
 
 docs: $(READY)
 	$(BIN)/python tools/conformance.py

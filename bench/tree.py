@@ -17,8 +17,9 @@ from typing import Any
 
 from toolgrove import Grove
 from toolgrove.tree.dsl import Selection
+from toolgrove.tree.effects import Snapshot, SnapshotChange
 from toolgrove.tree.tree import walk
-from toolgrove.tree.workspace import Snapshot, SnapshotChange, Workspace
+from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller
 
 ROUNDS = 7
@@ -353,7 +354,7 @@ def history(ours: Ours, rounds: int) -> str:
     for at in range(rounds):
         start = time.perf_counter()
         snapshot = Snapshot(id=f"b{at}", label="", agent="", seq=workspace.tree_seq, created=0.0, nodes=len(tree))
-        workspace.apply(CALLER, [SnapshotChange(snapshot=snapshot)])
+        workspace.record(CALLER, (), [SnapshotChange(snapshot=snapshot)])
         spent.append(time.perf_counter() - start)
     pick = random.Random(1)
     for key in pick.sample(ours.ids, changed):

@@ -1,12 +1,14 @@
 """Fixtures and the collection of requirement markers."""
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # The same examples on every run, however slow the machine.
 settings.register_profile(
     "toolgrove", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+# For runs that only ask whether a test fails: finding the smallest example takes minutes.
+settings.register_profile("no-shrink", phases=[Phase.explicit, Phase.generate])
 settings.load_profile("toolgrove")
 
 REQUIREMENTS = pytest.StashKey[dict[str, list[str]]]()

@@ -70,10 +70,10 @@ FAULTS = (
     Fault("a replay is recorded as a success", "call/audit.py", '"replayed" if call.replayed else "success"', '"success"'),
     Fault("records are not chained", "store/audit.py", '"previous": previous', '"previous": GENESIS'),
     Fault("the depth limit shows one level more", "tree/view.py", "depth >= self.depth_limit", "depth > self.depth_limit"),
-    Fault("a commit that could not be recorded stays", "tools/source.py", "        except BaseException:\n            workspace.withdraw(commits)\n            raise", "        except BaseException:\n            raise"),
+    Fault("a commit that could not be recorded stays", "tools/line.py", "            newest.recorded.take_back()\n", ""),
     Fault("missing values sort first", "tools/searching.py", "return [node for _, node in present] + [node for key, node in keyed if key is None]", "return [node for key, node in keyed if key is None] + [node for _, node in present]"),
     Fault("a snapshot remembers the latest change instead of the first", "tree/history.py", "for commit in reversed(self.since(seq)):", "for commit in self.since(seq):"),
-    Fault("bookmarks outlive their node", "tree/workspace.py", "if not gone or not self.bookmarks:", "if gone or not self.bookmarks:"),
+    Fault("bookmarks outlive their node", "tree/bookmarks.py", "        if not gone:\n", "        if gone:\n"),
     Fault("an id may stand twice in a document", "tree/document.py", "    if twins:\n", "    if len(twins) > len(node_ids):\n"),
 )  # fmt: skip
 

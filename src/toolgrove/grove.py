@@ -41,8 +41,10 @@ from toolgrove.sources import Sources
 from toolgrove.store.approvals import Inbox, MemoryApprovals
 from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
 from toolgrove.store.audit_log import AuditLog
+from toolgrove.store.collector import paused_collector
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.store.pins import MemoryPins, Pins
+from toolgrove.store.sqlite import SqliteJournal
 from toolgrove.store.sqlite_approvals import SqliteApprovals
 from toolgrove.store.sqlite_pins import SqlitePins
 from toolgrove.store.state import StateFile
@@ -75,9 +77,11 @@ class Grove:
         self.config = config or Config()
         self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
-        self._file = JsonLines(settings.audit_log) if settings.audit_log is not None else None
-        sinks = (*([self._file] if self._file is not None else []), *audit_sinks)
-        self._journal = MemoryJournal(self.clock, sinks=sinks)
+        sinks = (*([JsonLines(settings.audit_log)] if settings.audit_log is not None else []), *audit_sinks)
+        path = settings.store_path
+        self._journal: MemoryJournal | SqliteJournal = (
+            MemoryJournal(self.clock, sinks=sinks) if path is None else SqliteJournal(path, self.clock, sinks=sinks)
+        )
         self._listeners: list[Listener] = []
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
@@ -115,8 +119,17 @@ class Grove:
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self._open.enter_context(scrubbing(self.secrets.scrub_text))
-        await self._open.enter_async_context(self.pool.running())
+        with paused_collector():
+            saved = await self._journal.open()
+            if saved is not None:
+                self._workspace.resume(saved)
+        self._open.push_async_callback(self._journal.close)
+        try:
+            self._open.enter_context(scrubbing(self.secrets.scrub_text))
+            await self._open.enter_async_context(self.pool.running())
+        except BaseException:
+            await self._open.aclose()
+            raise
         return self
 
     async def __aexit__(
@@ -125,12 +138,10 @@ class Grove:
         await self._open.aclose()  # without the caller's own error, which is not one of the pool's tasks
         if self._state is not None:
             self._state.close()
-        if self._file is not None:
-            self._file.close()
 
     @property
     def audit(self) -> AuditRing:
-        """The latest audit records."""
+        """The latest audit records of this process."""
         return self._journal.audit
 
     @property
@@ -141,7 +152,7 @@ class Grove:
     @property
     def healthy(self) -> bool:
         """Whether what agents do can be kept."""
-        return True
+        return self._journal.fault is None
 
     def asgi_app(
         self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False

@@ -27,8 +27,8 @@ class Garden:
     def __init__(self, seed: int) -> None:
         self.pick = random.Random(seed)
 
-    async def plant(self, size: int = 25) -> None:
-        self.grove = Grove(config(agents=TWO))
+    async def plant(self, size: int = 25, **workspace: Any) -> None:
+        self.grove = Grove(config(agents=TWO, workspace=workspace))
         self.editor = await hand(self.grove)
         self.second = await hand(self.grove, "second")
         ids = ["root"]
@@ -320,3 +320,52 @@ async def test_ids_are_never_used_twice() -> None:
             await garden.editor.ok("undo")
         else:
             await garden.editor.ok("remove_node", nodeId=added)
+
+
+@given(seed=SEEDS, history=st.sampled_from([1, 4, 12]))
+@LAW
+def test_a_snapshot_leads_back_however_short_the_history_is(seed: int, history: int) -> None:
+    """The same changes in two workspaces, one of which forgets almost at once."""
+
+    async def run() -> None:
+        gardens = [Garden(seed), Garden(seed)]
+        for garden, keep in zip(gardens, (history, 10_000), strict=True):
+            await garden.plant(limits={"history": keep})
+        kept: list[str] = []
+        pick = random.Random(seed)
+        for _ in range(30):
+            move = pick.random()
+            for garden in gardens:
+                if move < 0.15:
+                    taken = await garden.editor.ok("snapshot_create", label="x")
+                elif move < 0.25 and kept:
+                    await garden.editor.ok("snapshot_delete", snapshotId=kept[0])
+                elif move < 0.3 and kept:
+                    await garden.editor.ok("snapshot_restore", snapshotId=kept[-1])
+                elif move < 0.4:
+                    await garden.editor("bookmark", nodeId=(await garden.ids())[-1], label="here")
+                else:
+                    await garden.change(garden.editor)
+            if move < 0.15:
+                kept.append(taken["snapshotId"])
+            elif move < 0.25 and kept:
+                kept.pop(0)
+        for one in [*kept, "current"]:
+            for other in [*kept, "current"]:
+                short, long = [await garden.editor.ok("snapshot_diff", a=one, b=other) for garden in gardens]
+                for side in (short, long):
+                    side.pop("version")
+                    for entries in side.values():
+                        entries.sort(key=lambda entry: entry["nodeId"])
+                assert short == long
+        for one in kept:
+            for garden in gardens:
+                await garden.editor.ok("snapshot_restore", snapshotId=one)
+            short, long = gardens
+            assert await short.editor.tree() == await long.editor.tree()
+            shown = [(await garden.editor.ok("list_bookmarks"))["items"] for garden in gardens]
+            assert shown[0] == shown[1]
+        workspace = gardens[0].grove._workspace
+        assert len(workspace.history) <= history + history // 10 + 1
+
+    asyncio.run(run())

@@ -344,3 +344,39 @@ async def test_a_path_never_reaches_beyond_the_data(path: str) -> None:
         "items"
     ] == []
     assert (await editor.ok("select_nodes", queryDsl=f"exists {path}"))["items"] == []
+
+
+async def test_what_undo_brings_back_takes_a_place_of_its_own_among_newer_siblings() -> None:
+    first, second = await two()
+    await first.ok("remove_node", nodeId="bath")
+    added = await second.ok("add_child", parentNodeId="house", payloadType="Room", payloadProps={"name": "New"})
+    await first.ok("undo")
+    whole = [one["nodeId"] for one in (await first.ok("list_children", nodeId="house"))["items"]]
+    assert whole == ["kitchen", "living", "bath", added["nodeId"]]
+    paged, token = [], {}
+    for _ in whole:
+        page = await first.ok("list_children", nodeId="house", limit=1, **token)
+        paged += [one["nodeId"] for one in page["items"]]
+        token = {"pageToken": page.get("nextPageToken")}
+    assert paged == whole
+    await first.ok("redo")
+    await second.ok("undo")
+    assert len((await first.ok("list_children", nodeId="house"))["items"]) == 2
+
+
+async def test_undo_keeps_what_is_shared_shared() -> None:
+    first, second = await two()
+    copied = await first.ok("copy_subtree", sourceId="shed", targetParentId="root", mode="reference")
+    twin = copied["nodeId"]
+    await first.ok("update_payload_property", nodeId="shed", propertyName="a", newValue=1)
+    third = (await second.ok("copy_subtree", sourceId=twin, targetParentId="root", mode="reference"))["nodeId"]
+    await first.ok("undo")
+    payloads = [(await first.ok("get_node", nodeId=one))["payload"] for one in ("shed", twin, third)]
+    assert payloads[0] == payloads[1] == payloads[2]
+    assert "a" not in payloads[0]
+    await first.ok("remove_node", nodeId=twin)
+    await second.ok("update_payload_property", nodeId="shed", propertyName="b", newValue=2)
+    await first.ok("undo")
+    payloads = [(await first.ok("get_node", nodeId=one))["payload"] for one in ("shed", twin, third)]
+    assert payloads[0] == payloads[1] == payloads[2]
+    assert payloads[0]["b"] == 2

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from toolgrove.config.location import Location
+from toolgrove.config.location import Location, folder_of
 from toolgrove.config.section import Section
 from toolgrove.tree.payload_type import PayloadType, PayloadTypes
 from toolgrove.tree.rules import Ruleset, read_ruleset
 from toolgrove.tree.workspace import Limits
 from toolgrove.types import Concurrency
+
+MEMORY = "memory"
+SQLITE = "sqlite:"
 
 
 class PayloadTypeConfig(Section):
@@ -53,7 +57,11 @@ class LimitsConfig(Section):
 class WorkspaceConfig(Section):
     """The tree workspace."""
 
-    store: Literal["memory"] = Field(default="memory", description="Where the tree is kept.")
+    store: str = Field(
+        default="memory",
+        json_schema_extra={"pattern": r"^(memory|sqlite:.*\S.*)$"},
+        description="Where the tree is kept: `memory`, or `sqlite:` with the path of a file.",
+    )
     concurrency: Concurrency = Field(
         default="tree", description="What makes a version stale: any change, or a change of the nodes concerned."
     )
@@ -63,6 +71,22 @@ class WorkspaceConfig(Section):
     rulesets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict, description="Rules for `validate_tree`.")
     limits: LimitsConfig = Field(default=LimitsConfig(), description="How much one call may cover.")
     audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
+
+    @field_validator("store")
+    @classmethod
+    def _located(cls, store: str, info: ValidationInfo) -> str:
+        if store == MEMORY:
+            return store
+        name = store.removeprefix(SQLITE).strip()
+        if not store.startswith(SQLITE) or not name:
+            raise ValueError(f"{store!r} is neither 'memory' nor 'sqlite:' with a path, such as sqlite:data/grove.db")
+        path = Path(name).expanduser()
+        return f"{SQLITE}{(folder_of(info) or Path()) / path}"
+
+    @property
+    def store_path(self) -> Path | None:
+        """The file of the store; None in memory."""
+        return None if self.store == MEMORY else Path(self.store.removeprefix(SQLITE))
 
     @model_validator(mode="after")
     def _compiles(self) -> Self:

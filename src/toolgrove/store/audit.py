@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -142,13 +143,17 @@ class JsonLines:
         self._file: FileIO | None = None
 
     def last(self) -> tuple[int, str]:
-        """The number and hash of the last record in the file."""
+        """The number and hash of the last record in the file; what a crash left of a torn line is cut off."""
         if not self._path.exists():
             return 0, GENESIS
-        line = ""
-        with self._path.open(encoding="utf-8") as file:
-            for line in file:  # noqa: B007
-                pass
+        line, end, whole = b"", 0, 0
+        with self._path.open("rb") as file:
+            for read in file:
+                end += len(read)
+                if read.endswith(b"\n"):
+                    line, whole = read, end
+        if whole < end:
+            os.truncate(self._path, whole)
         if not line.strip():
             return 0, GENESIS
         record = json.loads(line)

@@ -1,15 +1,16 @@
-"""The journal: one append takes the commits, the idempotency record and the audit record, or none of them."""
+"""The journal: one append takes the effects, the idempotency record and the audit record, or none of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from toolgrove.store.audit import AuditRecord
-from toolgrove.tree.history import Commit
-from toolgrove.tree.workspace import Change
+from toolgrove.tree.effects import Effects
+from toolgrove.tree.saved import Saved
 from toolgrove.types import Result
+
+__all__ = ["Behind", "Effects", "Entry", "IdempotencyRecord", "Journal"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,14 +24,6 @@ class IdempotencyRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Effects:
-    """What a call changed: commits of the tree, and changes beside it."""
-
-    commits: Sequence[Commit] = ()
-    changes: Sequence[Change] = ()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """All that one call leaves behind."""
 
@@ -39,13 +32,33 @@ class Entry:
     idempotency: IdempotencyRecord | None = None
 
 
-class Journal(Protocol):
-    """Keeps entries.
+class Behind(OSError):
+    """The effects rest on a revision that the journal does not stand at."""
 
-    `append` is atomic: when it returns, the whole entry is kept; when it raises OSError, nothing of it is.
-    It finishes even if the caller is cancelled meanwhile. `Commit.after` may be read during `append` only.
+    def __init__(self, *, base: int, revision: int) -> None:
+        super().__init__(
+            f"The change rests on revision {base}, and the journal stands at {revision}. Take the change back, "
+            "catch up with the journal, and run the call again."
+        )
+
+
+class Journal(Protocol):
+    """Keeps entries, in the order in which `append` was called.
+
+    `append` takes its place before it first waits, is atomic, and finishes even if the caller is cancelled
+    meanwhile. When it returns, effects and idempotency record are durable, together with the audit record; a
+    bare audit record may still be on its way. When it raises OSError, nothing of the entry is kept. Effects
+    are kept only if they rest on the revision the journal stands at: compare and swap; else it raises Behind.
     """
+
+    async def open(self) -> Saved | None:
+        """Make ready; the workspace as it was left, or None if there is nothing to go on with."""
+        ...
 
     async def append(self, entry: Entry) -> None: ...
 
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None: ...
+
+    async def close(self) -> None:
+        """Keep what is on its way, and let go."""
+        ...

@@ -8,7 +8,7 @@ from itertools import islice
 
 from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, Breach, JsonLines, seal, verify
 from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.store.journal import Entry, IdempotencyRecord
+from toolgrove.store.journal import Behind, Entry, IdempotencyRecord
 from toolgrove.types import Clock
 
 
@@ -24,18 +24,32 @@ class MemoryJournal:
         key_lifetime: float = 86_400.0,
     ) -> None:
         self.audit = AuditRing()
+        self.fault: OSError | None = None
         self._clock = clock
         self._sinks = sinks
         self._keys_per_agent = keys_per_agent
         self._key_lifetime = key_lifetime
         self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
+        self._revision = 0
         self._number, self._previous = 0, GENESIS
         for sink in sinks:
             if isinstance(sink, JsonLines):
                 self._number, self._previous = sink.last()
 
+    async def open(self) -> None:
+        """Begin with nothing."""
+
+    async def close(self) -> None:
+        """Let go of the files."""
+        for sink in self._sinks:
+            if isinstance(sink, JsonLines):
+                sink.close()
+
     async def append(self, entry: Entry) -> None:
         """Keep an entry; a sink that cannot write keeps all of it out."""
+        effects = entry.effects
+        if effects is not None and effects.base != self._revision:
+            raise Behind(base=effects.base, revision=self._revision)
         sealed = seal(entry.audit, self._number + 1, self._previous)
         for sink in self._sinks:
             sink.write(sealed)
@@ -43,6 +57,8 @@ class MemoryJournal:
         self.audit.write(sealed)
         if entry.idempotency is not None:
             self._keep(entry.idempotency)
+        if effects is not None:
+            self._revision = effects.revision
 
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
         """The result under a key, unless it has expired."""

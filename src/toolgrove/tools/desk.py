@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from toolgrove.tools.schema import PAGE_DEFAULT
+from toolgrove.tree.effects import Change
 from toolgrove.tree.history import Commit
 from toolgrove.tree.json_value import canonical
 from toolgrove.tree.node import Node
@@ -15,8 +16,9 @@ from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.position import position, rank_of, rank_text
 from toolgrove.tree.property_path import PropertyFilter
 from toolgrove.tree.tree import Tree
+from toolgrove.tree.undo import Move
 from toolgrove.tree.view import View
-from toolgrove.tree.workspace import Change, Limits, Workspace
+from toolgrove.tree.workspace import Limits, Workspace
 from toolgrove.types import Arguments, Caller
 
 # How large a page is, and where it starts, is no part of the question that a page token is bound to.
@@ -34,7 +36,8 @@ class Desk:
     dry_run: bool = False
     changes: list[Change] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
-    settled: Callable[[tuple[Commit, ...]], None] | None = None
+    move: Move = "do"
+    reviving: Sequence[Commit] = ()
 
     @property
     def tree(self) -> Tree:
@@ -60,7 +63,7 @@ class Desk:
         """Close what was done so far as a commit of its own; a dry run keeps it open."""
         if self.dry_run:
             return bool(self.tree.before)
-        commit = self.workspace.commit(self.caller, self.tool)
+        commit = self.workspace.commit(self.caller, self.tool, self.reviving)
         if commit is not None:
             self.commits.append(commit)
         return commit is not None

@@ -18,11 +18,7 @@ def _revert(desk: Desk, *, again: bool) -> Result:
     workspace = desk.workspace
     reverted = workspace.undo(desk.caller, again=again)
     touched = list(dict.fromkeys(node_id for commit in reverted for node_id in commit.before))
-
-    def settled(commits: tuple[Commit, ...]) -> None:
-        workspace.undone(desk.caller, commits[-1] if commits else None, reverted, again=again)
-
-    desk.settled = settled
+    desk.move, desk.reviving = "redo" if again else "undo", reverted
     return {"tool": reverted[0].tool, "nodeIds": touched[:_NAMED_IDS], "nodeCount": len(touched)}
 
 

@@ -6,8 +6,8 @@ from toolgrove.errors import Unnamed
 from toolgrove.tools.declaration import READS, SETS, Family
 from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import ID_LIST, STRING, listing, names, node_id, record, text
+from toolgrove.tree.effects import BookmarkChange
 from toolgrove.tree.footprint import VIEW, of_node
-from toolgrove.tree.workspace import BookmarkChange
 from toolgrove.types import Arguments, Result
 
 family = Family()
@@ -46,7 +46,7 @@ def tag_node(desk: Desk, arguments: Arguments) -> Result:
 def bookmark(desk: Desk, arguments: Arguments) -> Result:
     """Remember a node under a label of your own; an existing label moves to the node."""
     node, label = desk.tree[arguments["nodeId"]], arguments["label"]
-    own = desk.workspace.bookmarks.get(desk.caller.agent, {})
+    own = desk.workspace.bookmarks.of(desk.caller.agent)
     if own.get(label) != node.id:
         desk.limits.check("label", len(own), desk.limits.bookmarks, "Remove bookmarks you no longer need.")
         desk.changes.append(BookmarkChange(agent=desk.caller.agent, label=label, node_id=node.id))
@@ -61,7 +61,7 @@ def bookmark(desk: Desk, arguments: Arguments) -> Result:
 )
 def list_bookmarks(desk: Desk, arguments: Arguments) -> Result:
     """List your bookmarks by label."""
-    own = desk.workspace.bookmarks.get(desk.caller.agent, {})
+    own = desk.workspace.bookmarks.of(desk.caller.agent)
     items = []
     for label, key in sorted(own.items()):
         name = desk.tree[key].name
@@ -79,7 +79,7 @@ def list_bookmarks(desk: Desk, arguments: Arguments) -> Result:
 )
 def remove_bookmark(desk: Desk, arguments: Arguments) -> Result:
     """Forget a bookmark of yours."""
-    own = desk.workspace.bookmarks.get(desk.caller.agent, {})
+    own = desk.workspace.bookmarks.of(desk.caller.agent)
     label = arguments["label"]
     if label not in own:
         raise Unnamed(kind="bookmark", name=label, known=list(own), where="list_bookmarks")

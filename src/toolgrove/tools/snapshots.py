@@ -9,9 +9,8 @@ from toolgrove.tools.declaration import DESTROYS, READS, WRITES, Family
 from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import COUNT, DIFF, STRING, listing, node_id, record, text
 from toolgrove.tree.diff import diff_subtrees
+from toolgrove.tree.effects import Snapshot, SnapshotChange
 from toolgrove.tree.footprint import VIEW
-from toolgrove.tree.history import Commit
-from toolgrove.tree.workspace import Snapshot, SnapshotChange
 from toolgrove.types import Arguments, Result
 
 family = Family()
@@ -73,12 +72,7 @@ def snapshot_restore(desk: Desk, arguments: Arguments) -> Result:
     snapshot = workspace.snapshot(arguments["snapshotId"])
     workspace.restore(snapshot)
     changed = {name: len(entries) for name, entries in workspace.pending().to_json().items()}
-
-    def settled(commits: tuple[Commit, ...]) -> None:
-        workspace.remember(desk.caller, commits)
-        workspace.restored(snapshot)
-
-    desk.settled = settled
+    desk.reviving = workspace.history.back_to(snapshot.seq)
     return {"snapshotId": snapshot.id, "changed": changed}
 
 

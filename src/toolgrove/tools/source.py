@@ -7,17 +7,23 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from toolgrove.store.journal import Effects
+from toolgrove.errors import GroveError
 from toolgrove.tools.catalog import DECLARATIONS
-from toolgrove.tools.declaration import SOURCE, Declaration
+from toolgrove.tools.declaration import SOURCE
 from toolgrove.tools.desk import Desk
+from toolgrove.tools.line import Line, Place
+from toolgrove.tree.effects import Recorded
 from toolgrove.tree.footprint import EVERYTHING
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Result, Tool
 
 
 class WorkspaceSource:
-    """One workspace behind the tools; a read never sees a write that is not in the journal yet."""
+    """One workspace behind the tools.
+
+    A write takes effect in memory at once and lets the next writer in while the journal makes it durable;
+    nobody, writer or reader, gets an answer that rests on a write before the journal has it.
+    """
 
     name = SOURCE
 
@@ -25,6 +31,8 @@ class WorkspaceSource:
         self.workspace = workspace
         self._clock = clock
         self._lock = anyio.Lock(fast_acquire=True)
+        self._writer: Call | None = None
+        self._line = Line()
         self._tools = tuple(
             Tool(spec=tool.spec, source=self, mutates=tool.mutates, targets=tool.targets, gate=self)
             for tool in DECLARATIONS.values()
@@ -37,23 +45,52 @@ class WorkspaceSource:
     @asynccontextmanager
     async def writing(self, call: Call) -> AsyncIterator[None]:
         """Wait for the turn to write, then check the version."""
-        async with self._lock:
-            desk = self._desk(call)
+        while not await self._enter(call):
+            pass
+        try:
+            yield
+        finally:
+            self._leave(call)
+
+    async def _enter(self, call: Call) -> bool:
+        await self._lock.acquire()
+        self._writer = call
+        seen = self._line.last
+        try:
             checks_nodes = call.caller.concurrency == "node"
+            desk = self._desk(call)
             rests_on = DECLARATIONS[call.name].rests_on(desk, call.arguments) if checks_nodes else EVERYTHING
             self.workspace.check_version(call.caller, call.arguments.get("versionToken"), rests_on)
-            yield
+        except GroveError:
+            self._leave(call)
+            if await _is_kept(seen):
+                raise
+            return False
+        except BaseException:
+            self._leave(call)
+            raise
+        return True
+
+    def _leave(self, call: Call) -> None:
+        if self._writer is call:
+            self._writer = None
+            self._lock.release()
 
     async def call(self, call: Call) -> Result:
-        """Run a call that the chain let through."""
-        declaration = DECLARATIONS[call.name]
-        desk = self._desk(call)
-        if declaration.mutates:
-            return await self._write(call, declaration, desk)
-        if self._lock.locked():
-            async with self._lock:
-                return self._read(call, declaration, desk)
-        return self._read(call, declaration, desk)
+        """Run a call that the chain let through; again, if what it saw was taken back."""
+        while True:
+            seen = self._line.last
+            try:
+                result, recorded = self._run(call)
+            except GroveError:
+                if await _is_kept(seen):
+                    raise
+                continue
+            if recorded is not None:
+                await self._settle(call, result, recorded)
+                return result
+            if await _is_kept(seen):
+                return result
 
     def _desk(self, call: Call) -> Desk:
         return Desk(
@@ -64,45 +101,49 @@ class WorkspaceSource:
             dry_run=call.arguments.get("dryRun", False),
         )
 
-    def _read(self, call: Call, declaration: Declaration, desk: Desk) -> Result:
-        result = declaration.run(desk, call.arguments)
-        result["version"] = self.workspace.version(call.caller)
-        return result
-
-    async def _write(self, call: Call, declaration: Declaration, desk: Desk) -> Result:
-        workspace = self.workspace
-        try:
+    def _run(self, call: Call) -> tuple[Result, Recorded | None]:
+        """Run the tool; nothing of it stays if it fails."""
+        workspace, desk, declaration = self.workspace, self._desk(call), DECLARATIONS[call.name]
+        recorded = None
+        if not declaration.mutates:
             result = declaration.run(desk, call.arguments)
-            if desk.dry_run:
-                workspace.check_boundary(call.caller)
-                result["wouldChange"] = workspace.pending().to_json()
-            else:
-                desk.commit()
-        except BaseException:
-            workspace.tree.rollback()
-            workspace.withdraw(desk.commits)
-            raise
-        if desk.dry_run:
-            workspace.tree.rollback()
-            return {**result, "dryRun": True, "version": workspace.version(call.caller)}
-        result["version"] = workspace.version_after(call.caller, desk.changes)
-        await self._settle(call, result, desk)
-        return result
+        else:
+            try:
+                result = declaration.run(desk, call.arguments)
+                if desk.dry_run:
+                    workspace.check_boundary(call.caller)
+                    result = {**result, "wouldChange": workspace.pending().to_json(), "dryRun": True}
+                    workspace.tree.rollback()
+                else:
+                    desk.commit()
+                    recorded = workspace.record(
+                        call.caller, desk.commits, desk.changes, desk.move, self._line.effects()
+                    )
+            except BaseException:
+                workspace.tree.rollback()
+                workspace.retract(desk.commits)
+                raise
+        result["version"] = workspace.version(call.caller)
+        return result, recorded
 
-    async def _settle(self, call: Call, result: Result, desk: Desk) -> None:
+    async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
         """Make the call durable, then let it show; what cannot be made durable is taken back."""
-        workspace, commits = self.workspace, tuple(desk.commits)
-        touched = (node_id for commit in commits for node_id in commit.before)
+        touched = (node_id for commit in recorded.effects.commits for node_id in commit.before)
         call.targets = tuple(dict.fromkeys(touched))[:20]
+        place = self._line.join(recorded)
+        # The next writer starts when this task first waits, and by then the entry has its place in the journal.
+        self._leave(call)
         try:
             if call.settle is not None:
-                await call.settle(call, result, Effects(commits=commits, changes=tuple(desk.changes)))
+                await call.settle(call, result, recorded.effects)
         except BaseException:
-            workspace.withdraw(commits)
+            if not call.settled:
+                self._line.withdraw(place)
+                raise
+            self._line.keep(place)
             raise
-        workspace.apply(call.caller, desk.changes)
-        if desk.settled is not None:
-            desk.settled(commits)
-        else:
-            workspace.remember(call.caller, commits)
-        workspace.trim()
+        self._line.keep(place)
+
+
+async def _is_kept(place: Place | None) -> bool:
+    return place is None or await place.kept()

@@ -29,12 +29,15 @@ class Footprint:
     def disturbed_by(self, commits: Sequence[Commit]) -> list[str]:
         """The nodes of the footprint that some commits changed."""
         hit: dict[str, None] = {}
+        nodes, lists = self.nodes, self.child_lists
         for commit in commits:
             if self.everything:
                 hit.update(dict.fromkeys(commit.before))
-            else:
-                hit.update(dict.fromkeys(self.nodes & commit.before.keys()))
-                hit.update(dict.fromkeys(self.child_lists & commit.parents))
+                continue
+            if nodes and not nodes.isdisjoint(commit.before):
+                hit.update(dict.fromkeys(nodes & commit.before.keys()))
+            if lists and not lists.isdisjoint(commit.parents):
+                hit.update(dict.fromkeys(lists & commit.parents))
         return list(hit)
 
 

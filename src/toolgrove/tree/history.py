@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolgrove.tree.node import Image
 from toolgrove.tree.tree import Tree
 
 Images = Mapping[str, Image | None]
+Bookmark = tuple[str, str, str]
+"""Agent, label, node id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Commit:
-    """One change of the tree: what it touched, as it was before, and whose child lists it changed."""
+    """One change of the tree: what it touched, as it was before, whose child lists it changed, and the
+    bookmarks that fell or came back with nodes."""
 
     seq: int
     agent: str
     tool: str
     before: dict[str, Image | None]
     parents: frozenset[str]
-    bookmarks: tuple[tuple[str, str, str], ...] = ()
-
-    def after(self, tree: Tree) -> Iterator[tuple[str, Image | None]]:
-        """The touched nodes as they are now; true until the next commit."""
-        for node_id in self.before:
-            yield node_id, tree.image(node_id)
+    dropped: tuple[Bookmark, ...] = ()
+    returned: tuple[Bookmark, ...] = ()
 
 
 def changed_parents(tree: Tree, before: Images) -> frozenset[str]:
@@ -42,11 +41,16 @@ def changed_parents(tree: Tree, before: Images) -> frozenset[str]:
 
 
 class History:
-    """The commits still remembered, oldest first."""
+    """The commits still remembered, oldest first.
 
-    def __init__(self, keep: int) -> None:
+    Those up to `floor` are forgotten, save what snapshots need to be returned to: `folds` holds, for each of
+    them, the change from its moment to the next one as one commit.
+    """
+
+    def __init__(self, keep: int, *, floor: int = 0, folds: Mapping[int, Commit] | None = None) -> None:
         self.keep = keep
-        self.floor = 0
+        self.floor = floor
+        self.folds: dict[int, Commit] = dict(folds or {})
         self._commits: list[Commit] = []
         self._seqs: list[int] = []
 
@@ -75,19 +79,56 @@ class History:
             return []
         return self._commits[bisect_right(self._seqs, seq) :]
 
+    def back_to(self, seq: int) -> list[Commit]:
+        """The commits after the moment of a snapshot, those long past folded into few."""
+        if seq >= self.floor:
+            return self.since(seq)
+        return [*(fold for moment, fold in self.folds.items() if moment >= seq), *self._commits]
+
     def images_at(self, seq: int) -> dict[str, Image | None]:
         """What every node touched since then was at that time."""
         images: dict[str, Image | None] = {}
-        for commit in reversed(self.since(seq)):
+        for commit in reversed(self.back_to(seq)):
             images.update(commit.before)
         return images
 
-    def trim(self, pinned: int | None) -> None:
-        """Forget the oldest commits, but none that a snapshot still needs."""
-        surplus = len(self._commits) - self.keep
-        if pinned is not None:
-            surplus = min(surplus, bisect_right(self._seqs, pinned))
-        # A tenth of slack, so that dropping from the front is rare.
-        if surplus > self.keep // 10:
-            self.floor = self._seqs[surplus - 1]
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to forget; a tenth of slack makes dropping from the front rare."""
+        return len(self._commits) > self.keep + self.keep // 10
+
+    def trim(self, last: int, moments: Collection[int]) -> Callable[[], None]:
+        """Forget the oldest commits, none after `last`, but not the way back to some moments; the answer
+        remembers them again."""
+        surplus = min(len(self._commits) - self.keep, bisect_right(self._seqs, last))
+        if surplus <= self.keep // 10:
+            surplus = 0
+        commits, seqs, floor, folds = self._commits[:surplus], self._seqs[:surplus], self.floor, self.folds
+        if surplus:
+            self.floor = seqs[-1]
+            self.folds = folded([*folds.items(), *((commit.seq - 1, commit) for commit in commits)], moments)
             del self._commits[:surplus], self._seqs[:surplus]
+
+        def restore() -> None:
+            self._commits[:0], self._seqs[:0], self.floor, self.folds = commits, seqs, floor, folds
+
+        return restore
+
+
+def folded(commits: Iterable[tuple[int, Commit]], moments: Collection[int]) -> dict[int, Commit]:
+    """One commit for each span between moments; given with each commit, oldest first, where its own span begins."""
+    order = sorted(moments)
+    spans: dict[int, list[Commit]] = {}
+    for start, commit in commits:
+        at = bisect_right(order, start)
+        if at:
+            spans.setdefault(order[at - 1], []).append(commit)
+    return {moment: _folded(span) for moment, span in spans.items()}
+
+
+def _folded(span: Sequence[Commit]) -> Commit:
+    before: dict[str, Image | None] = {}
+    for commit in reversed(span):
+        before.update(commit.before)
+    dropped = tuple(bookmark for commit in span for bookmark in commit.dropped)
+    return Commit(seq=span[-1].seq, agent="", tool="", before=before, parents=frozenset(), dropped=dropped)

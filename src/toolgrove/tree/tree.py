@@ -7,6 +7,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from toolgrove.errors import Conflict, InvalidArgument, NodeNotFound
+from toolgrove.tree.json_value import identical
 from toolgrove.tree.node import NO_TAGS, Image, Node, Payload, Rank
 
 ROOT = "root"
@@ -45,6 +46,36 @@ class Tree:
         self._serial_before = 0
         self._group_serial = 0
         self._disordered: dict[str, Node] = {}
+
+    @classmethod
+    def grown(cls, images: Mapping[str, Image], *, serial: int, group_serial: int) -> Tree:
+        """The tree that these images describe; every parent must be among them."""
+        tree = cls()
+        tree._serial = tree._serial_before = serial
+        tree._group_serial = group_serial
+        nodes = tree.nodes
+        shared: dict[str, Payload] = {}
+        for node_id, image in images.items():
+            payload = image.payload if image.group is None else shared.setdefault(image.group, image.payload)
+            node = nodes[node_id] = Node(node_id, image.type, payload, None, image.rank)
+            if image.tags:
+                tree._set_tags(node, image.tags)
+            if image.group is not None:
+                tree._set_group(node, image.group)
+        tree.root = nodes[ROOT]
+        for node_id, image in sorted(images.items(), key=lambda one: one[1].rank):
+            if image.parent_id is not None:
+                parent, node = nodes[image.parent_id], nodes[node_id]
+                if parent.children is None:
+                    parent.children = {}
+                parent.children[node_id] = node
+                node.parent = parent
+        return tree
+
+    @property
+    def serials(self) -> tuple[int, int]:
+        """The last number given to a node, and to a group of nodes that share a payload."""
+        return self._serial, self._group_serial
 
     def __getitem__(self, node_id: str) -> Node:
         try:
@@ -238,7 +269,10 @@ class Tree:
                 node = nodes[node_id] = Node(node_id, image.type, image.payload, None, image.rank)
                 arriving.append((node, image))
             else:
-                node.type, node.payload = image.type, image.payload
+                node.type = image.type
+                # What reads the same stays the same object: a journal that was closed meanwhile holds copies.
+                if not identical(node.payload, image.payload):
+                    node.payload = image.payload
                 if node.parent_id != image.parent_id or node.rank != image.rank:
                     self._unlink(node)
                     arriving.append((node, image))
@@ -305,16 +339,16 @@ class Tree:
 
 
 def is_still(image: Image | None, node: Node | None) -> bool:
-    """Whether a node is what the image says; payloads count as equal only if they are the same object."""
+    """Whether a node is what the image says, to the letter."""
     if image is None or node is None:
         return image is None and node is None
     return (
-        image.payload is node.payload
-        and image.parent_id == node.parent_id
+        image.parent_id == node.parent_id
         and image.rank == node.rank
         and image.type == node.type
         and image.tags == node.tags
         and image.group == node.group
+        and identical(image.payload, node.payload)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -40,8 +40,11 @@ class ViewChange:
     node_filter: PropertyFilter | None = None
     view_filter: PropertyFilter | None = None
 
-    def apply(self, view: View) -> None:
-        """Make it so."""
+    def apply(self, view: View) -> Callable[[], None]:
+        """Make it so; the answer makes it as it was."""
+        flags, default = view.expanded, view.default_expanded
+        filters = view.node_filter, view.view_filter
+        before = {} if self.reset else {key: flags.get(key) for key in self.expanded}
         if self.reset:
             view.expanded = {}
         view.expanded.update(self.expanded)
@@ -51,6 +54,17 @@ class ViewChange:
             view.node_filter = self.node_filter
         if self.view_filter is not None:
             view.view_filter = self.view_filter
+
+        def take_back() -> None:
+            view.expanded, view.default_expanded = flags, default
+            view.node_filter, view.view_filter = filters
+            for key, flag in before.items():
+                if flag is None:
+                    del flags[key]
+                else:
+                    flags[key] = flag
+
+        return take_back
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

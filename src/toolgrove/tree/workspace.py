@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from toolgrove.errors import BatchTooLarge, Conflict, Forbidden, StaleVersion, Unnamed
+from toolgrove.tree.bookmarks import Bookmarks
 from toolgrove.tree.boundary import outside
 from toolgrove.tree.diff import Diff, diff_states
+from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, Snapshot, SnapshotChange
 from toolgrove.tree.footprint import Footprint
-from toolgrove.tree.history import Commit, History, Images, changed_parents
+from toolgrove.tree.history import Commit, History, changed_parents
 from toolgrove.tree.page_token import PageTokens
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.rules import Ruleset
+from toolgrove.tree.saved import Saved
 from toolgrove.tree.tree import Tree
-from toolgrove.tree.undo import revert
+from toolgrove.tree.undo import Move, Takebacks, revert
 from toolgrove.tree.view import View, ViewChange
 from toolgrove.types import Caller
 
@@ -45,46 +48,6 @@ class Limits:
             raise BatchTooLarge(argument=argument, count=count, limit=limit, hint=hint)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Snapshot:
-    """A remembered moment; the journal holds what it takes to return to it."""
-
-    id: str
-    label: str
-    agent: str
-    seq: int
-    created: float
-    nodes: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BookmarkChange:
-    """A label set on a node, or taken away where there is no node."""
-
-    agent: str
-    label: str
-    node_id: str | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SnapshotChange:
-    """A snapshot taken, or dropped."""
-
-    snapshot: Snapshot
-    dropped: bool = False
-
-
-Change = ViewChange | BookmarkChange | SnapshotChange
-
-
-@dataclass(slots=True)
-class Undoable:
-    """What one agent can take back, and bring back again; each entry is one call's commits."""
-
-    undo: list[tuple[Commit, ...]] = field(default_factory=list)
-    redo: list[tuple[Commit, ...]] = field(default_factory=list)
-
-
 class Workspace:
     """The state that the tree tools work on; one writer at a time."""
 
@@ -103,14 +66,38 @@ class Workspace:
         self.history = History(self.limits.history)
         self.tokens = PageTokens(secret or secrets.token_bytes(32))
         self.snapshots: dict[str, Snapshot] = {}
-        self.bookmarks: dict[str, dict[str, str]] = {}
+        self.bookmarks = Bookmarks()
         self.seq = 0
         self.tree_seq = 0
         self._views: dict[tuple[str, str], View] = {}
-        self._undoable: dict[str, Undoable] = {}
+        self._takebacks: dict[str, Takebacks] = {}
         self._snapshot_serial = 0
+        self._revision = 0
+        self._told_floor = 0
         # Another workspace's tokens must never look current here.
         self._epoch = secrets.token_hex(3)
+
+    def resume(self, saved: Saved) -> None:
+        """Go on where a workspace left off: the same tree, history, views and tokens."""
+        mark = saved.mark
+        self.tree = Tree.grown(saved.nodes, serial=mark.serial, group_serial=mark.group_serial)
+        self.tokens = PageTokens(saved.secret)
+        self.seq = self._revision = saved.revision
+        self.tree_seq = mark.tree_seq
+        self._epoch = saved.epoch
+        self._snapshot_serial = mark.snapshot_serial
+        self.snapshots = {snapshot.id: snapshot for snapshot in saved.snapshots}
+        self.bookmarks = Bookmarks(saved.bookmarks)
+        self._views = dict(saved.views)
+        self.history = History(self.limits.history, floor=mark.floor, folds=saved.folds)
+        self._told_floor = mark.floor
+        self._takebacks = {}
+        for past in saved.past:
+            remembered = [commit for commit in past.commits if commit.seq > mark.floor]
+            for commit in remembered:
+                self.history.append(commit)
+            if len(remembered) == len(past.commits):
+                self._takebacks.setdefault(past.agent, Takebacks()).shift(past.move, past.commits)
 
     # Sessions and versions ----------------------------------------------------------------------
 
@@ -129,10 +116,6 @@ class Workspace:
     def version_at(self, seq: int) -> str:
         """The token of a moment."""
         return f"{self._epoch}-{seq}"
-
-    def version_after(self, caller: Caller, changes: Sequence[Change]) -> str:
-        """The token that will be current once the changes are applied."""
-        return self.version_at(self.seq + 1) if changes else self.version(caller)
 
     def seq_of(self, token: str | None) -> int | None:
         """The moment a token stands for; None if this workspace never issued it."""
@@ -171,8 +154,9 @@ class Workspace:
 
     # Commits --------------------------------------------------------------------------------------
 
-    def commit(self, caller: Caller, tool: str) -> Commit | None:
-        """Close the open transaction; None if nothing changed in the end."""
+    def commit(self, caller: Caller, tool: str, reviving: Sequence[Commit] = ()) -> Commit | None:
+        """Close the open transaction; None if nothing changed in the end. Bookmarks that fell with the
+        commits it revives come back."""
         self.check_boundary(caller)
         before = self.tree.take()
         if not before:
@@ -185,7 +169,8 @@ class Workspace:
             tool=tool,
             before=before,
             parents=changed_parents(self.tree, before),
-            bookmarks=self._drop_bookmarks(before),
+            dropped=self.bookmarks.fall(self.tree, before),
+            returned=self.bookmarks.revive(self.tree, reviving),
         )
         self.history.append(commit)
         return commit
@@ -203,91 +188,139 @@ class Workspace:
                 nodeId=stray,
             )
 
-    def remember(self, caller: Caller, commits: tuple[Commit, ...]) -> None:
-        """Let the agent take these commits back as one."""
-        if not commits:
-            return
-        undoable = self._undoable.setdefault(caller.agent, Undoable())
-        undoable.undo.append(commits)
-        undoable.redo.clear()
-        del undoable.undo[: -self.limits.history]
+    def record(
+        self,
+        caller: Caller,
+        commits: Sequence[Commit],
+        changes: Sequence[Change],
+        move: Move = "do",
+        pending: Iterable[Effects] = (),
+    ) -> Recorded | None:
+        """Close a call: carry out what it does beside the tree, and note what its agent can take back.
 
-    def trim(self) -> None:
-        """Forget history that nothing needs any more."""
-        self.history.trim(min((snapshot.seq for snapshot in self.snapshots.values()), default=None))
+        `pending` is what was recorded before but may yet be taken back.
+        """
+        if not commits and not changes and move == "do":
+            return None
+        untrim = self._trim(pending)
+        whole, base, told_floor = tuple(commits), self._revision, self._told_floor
+        if changes:
+            unchange = self._change(caller, changes)
+        elif not commits:
+            self.seq += 1
+        unshift = self._takebacks.setdefault(caller.agent, Takebacks()).shift(move, whole)
+        self._revision = self.seq
+        view = self.view(caller)
+        touched = dict.fromkeys(node_id for commit in whole for node_id in commit.before)
+        effects = Effects(
+            agent=caller.agent,
+            session=caller.session,
+            base=base,
+            revision=self.seq,
+            mark=self._mark(),
+            commits=whole,
+            after={node_id: self.tree.image(node_id) for node_id in touched},
+            changes=tuple(changes),
+            view=replace(view, expanded={}) if changes else None,
+            move=move,
+            folds=self.history.folds if self.history.floor != told_floor else None,
+        )
+        self._told_floor = self.history.floor
 
-    def withdraw(self, commits: Sequence[Commit]) -> None:
-        """Take back commits that could not be made durable."""
+        def take_back() -> None:
+            unshift()
+            if changes:
+                unchange()
+            self.retract(whole)
+            if untrim is not None:
+                untrim()
+            self._revision, self._told_floor = base, told_floor
+
+        return Recorded(effects=effects, take_back=take_back)
+
+    def _mark(self) -> Mark:
+        serial, group_serial = self.tree.serials
+        return Mark(
+            tree_seq=self.tree_seq,
+            floor=self.history.floor,
+            serial=serial,
+            group_serial=group_serial,
+            snapshot_serial=self._snapshot_serial,
+            nodes=len(self.tree),
+        )
+
+    def _trim(self, pending: Iterable[Effects]) -> Callable[[], None] | None:
+        """Forget history that nothing needs any more: no snapshot, and nothing that may yet be taken back."""
+        if not self.history.is_full:
+            return None
+        pending = list(pending)
+        if not pending:
+            for takebacks in self._takebacks.values():
+                takebacks.forget(self.history.floor)
+        dropped = [change.snapshot for one in pending for change in one.changes if isinstance(change, SnapshotChange)]
+        kept = pending[0].base if pending else self._revision
+        return self.history.trim(kept, {snapshot.seq for snapshot in (*self.snapshots.values(), *dropped)})
+
+    def retract(self, commits: Sequence[Commit]) -> None:
+        """Take back the latest commits as if they had never been."""
         for commit in reversed(commits):
             self.tree.apply(commit.before)
             self.tree.take()
-            self._return_bookmarks([commit])
+            self.bookmarks.drop(commit.returned)
+            self.bookmarks.put(commit.dropped)
             self.history.drop(commit)
-        self.tree_seq = self.history.latest
+        if commits:
+            self.tree_seq = self.history.latest
 
-    def _drop_bookmarks(self, before: Images) -> tuple[tuple[str, str, str], ...]:
-        gone = {node_id for node_id in before if node_id not in self.tree.nodes}
-        if not gone or not self.bookmarks:
-            return ()
-        dropped = [
-            (agent, label, node_id)
-            for agent, labels in self.bookmarks.items()
-            for label, node_id in labels.items()
-            if node_id in gone
-        ]
-        for agent, label, _ in dropped:
-            del self.bookmarks[agent][label]
-        return tuple(dropped)
-
-    def _return_bookmarks(self, commits: Sequence[Commit]) -> None:
-        for commit in commits:
-            for agent, label, node_id in commit.bookmarks:
-                if node_id in self.tree.nodes:
-                    self.bookmarks.setdefault(agent, {}).setdefault(label, node_id)
-
-    def apply(self, caller: Caller, changes: Sequence[Change]) -> None:
+    def _change(self, caller: Caller, changes: Sequence[Change]) -> Callable[[], None]:
         """Carry out what a call does beside the tree; only the caller's own version moves."""
-        if not changes:
-            return
-        self.seq += 1
         view = self.view(caller)
-        view.seq = self.seq
-        for change in changes:
-            match change:
-                case ViewChange():
-                    change.apply(view)
-                case BookmarkChange(agent=agent, label=label, node_id=None):
-                    self.bookmarks[agent].pop(label, None)
-                case BookmarkChange(agent=agent, label=label, node_id=str(node_id)):
-                    self.bookmarks.setdefault(agent, {})[label] = node_id
-                case SnapshotChange(snapshot=snapshot, dropped=True):
-                    self.snapshots.pop(snapshot.id, None)
-                case SnapshotChange(snapshot=snapshot):
-                    self._snapshot_serial += 1
+        self.seq += 1
+        before, view.seq = view.seq, self.seq
+        undone = [self._carry_out(view, change) for change in changes]
+
+        def take_back() -> None:
+            for one in reversed(undone):
+                one()
+            view.seq = before
+
+        return take_back
+
+    def _carry_out(self, view: View, change: Change) -> Callable[[], None]:
+        match change:
+            case ViewChange():
+                return change.apply(view)
+            case BookmarkChange(agent=agent, label=label, node_id=node_id):
+                pointed = self.bookmarks.point(agent, label, node_id)
+
+                def take_back() -> None:
+                    self.bookmarks.point(agent, label, pointed)
+
+            case SnapshotChange(snapshot=snapshot, dropped=dropped):
+                held, serial = self.snapshots, self._snapshot_serial
+                self.snapshots = {key: one for key, one in held.items() if key != snapshot.id}
+                if not dropped:
                     self.snapshots[snapshot.id] = snapshot
+                    self._snapshot_serial += 1
+
+                def take_back() -> None:
+                    self.snapshots, self._snapshot_serial = held, serial
+
+        return take_back
 
     # Undo, snapshots, diffs -----------------------------------------------------------------------
 
     def undo(self, caller: Caller, *, again: bool) -> tuple[Commit, ...]:
         """Take back the caller's last change, or the last taking back."""
-        undoable = self._undoable.get(caller.agent, Undoable())
-        stack = undoable.redo if again else undoable.undo
-        if not stack:
+        takebacks = self._takebacks.get(caller.agent, Takebacks())
+        stack = takebacks.redo if again else takebacks.undo
+        if not stack or stack[-1][0].seq <= self.history.floor:
             raise Conflict(
                 "There is nothing to redo; undo comes first." if again else "You have changed nothing to undo.",
                 reason="nothing_to_redo" if again else "nothing_to_undo",
             )
         revert(self.tree, self.history, stack[-1])
         return stack[-1]
-
-    def undone(self, caller: Caller, commit: Commit | None, reverted: tuple[Commit, ...], *, again: bool) -> None:
-        """Note that a change was taken back (or brought back) by a commit."""
-        undoable = self._undoable[caller.agent]
-        source, target = (undoable.redo, undoable.undo) if again else (undoable.undo, undoable.redo)
-        source.pop()
-        if commit is not None:
-            target.append((commit,))
-            self._return_bookmarks(reverted)
 
     def snapshot(self, name: str) -> Snapshot:
         """A snapshot by id."""
@@ -302,10 +335,6 @@ class Workspace:
     def restore(self, snapshot: Snapshot) -> None:
         """Bring the tree back to a snapshot, inside the open transaction."""
         self.tree.apply(self.history.images_at(snapshot.seq))
-
-    def restored(self, snapshot: Snapshot) -> None:
-        """Bring back the bookmarks that fell with nodes since then."""
-        self._return_bookmarks(self.history.since(snapshot.seq))
 
     def diff(self, old: str, new: str) -> Diff:
         """The difference of two snapshots; `current` is the live tree."""

@@ -1,0 +1,43 @@
+"""The head of a store: where it stands, in one row that every transaction rewrites."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from toolgrove.store.audit import GENESIS
+from toolgrove.store.sqlite.body import checksum, decode_all, encode
+from toolgrove.tree.effects import Mark
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """Revision and mark of the workspace, the end of the audit chain, and what tokens are made with."""
+
+    epoch: str
+    secret: str
+    revision: int = 0
+    mark: Mark = field(default_factory=Mark)
+    audit_number: int = 0
+    audit_hash: str = GENESIS
+
+    @classmethod
+    def fresh(cls) -> Head:
+        """The head of a new store."""
+        return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32))
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection) -> Head | None:
+        """The head in the file; None in a new one."""
+        rows = connection.execute("SELECT body, crc FROM head").fetchall()
+        for form in decode_all("head", rows):
+            facts: dict[str, Any] = {**form, "mark": Mark(**form["mark"])}
+            return cls(**facts)
+        return None
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put it into the open transaction."""
+        body = encode(asdict(self))
+        connection.execute("INSERT OR REPLACE INTO head (one, body, crc) VALUES (1, ?, ?)", (body, checksum(body)))

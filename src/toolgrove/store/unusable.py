@@ -1,0 +1,10 @@
+"""The one error of a store that cannot be opened."""
+
+from __future__ import annotations
+
+
+class StoreUnusable(OSError):
+    """A store cannot be used, and what to do about it; always one line."""
+
+    def __init__(self, *, where: object, problem: str, advice: str) -> None:
+        super().__init__(" ".join(f"The store {where} {problem}. {advice}".split()))

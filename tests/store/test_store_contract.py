@@ -1,0 +1,251 @@
+"""What every store promises, whatever it is made of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from store_kit import STORES, AnyJournal, ManualClock, Scribe
+from toolgrove.store.audit import JsonLines, verify
+from toolgrove.store.audit_log import AuditQuery
+from toolgrove.store.journal import Behind
+
+pytestmark = pytest.mark.anyio
+
+
+class Shelf:
+    """A store of one kind that is open, with its clock and someone who writes entries."""
+
+    def __init__(self, kind: str, folder: Path, **options: Any) -> None:
+        self.clock = ManualClock()
+        self.kind, self.folder, self.options = kind, folder, options
+        self.journal: AnyJournal = STORES[kind](folder, self.clock, **options)
+        self.scribe = Scribe()
+
+    async def numbers(self, **query: Any) -> list[int]:
+        page = await self.journal.records(AuditQuery(**query))
+        return [record["number"] for record in page.records]
+
+
+@pytest.fixture(params=STORES)
+async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
+    shelf = Shelf(request.param, tmp_path, keys_per_agent=3, key_lifetime=60)
+    await shelf.journal.open()
+    yield shelf
+    await shelf.journal.close()
+
+
+async def test_an_entry_is_kept_with_all_its_parts(shelf: Shelf) -> None:
+    entry = shelf.scribe.change()
+    key = shelf.scribe.key("k", {"n": 1, "list": [1.5, None, "é"]}).idempotency
+    await shelf.journal.append(type(entry)(audit=entry.audit, effects=entry.effects, idempotency=key))
+    assert await shelf.journal.recall("ann", "k") == key
+    page = await shelf.journal.records(AuditQuery())
+    assert [(record["number"], record["operation"]) for record in page.records] == [(1, "add_child")]
+    assert page.next is None
+    assert await shelf.journal.verify() is None
+
+
+async def test_a_key_belongs_to_one_agent_and_an_unknown_one_to_nobody(shelf: Shelf) -> None:
+    await shelf.journal.append(shelf.scribe.key("k", {"n": 1}))
+    await shelf.journal.append(shelf.scribe.key("k", {"n": 2}, agent="bob"))
+    assert [(await shelf.journal.recall(agent, "k")).result for agent in ("ann", "bob")] == [{"n": 1}, {"n": 2}]  # type: ignore[union-attr]
+    assert await shelf.journal.recall("ann", "other") is None
+    assert await shelf.journal.recall("carl", "k") is None
+
+
+@pytest.mark.parametrize("key", ["k", "\ud800", "\0", "ключ", "'; DROP TABLE node; --", "%_"])
+async def test_any_text_can_be_a_key(shelf: Shelf, key: str) -> None:
+    await shelf.journal.append(shelf.scribe.key(key, {"text": key}, agent=key))
+    found = await shelf.journal.recall(key, key)
+    assert found is not None
+    assert (found.agent, found.key, found.result) == (key, key, {"text": key})
+
+
+async def test_a_key_expires_and_its_place_is_free_again(shelf: Shelf) -> None:
+    await shelf.journal.append(shelf.scribe.key("k", {"n": 1}))
+    shelf.clock.now += 60
+    assert await shelf.journal.recall("ann", "k") is not None
+    shelf.clock.now += 1
+    assert await shelf.journal.recall("ann", "k") is None
+    await shelf.journal.append(shelf.scribe.key("k", {"n": 2}))
+    found = await shelf.journal.recall("ann", "k")
+    assert found is not None
+    assert found.result == {"n": 2}
+
+
+async def test_an_agent_has_a_quota_of_keys_and_the_oldest_go_first(shelf: Shelf) -> None:
+    await shelf.journal.append(shelf.scribe.key("k0", {}, agent="bob"))
+    for at in range(5):
+        await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+    held = [key for key in (f"k{at}" for at in range(5)) if await shelf.journal.recall("ann", key)]
+    assert held == ["k2", "k3", "k4"]
+    assert await shelf.journal.recall("bob", "k0") is not None
+
+
+async def test_a_wall_clock_that_jumps_neither_expires_keys_nor_keeps_them(shelf: Shelf) -> None:
+    await shelf.journal.append(shelf.scribe.key("k", {}))
+    for jump in (86_400.0, -86_400.0):
+        shelf.clock.wall = lambda jump=jump: 1_800_000_000.0 + jump  # type: ignore[method-assign,misc]
+        assert await shelf.journal.recall("ann", "k") is not None
+    shelf.clock.now += 61
+    assert await shelf.journal.recall("ann", "k") is None
+
+
+async def test_a_change_that_rests_on_another_revision_is_refused_whole(shelf: Shelf) -> None:
+    first, second, third = (shelf.scribe.change() for _ in range(3))
+    await shelf.journal.append(first)
+    key = shelf.scribe.key("k", {}).idempotency
+    with pytest.raises(Behind, match="stands at 1"):
+        await shelf.journal.append(type(third)(audit=third.audit, effects=third.effects, idempotency=key))
+    with pytest.raises(OSError, match="rests on revision 0"):
+        await shelf.journal.append(first)
+    assert await shelf.journal.recall("ann", "k") is None
+    assert await shelf.numbers() == [1]
+    await shelf.journal.append(second)
+    await shelf.journal.append(third)
+    assert await shelf.numbers() == [1, 2, 3]
+    assert await shelf.journal.verify() is None
+
+
+async def test_entries_are_kept_in_the_order_they_came(shelf: Shelf) -> None:
+    entries = [entry for _ in range(50) for entry in (shelf.scribe.change(), shelf.scribe.audit())]
+    async with anyio.create_task_group() as group:
+        for entry in entries:
+            group.start_soon(shelf.journal.append, entry)
+    page = await shelf.journal.records(AuditQuery(limit=200))
+    assert [record["callId"] for record in page.records] == [entry.audit.call_id for entry in entries]
+    assert await shelf.journal.verify() is None
+
+
+async def test_what_rests_on_a_refused_change_is_refused_as_well(shelf: Shelf) -> None:
+    entries = [shelf.scribe.change() for _ in range(4)]
+    refused: list[int] = []
+
+    async def append(at: int) -> None:
+        try:
+            await shelf.journal.append(entries[at])
+        except Behind:
+            refused.append(at)
+
+    async with anyio.create_task_group() as group:
+        for at in (0, 2, 3, 1):
+            group.start_soon(append, at)
+    assert refused == [2, 3]
+    assert await shelf.numbers() == [1, 2]
+
+
+async def test_a_cancelled_caller_leaves_a_whole_entry(shelf: Shelf) -> None:
+    entry, after = shelf.scribe.change(), []
+    async with anyio.create_task_group() as group:
+
+        async def append() -> None:
+            group.cancel_scope.cancel()
+            await shelf.journal.append(entry)
+            after.append("kept")
+            await anyio.lowlevel.checkpoint()
+            after.append("never")
+
+        group.start_soon(append)
+    assert await shelf.numbers() == [1]
+    assert after == ["kept"]
+
+
+async def test_a_task_cancelled_the_plain_way_leaves_a_whole_entry_and_ends(shelf: Shelf) -> None:
+    entry, after = shelf.scribe.change(), []
+
+    async def append() -> None:
+        await shelf.journal.append(entry)
+        after.append("kept")
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(append())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await shelf.numbers() == [1]
+    assert after == ["kept"]
+
+
+QUERIES: list[tuple[dict[str, Any], list[int]]] = [
+    ({}, [1, 2, 3, 4, 5, 6]),
+    ({"agent": "bob"}, [2, 4, 6]),
+    ({"tool": "undo"}, [3, 6]),
+    ({"outcome": "refused"}, [4]),
+    ({"since": "2030-01-01T00:00:03"}, [4, 5, 6]),
+    ({"after": 4}, [5, 6]),
+    ({"agent": "bob", "after": 2, "since": "2030-01-01T00:00:05"}, [6]),
+    ({"newest": True}, [6, 5, 4, 3, 2, 1]),
+    ({"newest": True, "before": 5, "agent": "ann"}, [3, 1]),
+    ({"before": 3}, [1, 2]),
+    ({"agent": "nobody"}, []),
+    ({"agent": "' OR 1=1 --"}, []),
+]
+
+
+@pytest.mark.parametrize(("query", "found"), QUERIES, ids=[str(query) for query, _ in QUERIES])
+async def test_audit_records_are_found_by_agent_tool_outcome_and_time(
+    shelf: Shelf, query: dict[str, Any], found: list[int]
+) -> None:
+    await six_records(shelf)
+    assert await shelf.numbers(**query) == found
+
+
+async def six_records(shelf: Shelf) -> None:
+    for at in range(6):
+        agent, tool = ("bob" if at % 2 else "ann"), ("undo" if at in (2, 5) else "search")
+        await shelf.journal.append(shelf.scribe.audit(agent, tool, "refused" if at == 3 else "success", at))
+
+
+async def test_audit_records_come_in_pages(shelf: Shelf) -> None:
+    await six_records(shelf)
+    pages, after = [], 0
+    while True:
+        page = await shelf.journal.records(AuditQuery(agent="bob", limit=2, after=after))
+        pages.append([record["number"] for record in page.records])
+        if page.next is None:
+            break
+        after = page.next
+    assert pages == [[2, 4], [6]]
+    newest = await shelf.journal.records(AuditQuery(newest=True, limit=4))
+    assert newest.next == 3
+    rest = await shelf.journal.records(AuditQuery(newest=True, limit=4, before=newest.next))
+    assert [record["number"] for record in (*newest.records, *rest.records)] == [6, 5, 4, 3, 2, 1]
+    assert (await shelf.journal.records(AuditQuery(limit=6))).next is None
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_log_file_gets_every_record_and_its_chain_goes_on(kind: str, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    for at in range(3):
+        shelf = Shelf("memory" if at == 0 else kind, tmp_path, sinks=[JsonLines(log)])
+        await shelf.journal.open()
+        await shelf.journal.append(shelf.scribe.audit())
+        await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+        await shelf.journal.close()
+    lines = log.read_text().splitlines()
+    assert len(lines) == 6
+    assert verify(lines) is None
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_log_file_whose_last_line_was_torn_goes_on_with_a_whole_one(kind: str, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    for _ in range(2):
+        shelf = Shelf(kind, tmp_path, sinks=[JsonLines(log)])
+        await shelf.journal.open()
+        for at in range(3):
+            await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+        await shelf.journal.close()
+        whole = log.read_bytes()
+        log.write_bytes(whole[:-40])
+    log.write_bytes(whole)
+    lines = log.read_text().splitlines()
+    assert verify(lines) is None
+    assert len(lines) == (6 if kind == "sqlite" else 5)

@@ -1,0 +1,100 @@
+"""What the tests of the stores share: making one, and entries to put into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grove_kit import ManualClock, config
+from toolgrove import Config, Grove
+from toolgrove.store.audit import AuditRecord, Outcome
+from toolgrove.store.journal import Entry, IdempotencyRecord
+from toolgrove.store.memory import MemoryJournal
+from toolgrove.store.sqlite import SqliteJournal
+from toolgrove.tree.workspace import Workspace
+from toolgrove.types import Caller
+
+EDITORS = {name: {"role": "editor"} for name in ("ann", "bob")}
+AnyJournal = MemoryJournal | SqliteJournal
+Make = Callable[..., AnyJournal]
+STORES: dict[str, Callable[..., AnyJournal]] = {
+    "memory": lambda folder, clock, **options: MemoryJournal(clock, **options),
+    "sqlite": lambda folder, clock, **options: SqliteJournal(folder / "grove.db", clock, **options),
+}
+CALLER = Caller(agent="ann", session="ann", role="editor")
+
+
+class Scribe:
+    """Makes entries as calls would: each new change rests on the one before."""
+
+    def __init__(self) -> None:
+        self.workspace = Workspace()
+        self.count = 0
+
+    def audit(self, agent: str = "ann", tool: str = "get_node", outcome: Outcome = "success", at: int = 0) -> Entry:
+        return Entry(audit=self.record(agent, tool, outcome, at))
+
+    def record(self, agent: str, tool: str, outcome: Outcome, at: int) -> AuditRecord:
+        self.count += 1
+        return AuditRecord(
+            timestamp=f"2030-01-01T00:00:{at:02}.000+00:00",
+            call_id=f"c{self.count}",
+            agent=agent,
+            session=agent,
+            operation=tool,
+            outcome=outcome,
+        )
+
+    def key(self, key: str, result: Any, agent: str = "ann") -> Entry:
+        kept = IdempotencyRecord(agent=agent, key=key, request="r", result=result)
+        return Entry(audit=self.record(agent, "slow", "success", 0), idempotency=kept)
+
+    def change(self, payload: dict[str, Any] | None = None) -> Entry:
+        """A node added below the root."""
+        self.workspace.tree.add(self.workspace.tree.root, "T", payload or {})
+        commit = self.workspace.commit(CALLER, "add_child")
+        assert commit is not None
+        recorded = self.workspace.record(CALLER, [commit], [])
+        assert recorded is not None
+        return Entry(audit=self.record("ann", "add_child", "success", 0), effects=recorded.effects)
+
+
+def stored(path: Path, agents: dict[str, Any] | None = None, **workspace: Any) -> Config:
+    """A configuration with a store in a file."""
+    return config(agents=agents or EDITORS, workspace={"store": f"sqlite:{path}", **workspace})
+
+
+async def portrait(grove: Grove, agents: tuple[str, ...] = ("ann", "bob")) -> dict[str, str]:
+    """Everything that agents can read, as text."""
+    told: dict[str, str] = {}
+    for name in agents:
+        for session in (name, "other"):
+            agent = await grove.agent(name, session=session)
+
+            async def ask(tool: str, agent: Any = agent, key: str = f"{name}/{session}", **arguments: Any) -> Any:
+                answer = await agent.call(tool, arguments)
+                told[f"{key} {tool} {arguments}"] = json.dumps(answer)
+                return answer
+
+            await ask("get_view", rootNodeId="root", includeViewRoot=True, depthLimit=50)
+            await ask("get_node", nodeId="root")
+            await ask("get_subtree", nodeId="root", pageSize=3)
+            await ask("export_subtree", nodeId="root")
+            await ask("list_bookmarks")
+            for tag in ("red", "old"):
+                await ask("query_by_tag", tag=tag)
+            known = [one["snapshotId"] for one in (await ask("snapshot_list"))["items"]]
+            for one in known:
+                await ask("snapshot_diff", a=one, b="current")
+                await ask("snapshot_diff", a=known[0], b=one)
+            version = (await agent.call("get_node", {"nodeId": "root"}))["version"]
+            first = version.partition("-")[0] + "-0"
+            await ask("changes_since", version=first, limit=200)
+            for tool in ("undo", "redo"):
+                await ask(tool, dryRun=True, versionToken=version)
+    return told
+
+
+__all__ = ["CALLER", "STORES", "AnyJournal", "Make", "ManualClock", "Scribe", "portrait", "stored"]
