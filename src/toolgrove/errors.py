@@ -31,7 +31,6 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
-
 _LONGEST = 100
 _MANY = 200
 

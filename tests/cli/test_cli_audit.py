@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,15 @@ AGENTS = {"editor": {"role": "editor", "tools": ["*"]}, "reader": {"tools": ["ge
 def log(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> Path:
     """Four calls: two that went well, one on a node that is not there, one of a tool that is not granted."""
     project(workspace={"auditLog": "audit.jsonl"}, agents=AGENTS)
+    calls(toolgrove)
+    return tmp_path / "audit.jsonl"
+
+
+def calls(toolgrove: Toolgrove) -> None:
     toolgrove("call", "editor", "get_node", "nodeId=root")
     toolgrove("call", "reader", "get_node", "nodeId=root")
     toolgrove("call", "reader", "get_node", "nodeId==cmd()")
     toolgrove("call", "reader", "remove_node", "nodeId=root")
-    return tmp_path / "audit.jsonl"
 
 
 def numbers(toolgrove: Toolgrove, *filters: str) -> list[int]:
@@ -101,6 +107,21 @@ def test_a_long_log_is_exported_page_by_page_without_gap(toolgrove: Toolgrove, l
     assert exported == list(range(1, 2501))
     rows = toolgrove("audit", "export", "--format", "csv", "--limit", "1500").out.splitlines()
     assert (len(rows), rows[0].startswith("number,")) == (1501, True)
+
+
+def test_the_records_of_a_store_are_read_in_the_same_way(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    project(workspace={"store": "sqlite:grove.db"}, agents=AGENTS)
+    assert "is not there yet" in toolgrove("audit").err
+    calls(toolgrove)
+    assert numbers(toolgrove, "--agent", "reader") == [2, 3, 4]
+    assert toolgrove("audit", "verify").out == "The log is whole: records 1 to 4 are as they were written.\n"
+    assert verify(toolgrove("audit", "export").out.splitlines()) is None
+    with closing(sqlite3.connect(tmp_path / "grove.db")) as connection, connection:
+        connection.execute("DELETE FROM audit WHERE number = 4")
+    said = toolgrove("audit", "verify")
+    assert (said.code, "records after it are missing" in said.out) == (1, True)
 
 
 def test_a_project_without_a_log_is_told_how_to_keep_one(toolgrove: Toolgrove, project: Project) -> None:

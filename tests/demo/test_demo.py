@@ -84,7 +84,8 @@ async def test_the_sprinkler_works_while_a_person_watches(tmp_path: Path) -> Non
 
 async def test_a_second_start_goes_on_with_the_same_folder_and_a_new_link(tmp_path: Path) -> None:
     with demo(tmp_path, "--still") as first:
-        pass
+        async with operator(first) as http:
+            before = (await http.get("/api/audit?newest=1&limit=1")).json()["items"][0]["number"]
     file = tmp_path / "toolgrove.yaml"
     file.write_text(file.read_text("utf-8").replace("kitchen garden", "my garden"), "utf-8")
     with demo(tmp_path, "--still") as second:
@@ -93,6 +94,8 @@ async def test_a_second_start_goes_on_with_the_same_folder_and_a_new_link(tmp_pa
         async with operator(second) as http:
             project = (await http.get("/api/project")).json()
             assert (project["project"], project["pendingApprovals"]) == ("my garden", 1)
+            since = (await http.get(f"/api/audit?after={before}")).json()["items"]
+            assert [record["operation"] for record in since] == ["get_node"]  # the garden is there, and still asked for
 
 
 @pytest.mark.parametrize(("flags", "opened"), [((), True), (("--no-browser",), False)])

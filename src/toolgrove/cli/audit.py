@@ -19,6 +19,7 @@ from toolgrove.store.audit import Breach, Outcome
 from toolgrove.store.audit_export import as_csv, as_lines
 from toolgrove.store.audit_file import AuditFile
 from toolgrove.store.audit_log import AuditLog, AuditQuery
+from toolgrove.store.sqlite.audit_log import SqliteAuditLog
 
 _STYLES = {"success": "green", "failure": "red", "refused": "yellow", "cancelled": "dim", "replayed": "cyan"}
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -92,15 +93,17 @@ def _query(chosen: argparse.Namespace) -> AuditQuery:
 
 
 def _log(config: Config) -> AuditLog:
-    """The records that outlive a process."""
-    file = config.workspace.audit_log
-    if file is None:
+    """The records that outlive a process: the store's, or those in a file."""
+    store, file = config.workspace.store_path, config.workspace.audit_log
+    if store is None and file is None:
         raise ValueError(
-            "this project's audit records end with its process; name a file for them in workspace.auditLog"
+            "this project's audit records end with its process; keep them with workspace.store: sqlite:PATH, "
+            "or name a file in workspace.auditLog"
         )
-    if not file.exists():
-        raise ValueError(f"{file} is not there yet: nothing has been called since workspace.auditLog names it")
-    return AuditFile(file)
+    for place, log in ((store, SqliteAuditLog), (file, AuditFile)):
+        if place is not None and place.exists():
+            return log(place)
+    raise ValueError(f"{store or file} is not there yet: nothing has been called since the project file names it")
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:

@@ -52,6 +52,10 @@ def _install(chosen: argparse.Namespace, screen: Screen) -> int:
     if chosen.write:
         room_for(target, client.section, name)  # before a token is made that could then not be written down
     entry = _entry(client, chosen, config)
+    if chosen.url is None and config.workspace.store_path is not None:
+        screen.say(
+            "While a gateway serves this project, use --url: one process at a time may have its store.", "yellow"
+        )
     if not chosen.write:
         screen.say(f"For {target}; --write puts it there:")
         screen.data({client.section: {name: entry}})

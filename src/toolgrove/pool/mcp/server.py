@@ -156,6 +156,7 @@ class Server:
 
     async def _keep_listed(self, session: Session, changed: Callable[[], None]) -> None:
         """List the tools again whenever they may have changed, but never in a frenzy."""
+        missed = False
         while True:
             await self.freshness.word(RELIST)
             mark, begun = self.freshness.begin(), self._clock.monotonic()
@@ -163,13 +164,15 @@ class Server:
                 with anyio.fail_after(min(self._config.timeout, LISTING)):
                     if await self._catalog.take(await session.list_tools()):
                         changed()
-            except TimeoutError:
-                session.link.end(Broken("did not list its tools in time"))
-            except Fault as fault:
-                session.link.end(fault)
-            finally:
-                self.freshness.finish(mark)
-            await anyio.sleep(max(_DEBOUNCE, (self._clock.monotonic() - begun) * _SHARE))
+                    self.freshness.finish(mark)
+                    missed = False
+            except (Fault, TimeoutError) as failure:
+                if missed:
+                    late = Broken("did not list its tools in time")
+                    session.link.end(failure if isinstance(failure, Fault) else late)
+                missed = True  # once may be the network; calls that must know the list still wait for it
+                self.freshness.look()
+            await anyio.sleep(max(_DEBOUNCE, (self._clock.monotonic() - begun) * _SHARE if not missed else 0))
 
     async def _link(self) -> Link:
         """The way to the server; its secrets are read now, aside, since a keyring may ask a person first."""
