@@ -48,6 +48,8 @@ docs: $(READY)
 	$(BIN)/python tools/conformance.py
 	$(BIN)/python tools/tree_reference.py
 	$(BIN)/python tools/config_reference.py
+	$(BIN)/python tools/http_reference.py
+	$(BIN)/python tools/cli_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The newest versions that the ranges in pyproject.toml allow, with hashes and without addresses.

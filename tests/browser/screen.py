@@ -58,8 +58,9 @@ class Watched:
         return self.page.get_by_role("tab", name=re.compile(f"^{name}"))
 
     def assert_silent(self) -> None:
-        assert self.page.evaluate("window.__pwned") is None, "hostile text ran"
-        assert self.page.evaluate("({}).polluted") is None, "hostile data changed every object"
+        if not self.page.is_closed():
+            assert self.page.evaluate("window.__pwned") is None, "hostile text ran"
+            assert self.page.evaluate("({}).polluted") is None, "hostile data changed every object"
         assert self.noise == []
 
     def assert_accessible(self, state: str) -> None:

@@ -264,7 +264,7 @@ def test_an_answer_that_got_lost_is_asked_for_again_without_a_second_effect(
     page.page.route("**/agents/writer/mcp", lose)
     page.by("node-add").click()
     page.field("Type").fill("Room")
-    page.field("Properties").fill('{"name": "Attic"}')
+    page.by("add-dialog").get_by_label("Properties").fill('{"name": "Attic"}')
     page.button("Add").click()
     expect(page.by("notice")).to_have_attribute("data-kind", "unknown")
     page.by("again").click()

@@ -28,6 +28,7 @@ START = 60.0
 RELIST = 300.0
 LISTING = 10.0
 _DEBOUNCE = 0.25
+_LONGEST = 5.0
 _SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
 _RENEWAL = 5.0
 _LISTENING = 0.5
@@ -172,7 +173,8 @@ class Server:
                     session.link.end(failure if isinstance(failure, Fault) else late)
                 missed = True  # once may be the network; calls that must know the list still wait for it
                 self.freshness.look()
-            await anyio.sleep(max(_DEBOUNCE, (self._clock.monotonic() - begun) * _SHARE if not missed else 0))
+            spent = self._clock.monotonic() - begun
+            await anyio.sleep(_DEBOUNCE if missed else min(max(_DEBOUNCE, spent * _SHARE), _LONGEST))
 
     async def _link(self) -> Link:
         """The way to the server; its secrets are read now, aside, since a keyring may ask a person first."""

@@ -70,6 +70,12 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
   useEffect(() => {
     if (loaded && wanted !== null && wanted !== model.selected.peek()) void model.reveal(wanted);
   }, [loaded, wanted]);
+  // A node that is gone must not stay in the address.
+  const last = useRef(selected);
+  useEffect(() => {
+    if (selected === null && last.current !== null && last.current === console.route.peek().detail) console.go(hashOf("tree", agent));
+    last.current = selected;
+  }, [selected]);
   const show = (id: string): void => {
     setSide("node");
     if (console.route.peek().detail === id) void model.select(id);
