@@ -26,7 +26,6 @@ class MemoryJournal:
         self.audit = AuditRing()
         self.fault: OSError | None = None
         """Why the last entry was refused; None while all is well."""
-        self.fault: OSError | None = None
         self._clock = clock
         self._sinks = sinks
         self._keys_per_agent = keys_per_agent
