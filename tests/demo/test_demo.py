@@ -56,6 +56,7 @@ async def test_the_first_minute_shows_everything(tmp_path: Path) -> None:
             project = (await http.get("/api/project")).json()
             assert project["pendingApprovals"] == 1
             assert {source["name"] for source in project["sources"]} >= {"shop", "time"}
+            assert sum(minute["refusals"] for minute in project["traffic"]) > 0
             (waiting,) = (await http.get("/api/approvals?state=pending")).json()["items"]
             assert waiting["tool"] == "shop_place_order"
             assert len((await http.get("/api/audit?limit=1000")).json()["items"]) > 30

@@ -98,13 +98,14 @@ class Service:
     async def run(self) -> None:
         """Serve it."""
         stop = asyncio.Event()
-        async with Grove(self.file.config) as grove, self.beside(grove):
+        async with Grove(self.file.config) as grove:
             gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
             app = gateway.app
-            async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
+            async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
                 with stop_on_signals(stop, asyncio.get_running_loop()):
                     self._greet(grove)
                     tasks.start_soon(_follow, self.file, grove, self.screen)
+                    tasks.start_soon(_at, stop, gateway.hang_up)
                     await run_http(app, gateway.endpoints, self.listening, stop)
                 tasks.cancel_scope.cancel()
 
@@ -122,6 +123,11 @@ class Service:
         self.screen.answer(form, line(f"Console: {console}", "bold"), shown)
         self.screen.out.file.flush()
         self.greeted(console)
+
+
+async def _at(stop: asyncio.Event, hang_up: Callable[[], None]) -> None:
+    await stop.wait()
+    hang_up()
 
 
 async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:

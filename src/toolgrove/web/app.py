@@ -67,6 +67,10 @@ class Gateway:
         """The MCP endpoints to drain before the end."""
         return self._doors.endpoints
 
+    def hang_up(self) -> None:
+        """Let go of those who only watch: they would keep the server from ending."""
+        self._live.close()
+
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         for tell in self._told:

@@ -27,7 +27,7 @@ AGENTS: dict[str, Any] = {
     "reader": {
         "description": f"Looks things up. {EVIL}",
         "tools": ["get_*", "list_*", "select_nodes", "up_*", "get_noed"],
-        "mcp": {"up": {"mask": ["files_*"]}},
+        "mcp": {"up": {"mask": ["files.*"]}},
     },
     "writer": {
         "description": "Works on the tree.",

@@ -44,7 +44,7 @@ def test_a_receipt_tells_why_for_every_tool(visit: Visit) -> None:
     expect(page.by("agent-screen")).to_contain_text(EVIL)
     expect(verdicts.filter(has_text="get_node").first).to_contain_text("The pattern get_* in tools gives it")
     expect(verdicts.filter(has_text="add_child").first).to_contain_text("No pattern in tools names it")
-    expect(verdicts.filter(has_text="up_files_wipe")).to_contain_text("The mask files_* of server up hides it")
+    expect(verdicts.filter(has_text="up_files_wipe")).to_contain_text("The mask files.* of server up hides it")
     page.by("verdict").filter(has_text="masked").click()
     expect(verdicts).to_have_count(1)
     page.by("verdict").filter(has_text="masked").click()

@@ -120,7 +120,7 @@ def test_nodes_are_added_moved_tagged_removed_and_brought_back(visit: Visit, hou
     page.field("Type").fill("Task")
     page.field("name").fill("Paint the door")
     page.field("hours").fill("3")
-    page.button("Add").click()
+    page.by("add-dialog").get_by_role("button", name="Add", exact=True).click()
     expect(page.by("node")).to_contain_text("Paint the door")
     task = page.by("node").get_attribute("data-node") or ""
     assert writer.payload(task) == {"name": "Paint the door", "hours": 3}
@@ -265,7 +265,7 @@ def test_an_answer_that_got_lost_is_asked_for_again_without_a_second_effect(
     page.by("node-add").click()
     page.field("Type").fill("Room")
     page.by("add-dialog").get_by_label("Properties").fill('{"name": "Attic"}')
-    page.button("Add").click()
+    page.by("add-dialog").get_by_role("button", name="Add", exact=True).click()
     expect(page.by("notice")).to_have_attribute("data-kind", "unknown")
     page.by("again").click()
     expect(page.by("notice")).to_have_count(0)
