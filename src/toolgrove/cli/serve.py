@@ -98,16 +98,19 @@ class Service:
     async def run(self) -> None:
         """Serve it."""
         stop = asyncio.Event()
-        async with Grove(self.file.config) as grove:
-            gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
-            app = gateway.app
-            async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
-                with stop_on_signals(stop, asyncio.get_running_loop()):
-                    self._greet(grove)
-                    tasks.start_soon(_follow, self.file, grove, self.screen)
-                    tasks.start_soon(_at, stop, gateway.hang_up)
-                    await run_http(app, gateway.endpoints, self.listening, stop)
-                tasks.cancel_scope.cancel()
+        with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
+            async with Grove(self.file.config) as grove:
+                await self._serve(grove, stop)
+
+    async def _serve(self, grove: Grove, stop: asyncio.Event) -> None:
+        gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
+        app = gateway.app
+        async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
+            self._greet(grove)
+            tasks.start_soon(_follow, self.file, grove, self.screen)
+            tasks.start_soon(_at, stop, gateway.hang_up)
+            await run_http(app, gateway.endpoints, self.listening, stop)
+            tasks.cancel_scope.cancel()
 
     def _greet(self, grove: Grove) -> None:
         host, port = self.listening.getsockname()[:2]
