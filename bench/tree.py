@@ -336,9 +336,8 @@ def structure(nodes: int, everyone: bool) -> None:
                     return repeat(subject, method, [(pick.choice(ids), one) for one in range(size)])
                 half = len(ids) // FAN_OUT
                 # Leaves move under inner nodes, so that no case is refused.
-                return repeat(
-                    subject, method, [(pick.choice(ids[half * 2 :]), pick.choice(ids[1:half])) for _ in range(size)]
-                )
+                leaves, inner = ids[half * 2 :], ids[1:half]
+                return repeat(subject, method, [(pick.choice(leaves), pick.choice(inner)) for _ in range(size)])
 
             return make
 
