@@ -61,13 +61,14 @@ class Watched:
         if not self.page.is_closed():
             assert self.page.evaluate("window.__pwned") is None, "hostile text ran"
             assert self.page.evaluate("({}).polluted") is None, "hostile data changed every object"
-        assert self.noise == []
+        assert self.noise == [], self.noise
 
     def assert_accessible(self, state: str) -> None:
         """No WCAG A or AA finding, and nothing wider than the screen."""
         rules: dict[str, Any] = {"runOnly": {"type": "tag", "values": STANDARD}, "resultTypes": ["violations"]}
         found = Axe().run(self.page, options=rules).response["violations"]
-        assert [(state, each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
+        findings = [(state, each["id"], [node["target"] for node in each["nodes"]]) for each in found]
+        assert findings == [], findings
         overflow = "document.documentElement.scrollWidth - innerWidth"
         assert self.page.evaluate(overflow) <= 0, f"{state}: wider than the screen"
 

@@ -26,7 +26,7 @@ def test_a_waiting_call_arrives_by_itself_and_goes_through_once_approved(visit: 
     assert asked["reason"] == "approval_required"
     entry = page.by("approval").filter(has_text="remove_node").filter(has_text="waiting")
     expect(entry.first).to_be_visible()
-    expect(page.by("nav-approvals")).to_contain_text("1")
+    expect(page.by("nav-approvals")).to_contain_text("waiting")
     waiting(page, asked["approvalId"])
     expect(page.by("approval-arguments")).to_contain_text('"nodeId": "doomed"')
     expect(page.by("approval-detail")).to_contain_text("approve: remove_*")

@@ -9,7 +9,7 @@ from browser.modules import EVIL
 
 pytestmark = pytest.mark.browser
 DEEP: dict[str, object] = {"bottom": True}
-for _ in range(60):
+for _ in range(30):
     DEEP = {"next": DEEP}
 
 

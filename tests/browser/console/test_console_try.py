@@ -1,5 +1,7 @@
 """Any tool, run as any agent, through the same gate: progress, cancelling, questions, refusals."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -45,7 +47,7 @@ def test_code_for_elsewhere_names_the_agents_endpoint_and_a_place_for_its_token(
 def test_progress_shows_and_a_running_call_can_be_cancelled(visit: Visit, upstream_journal: Journal) -> None:
     page = visit("try", "writer", "up_reports_build")
     page.by("run").click()
-    expect(page.page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50")
+    expect(page.page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", re.compile(r"[1-9]\d*"))
     page.page.keyboard.press("Escape")
     status(page, "cancelled")
     page.go("try", "writer", "up_work_wait")
