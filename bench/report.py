@@ -15,6 +15,9 @@ SUBJECTS = {
     "peer": "peer",
     "fastmcp": "FastMCP",
     "mcp_proxy": "mcp-proxy",
+    "forge": "ContextForge",
+    "memory": "in memory",
+    "alone": "alone",
 }
 
 

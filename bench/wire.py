@@ -67,25 +67,29 @@ def check(asked: dict[str, Any], answer: dict[str, Any], tools: int | None = Non
 class Connection:
     """One HTTP/1.1 connection of one MCP client."""
 
-    def __init__(self, port: int, path: str, era: str) -> None:
+    def __init__(self, port: int, path: str, era: str, token: str = "") -> None:
         self._address, self._path, self._era, self._session = ("127.0.0.1", port), path, era, b""
+        self._told_version = era == MODERN
+        self._identity = f"authorization: Bearer {token}\r\n" if token else ""
         self.socket = socket.create_connection(self._address, timeout=TIMEOUT)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer, self._head, self._length = bytearray(), -1, -1
         if era == LEGACY:
             head = self.ask(initialize())[0]
-            self._session = b"mcp-session-id: " + re.search(rb"mcp-session-id: *([^\r]+)", head, re.I)[1] + b"\r\n"  # type: ignore[index]
+            if session := re.search(rb"mcp-session-id: *([^\r]+)", head, re.I):  # there are servers without
+                self._session = b"mcp-session-id: " + session[1] + b"\r\n"
+            self._told_version = True
             self.ask(INITIALIZED)
 
     def encode(self, message: dict[str, Any]) -> bytes:
         body = json.dumps(message, separators=(",", ":")).encode()
-        routing = f"mcp-protocol-version: {self._era}\r\n" if self._session or self._era == MODERN else ""
+        routing = f"mcp-protocol-version: {self._era}\r\n" if self._told_version else ""
         if self._era == MODERN:
             name = message["params"].get("name")
             routing += f"mcp-method: {message['method']}\r\n" + (f"mcp-name: {name}\r\n" if name else "")
         head = (
             f"POST {self._path} HTTP/1.1\r\nhost: 127.0.0.1:{self._address[1]}\r\ncontent-type: application/json\r\n"
-            f"accept: application/json, text/event-stream\r\ncontent-length: {len(body)}\r\n{routing}"
+            f"accept: application/json, text/event-stream\r\ncontent-length: {len(body)}\r\n{self._identity}{routing}"
         )
         return head.encode() + self._session + b"\r\n" + body
 
@@ -151,8 +155,12 @@ def drive(
     most: int,
     tools: int | None = None,
     wait: float = TIMEOUT,
+    right: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
 ) -> Round:
-    """One question at a time on every connection, until the time or the number is used up."""
+    """One question at a time on every connection, until the time or the number is used up.
+
+    `right` raises for a wrong answer; without it the questions are sums or listings.
+    """
     prepared = [[(asked := make(), one.encode(asked)) for _ in range(most // len(connections))] for one in connections]
     answers: list[tuple[dict[str, Any], tuple[bytes, bytes]]] = []
     latencies: list[float] = []
@@ -185,7 +193,8 @@ def drive(
                         put(one, questions)
         spent = clock() - started
     for asked, (head, body) in answers:
-        check(asked, message_of(head, body), tools)
+        answer = message_of(head, body)
+        check(asked, answer, tools) if right is None else right(asked, answer)
     return Round(latencies=latencies, seconds=spent)
 
 

@@ -90,7 +90,7 @@ class Bridge:
             async with app.router.lifespan_context(app):
                 explorer = f", Explorer at {self.options.explorer_prefix}/" if self.options.explorer else ""
                 logger.info("Listening on http://%s:%d%s", *address, explorer)
-                await run_http(app, [self.endpoint], listening, stop)
+                await run_http(app, self.endpoint.drain, listening, stop)
 
 
 @takes_options(Options)

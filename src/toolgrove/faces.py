@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from apcore import ModuleAnnotations, ModuleDescriptor
+from apcore import CancelToken, ModuleAnnotations, ModuleDescriptor
 from mcp_types import CallToolResult, TextContent, Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
@@ -65,6 +66,7 @@ class McpFace:
         return self._entries.get(name)
 
     async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
+        request.token = _TaskToken(asyncio.current_task())
         caller = request.identity.id if request.identity is not None else None
         session = session_of(self.agent.name, caller, (request.channel.meta or {}).get(SESSION))
         agent = self.agent if session is None else self.agent.in_session(session)
@@ -75,6 +77,20 @@ class McpFace:
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
         text = TextContent(text=json.dumps(result, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
+
+
+class _TaskToken(CancelToken):
+    """Ends the task of a call whose client went away; the tools of a grove know no other token."""
+
+    def __init__(self, task: asyncio.Task[object] | None) -> None:
+        super().__init__()
+        self._task = task
+
+    def cancel(self) -> None:
+        """Cancel the call."""
+        super().cancel()
+        if self._task is not None:
+            self._task.cancel()
 
 
 def session_of(agent: str, caller: str | None, wanted: object = None) -> str | None:

@@ -59,14 +59,14 @@ def server() -> Iterator[Address]:
 def test_every_scored_scenario_of_the_suite_passes(server: Address, tmp_path: Path, revision: str) -> None:
     done = node(CONFORMANCE, "server", "--url", server.mcp, "--requirements", revision, "-o", tmp_path)
     assert done.returncode == 0, done.stdout[-6000:]
-    failed = {name: ids for name, ids in _checks(tmp_path, "FAILURE").items() if ids}
+    failed = {name: ids for name, ids in checks(tmp_path, "FAILURE").items() if ids}
     assert set(failed) == set(NOT_APPLICABLE[revision]), failed
-    assert len(_checks(tmp_path, "FAILURE")) - len(failed) >= SCORED[revision]
-    warned = {id for name, ids in _checks(tmp_path, "WARNING").items() if name not in failed for id in ids}
+    assert len(checks(tmp_path, "FAILURE")) - len(failed) >= SCORED[revision]
+    warned = {id for name, ids in checks(tmp_path, "WARNING").items() if name not in failed for id in ids}
     assert warned == set(WARNED[revision]), "a SHOULD that the suite only warns about is a must for us"
 
 
-def _checks(results: Path, status: str) -> dict[str, list[str]]:
+def checks(results: Path, status: str) -> dict[str, list[str]]:
     """Scenario to the ids of its checks that have the status."""
     return {
         re.sub(r"^server-(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$", r"\1", file.parent.name): [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,15 @@ class Watcher:
     async def hear(self, message: Any) -> None:
         self.told += isinstance(message, types.ToolListChangedNotification)
 
-    async def names(self) -> set[str]:
-        return {tool.name for tool in (await self.client.list_tools()).tools}
+    async def tools(self) -> dict[str, str]:
+        return {tool.name: tool.description or "" for tool in (await self.client.list_tools()).tools}
+
+    async def until(self, condition: Callable[[dict[str, str]], bool]) -> None:
+        """Look again whenever it is told, and only then, until the tools are as they should be."""
+        with anyio.fail_after(DEADLINE):
+            while not condition(await self.tools()):
+                await eventually(lambda: self.told, DEADLINE)
+                self.told = 0
 
 
 @asynccontextmanager
@@ -80,33 +87,25 @@ async def until(gateway: Gateway, agent: str, token: str, wanted: int) -> None:
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_client_is_told_when_the_file_gives_its_agent_other_tools(gateway: Gateway, era: str) -> None:
     async with watching(gateway, "researcher", era) as watcher, watching(gateway, "editor", era) as other:
-        before = await watcher.names()
-        unchanged = await other.names()
-        assert "list_children" not in before
+        unchanged = await other.tools()
+        assert "list_children" not in await watcher.tools()
         gateway.write(with_agents(researcher={"tools": ["get_node", "list_children"]}))
-        await eventually(lambda: watcher.told, DEADLINE)
-        assert await watcher.names() == {"get_node", "list_children"}
+        await watcher.until(lambda tools: tools.keys() == {"get_node", "list_children"})
         assert not (await watcher.client.call_tool("list_children", LOOK)).is_error
         assert (await watcher.client.call_tool("select_nodes", {"queryDsl": "x = y"})).is_error
-        assert await other.names() == unchanged
+        assert await other.tools() == unchanged
         assert other.told == 0, "whose tools stayed the same hears nothing"
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_client_is_told_when_a_server_comes_and_goes(gateway: Gateway, era: str) -> None:
     async with watching(gateway, "editor", era) as watcher:
-        assert "up_echo" not in await watcher.names()
+        assert "up_echo" not in await watcher.tools()
         gateway.write({**PROJECT, "mcpServers": {"up": fake("few")}})
-        with anyio.fail_after(DEADLINE):
-            while "up_echo" not in await watcher.names():
-                await eventually(lambda: watcher.told, DEADLINE)
-                watcher.told = 0
+        await watcher.until(lambda tools: "up_echo" in tools)
         assert not (await watcher.client.call_tool("up_echo", {"text": "x"})).is_error
         gateway.write(PROJECT)
-        with anyio.fail_after(DEADLINE):
-            while "up_echo" in await watcher.names():
-                await eventually(lambda: watcher.told, DEADLINE)
-                watcher.told = 0
+        await watcher.until(lambda tools: "up_echo" not in tools)
         gone = await watcher.client.call_tool("up_echo", {"text": "x"})
         assert gone.structured_content is not None
         assert gone.structured_content["error"]["code"] == "not_found"
@@ -190,3 +189,37 @@ async def test_a_change_that_can_be_read_but_does_not_work_never_ends_the_gatewa
             assert gateway.process.poll() is None, (what, gateway.log)
             assert (good in gateway.log) is (what in TAKEN), what
             assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root", what
+
+
+MODULE = """
+from pydantic import BaseModel
+
+
+class Words(BaseModel):
+    text: str
+
+
+class Echo:
+    description = "{description}"
+    input_schema = Words
+    output_schema = Words
+
+    def execute(self, inputs, context):
+        return {{"text": inputs["text"]}}
+"""
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_is_told_when_a_module_of_the_project_comes_or_changes(tmp_path: Path, era: str) -> None:
+    folder = tmp_path / "project"
+    (folder / "extensions" / "say").mkdir(parents=True)
+    file = folder / "extensions" / "say" / "echo.py"
+    with serving(folder, {**PROJECT, "extensions": "extensions"}) as gateway:
+        async with watching(gateway, "editor", era) as watcher:
+            assert "say-echo" not in await watcher.tools()
+            file.write_text(MODULE.format(description="Says it again."))
+            await watcher.until(lambda tools: tools.get("say-echo") == "Says it again.")
+            said = await watcher.client.call_tool("say-echo", {"text": "hello"})
+            assert said.structured_content == {"text": "hello"}
+            file.write_text(MODULE.format(description="Says it once more."))
+            await watcher.until(lambda tools: tools.get("say-echo") == "Says it once more.")

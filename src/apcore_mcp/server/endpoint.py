@@ -66,6 +66,11 @@ class Endpoint:
         security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=principal)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
 
+    async def drain(self, seconds: float) -> None:
+        """Stop telling of changes, and let the running calls end."""
+        self.listen.close()
+        await self.calls.drain(seconds)
+
     def tools_changed(self) -> None:
         """Tell every client, once per burst, on the loop that serves them; callable from any thread."""
         if self.loop is not None and not self.loop.is_closed() and not self._announcing:

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import anyio
@@ -19,8 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from apcore_mcp.server.endpoint import Endpoint
 
-GRACE = 5.0
-READ_WITHIN = 30.0
+GRACE, READ_WITHIN = 5.0, 30.0
 
 
 async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
@@ -80,7 +79,7 @@ async def _decoded(received: asyncio.Queue[bytes]) -> AsyncIterator[str]:
         yield line.decode(errors="replace")
 
 
-async def run_http(app: Any, endpoints: Iterable[Endpoint], listening: socket.socket, stop: asyncio.Event) -> None:
+async def run_http(app: Any, drain: Callable[[float], Any], listening: socket.socket, stop: asyncio.Event) -> None:
     """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     setup = uvicorn.Config(app, http=_Impatient, log_config=None, access_log=False, lifespan="off", server_header=False)
@@ -94,9 +93,7 @@ async def run_http(app: Any, endpoints: Iterable[Endpoint], listening: socket.so
     finally:
         for accepting in getattr(server, "servers", ()):
             accepting.close()
-        for endpoint in endpoints:
-            endpoint.listen.close()
-        await asyncio.gather(*(endpoint.calls.drain(GRACE) for endpoint in endpoints))
+        await drain(GRACE)
         server.should_exit = True
         await serving
 

@@ -74,17 +74,19 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
 @contextmanager
 def _logging(*, verbose: bool) -> Iterator[None]:
     """Without -v the log is silent: what matters in it is part of the answers. Machines get it as JSON."""
-    log = logging.getLogger("toolgrove")
-    before = log.handlers[:], log.level, log.propagate
+    ours, everybody = logging.getLogger("toolgrove"), logging.getLogger()
+    before = [(log, log.handlers[:], log.level, log.propagate) for log in (ours, everybody)]
     handler: logging.Handler = logging.StreamHandler() if verbose else logging.NullHandler()
     handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s") if sys.stderr.isatty() else JsonLine())
-    log.handlers[:] = [handler]
-    log.setLevel(logging.INFO if verbose else logging.CRITICAL)
-    log.propagate = False
+    ours.handlers[:], ours.propagate, everybody.handlers[:] = [handler], False, [handler]
+    ours.setLevel(logging.INFO if verbose else logging.CRITICAL)
+    everybody.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        log.handlers[:], log.level, log.propagate = before
+        for log, handlers, level, propagate in before:
+            log.handlers[:], log.propagate = handlers, propagate
+            log.setLevel(level)
 
 
 def _failed(problem: Exception, screen: Screen) -> int:

@@ -108,8 +108,7 @@ class Service:
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
             self._greet(grove)
             tasks.start_soon(_follow, self.file, grove, self.screen)
-            tasks.start_soon(_at, stop, gateway.hang_up)
-            await run_http(app, gateway.endpoints, self.listening, stop)
+            await run_http(app, gateway.drain, self.listening, stop)
             tasks.cancel_scope.cancel()
 
     def _greet(self, grove: Grove) -> None:
@@ -126,11 +125,6 @@ class Service:
         self.screen.answer(form, line(f"Console: {console}", "bold"), shown)
         self.screen.out.file.flush()
         self.greeted(console)
-
-
-async def _at(stop: asyncio.Event, hang_up: Callable[[], None]) -> None:
-    await stop.wait()
-    hang_up()
 
 
 async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:

@@ -47,6 +47,8 @@ class ExtensionSource:
     @classmethod
     def from_directory(cls, directory: Path) -> ExtensionSource:
         """The modules in the files of a directory; its files are followed."""
+        if not directory.is_dir():
+            raise ValueError(f"extensions: there is no folder {directory}; make it, or leave 'extensions' out")
         registry = Registry(extensions_dir=str(directory))
         registry.discover()
         return cls(registry, watched=True)

@@ -108,12 +108,16 @@ def _no_such() -> Response:
     return JSONResponse({"problem": "The shop has no such packet."}, 404)
 
 
+async def _at_once(seconds: float) -> None:
+    """Nothing in the shop takes long."""
+
+
 @asynccontextmanager
 async def shop_open(listening: socket.socket) -> AsyncIterator[None]:
     """Serve the shop for a while."""
     stop = asyncio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run_http, Shop().app(), (), listening, stop)
+        tasks.start_soon(run_http, Shop().app(), _at_once, listening, stop)
         try:
             yield
         finally:

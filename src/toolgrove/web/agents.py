@@ -12,10 +12,11 @@ from starlette.types import Receive, Scope, Send
 from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound, GroveError, InvalidArgument
 from toolgrove.faces import session_of
-from toolgrove.web.answer import answer, failure, stream
+from toolgrove.web.answer import answer, failure, problem, stream
 from toolgrove.web.body import json_body
 from toolgrove.web.doors import Doors
 from toolgrove.web.project import Project
+from toolgrove.web.runs import Runs
 
 MAX_CALLS = 100
 
@@ -23,8 +24,8 @@ MAX_CALLS = 100
 class Agents:
     """`/agents/{agent}/…`: only for that agent and the operator; to anyone else it looks like no agent at all."""
 
-    def __init__(self, project: Project, doors: Doors) -> None:
-        self._project, self._doors = project, doors
+    def __init__(self, project: Project, doors: Doors, runs: Runs) -> None:
+        self._project, self._doors, self._running = project, doors, runs
 
     def routes(self) -> list[BaseRoute]:
         """Every address below an agent."""
@@ -55,7 +56,9 @@ class Agents:
             calls = _calls(await json_body(request))
         except GroveError as error:
             return failure(error)
-        return stream(agent.run(calls))
+        if self._running.draining:
+            return problem(503, "internal", "The gateway is shutting down. Send the run again when it is back.")
+        return stream(self._running.follow(agent.run(calls)))
 
     async def _agent(self, request: Request) -> Agent:
         name = request.path_params["agent"]

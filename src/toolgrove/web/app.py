@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
@@ -12,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.http import Guard
 from toolgrove.events import Event, PoolChanged
 from toolgrove.web.agents import Agents
@@ -25,6 +25,7 @@ from toolgrove.web.metrics import Metrics
 from toolgrove.web.openapi import openapi_routes
 from toolgrove.web.operator import OperatorApi
 from toolgrove.web.project import Project, agent_names
+from toolgrove.web.runs import Runs
 
 
 class Gateway:
@@ -41,14 +42,14 @@ class Gateway:
     ) -> None:
         self._project = project
         self._doors = Doors(project.agent, version)
-        self._live, metrics = Live(), Metrics(project.clock)
+        self._live, self._runs, metrics = Live(), Runs(), Metrics(project.clock)
         self._told = (self._live.tell, metrics.tell, self._follow)
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)
         known = Middleware(Anonymous) if anonymous else Middleware(Identified, holder=lookup)
         self.app = Starlette(
             routes=[
                 Route("/health", self._health),
-                *Agents(project, self._doors).routes(),
+                *Agents(project, self._doors, self._runs).routes(),
                 *OperatorApi(project, self._live, metrics).routes(),
                 *openapi_routes(),
                 *console_routes(),
@@ -62,14 +63,11 @@ class Gateway:
         )
         self.app.router.redirect_slashes = False
 
-    @property
-    def endpoints(self) -> Collection[Endpoint]:
-        """The MCP endpoints to drain before the end."""
-        return self._doors.endpoints
-
-    def hang_up(self) -> None:
-        """Let go of those who only watch: they would keep the server from ending."""
+    async def drain(self, seconds: float) -> None:
+        """Let go of those who only watch, take nothing new, and let the calls and runs under way end."""
         self._live.close()
+        calls = (endpoint.drain(seconds) for endpoint in self._doors.endpoints)
+        await asyncio.gather(self._runs.drain(seconds), *calls)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

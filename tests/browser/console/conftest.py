@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from playwright.sync_api import Browser
 from browser.conftest import PATIENCE
 from browser.console.hand import Hand, branch
 from browser.console.page import ConsolePage, Visit
-from browser.modules import EVIL, sample_registry
+from browser.modules import EVIL, Hostile, sample_registry
 from e2e.modules import Journal
 from e2e.servers import serving as serving_modules
+from modules import Sample
 from web.gateway import Gateway, serving
 
+SHALLOW = {"type": "object", "properties": {EVIL: {"type": "string", "default": EVIL, "description": EVIL}}}
 TASK = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "status": {"enum": ["open", "done"]}, "hours": {"type": "integer"}},
@@ -36,7 +39,9 @@ AGENTS: dict[str, Any] = {
         "deny": ["import_view"],
         "approve": ["remove_*", "up_data_table"],
     },
+    "asker": {"role": "editor", "tools": ["*"], "approve": ["remove_*"], "askClient": True},
 }
+EXTENSIONS = Path(__file__).parents[3] / "examples" / "extensions"
 
 
 def project(upstream: str) -> dict[str, Any]:
@@ -45,6 +50,7 @@ def project(upstream: str) -> dict[str, Any]:
         "project": "garden",
         "state": "state",
         "workspace": {"allowUnknownTypes": True, "payloadTypes": {"Task": {"schema": TASK}}},
+        "extensions": str(EXTENSIONS),
         "mcpServers": {"up": {"url": upstream}, "down": {"command": "/nonexistent/server"}},
         "agents": AGENTS,
     }
@@ -58,7 +64,10 @@ def upstream_journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
 @pytest.fixture(scope="package")
 def modules(upstream_journal: Journal) -> Registry:
     """What the upstream offers; tests may change it."""
-    return sample_registry(upstream_journal)
+    registry = sample_registry(upstream_journal)
+    hostile = Hostile(upstream_journal)
+    registry.register("hostile.result", Sample(hostile.execute, schema=SHALLOW, description=f"Answers badly. {EVIL}"))
+    return registry
 
 
 @pytest.fixture(scope="package")

@@ -1,5 +1,6 @@
 """A definition that changed is kept back until someone looked at the difference and took exactly that."""
 
+import httpx2
 import pytest
 from apcore import Registry
 from playwright.sync_api import Route, expect
@@ -7,7 +8,9 @@ from playwright.sync_api import Route, expect
 from browser.console.hand import Hand
 from browser.console.page import Visit
 from browser.modules import EVIL
+from e2e.waiting import wait_until
 from modules import Sample, echo
+from web.gateway import Gateway
 
 pytestmark = pytest.mark.browser
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -19,7 +22,14 @@ def offer(modules: Registry, name: str, description: str) -> None:
     modules.register(name, Sample(echo, schema=TEXT, output=TEXT, description=description))
 
 
-def test_exactly_the_definition_that_was_looked_at_is_accepted(visit: Visit, modules: Registry, writer: Hand) -> None:
+def seen_hash(gateway: Gateway) -> str:
+    pins = httpx2.get(f"{gateway.base}/api/pins", headers=gateway.headers("operator")).json()["items"]
+    return next(str(pin["seenHash"]) for pin in pins if pin["tool"] == "pinned.echo")
+
+
+def test_exactly_the_definition_that_was_looked_at_is_accepted(
+    visit: Visit, modules: Registry, writer: Hand, gateway: Gateway
+) -> None:
     offer(modules, "pinned.echo", "Says it again.")
     page = visit("pins")
     expect(page.by("pins")).to_contain_text("pinned.echo")
@@ -34,14 +44,18 @@ def test_exactly_the_definition_that_was_looked_at_is_accepted(visit: Visit, mod
     seen = changed.get_by_test_id("seen-hash").inner_text()
 
     def change_first(route: Route) -> None:
-        page.page.unroute("**/api/pins/**")
-        offer(modules, "pinned.echo", "Says it thrice.")
-        page.page.wait_for_timeout(0)
+        if not accepted:
+            offer(modules, "pinned.echo", "Says it thrice.")
+            wait_until(lambda: not seen_hash(gateway).startswith(seen))
+        accepted.append(route.request.post_data or "")
         route.continue_()
 
+    accepted: list[str] = []
     page.page.route("**/api/pins/**", change_first)
     changed.get_by_test_id("accept").click()
     expect(changed.get_by_test_id("seen-hash")).not_to_have_text(seen)
+    assert seen in accepted[0]
+    assert {"409" in line for line in page.noise} == {True}
     page.noise.clear()
     assert writer.refused("up_pinned_echo", text="x")["code"] == "not_found"
     expect(changed.get_by_test_id("diff")).to_contain_text("Says it thrice.")

@@ -166,6 +166,18 @@ def test_a_removal_waits_for_an_approval_and_then_happens_once(visit: Visit, hou
     page.show_node("writer", f"{house}-bath")
 
 
+def test_a_person_who_is_asked_at_once_answers_in_the_tree(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("asker", f"{house}-bath")
+    page.by("node-remove").click()
+    page.by("remove-dialog").get_by_role("button", name="Remove", exact=True).click()
+    expect(page.by("question")).to_contain_text(f"{house}-bath")
+    page.by("question").get_by_text("true", exact=True).click()
+    page.button("Answer").click()
+    expect(page.row(f"{house}-bath")).to_have_count(0)
+    assert writer.refused("get_node", nodeId=f"{house}-bath")["code"] == "not_found"
+
+
 def test_snapshots_are_taken_compared_and_gone_back_to(visit: Visit, house: str, writer: Hand) -> None:
     page = visit()
     page.show_node("writer", f"{house}-kitchen")

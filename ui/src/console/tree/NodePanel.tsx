@@ -144,9 +144,11 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
                   <Value value={value} label={key} />
                 </dd>
                 {mayEdit && (
-                  <button type="button" class="icon-button" data-opens={key} aria-label={`Edit ${key}`} title={`Edit ${key}`} onClick={() => setEditing(key)}>
-                    <Icon name="edit" size={14} />
-                  </button>
+                  <dd>
+                    <button type="button" class="icon-button" data-opens={key} aria-label={`Edit ${key}`} title={`Edit ${key}`} onClick={() => setEditing(key)}>
+                      <Icon name="edit" size={14} />
+                    </button>
+                  </dd>
                 )}
               </>
             )}

@@ -1,0 +1,52 @@
+"""A bare SDK server with one tool that does nothing: plain JSON, with the HTTP settings of the gateway.
+
+KIND is `empty`, the SDK as it comes, or `lean`, without the tracing that nobody listens to.
+"""
+
+import asyncio
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from apcore_mcp.server.transport import run_http
+from bench.subjects.sdk import Endpoint
+from toolgrove.cli.serve import listen
+
+SCHEMA = {"type": "object", "properties": {"nodeId": {"type": "string"}}, "required": ["nodeId"]}
+
+
+def http(port: str, era: str, kind: str) -> None:
+    manager = StreamableHTTPSessionManager(_server(kind), json_response=True)
+    app = Starlette(routes=[Route("/mcp", Endpoint(manager))])
+
+    async def run() -> None:
+        async with manager.run():
+            with listen("127.0.0.1", int(port)) as listening:
+                await run_http(app, asyncio.sleep, listening, asyncio.Event())
+
+    asyncio.run(run())
+
+
+def _server(kind: str) -> Server[Any]:
+    tool = types.Tool(name="get_node", description="Does nothing.", input_schema=SCHEMA)
+
+    async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool])
+
+    async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return types.CallToolResult(content=[])
+
+    server: Server[Any] = Server(
+        "bare",
+        version="1",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=lambda name: SCHEMA,
+    )
+    if kind == "lean":
+        server.middleware.clear()
+    return server

@@ -1,0 +1,37 @@
+"""The runs that are under way, so that a gateway which ends can let them finish."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+
+Events = AsyncIterator[dict[str, Any]]
+
+
+class Runs:
+    """Counts them; once it drains, there are no new ones."""
+
+    def __init__(self) -> None:
+        self.draining = False
+        self._running = 0
+        self._ended = anyio.Event()
+
+    async def follow(self, events: Events) -> Events:
+        """The events of a run, which counts until its last one."""
+        self._running += 1
+        try:
+            async for event in events:
+                yield event
+        finally:
+            self._running -= 1
+            self._ended.set()
+
+    async def drain(self, seconds: float) -> None:
+        """Let those that run end."""
+        self.draining = True
+        with anyio.move_on_after(seconds):
+            while self._running:
+                self._ended = anyio.Event()
+                await self._ended.wait()
