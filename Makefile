@@ -1,11 +1,12 @@
-# make run | test | check | bench | docs: each sets up what it needs in .venv first.
+# make run | explorer | test | check | bench | docs: each sets up what it needs in .venv first.
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PORT ?= 8000
 
-.PHONY: run test check format lint types imports bench docs pins ui clean
+.PHONY: run explorer test check format lint types imports bench docs pins ui clean
 
 $(READY): pyproject.toml requirements/dev.txt requirements/bootstrap.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
@@ -16,7 +17,10 @@ $(READY): pyproject.toml requirements/dev.txt requirements/bootstrap.txt
 	@touch $@
 
 run: $(READY)
-	$(BIN)/python -m apcore_mcp --extensions-dir examples/extensions --transport streamable-http \
+	$(BIN)/toolgrove demo --port $(PORT)
+
+explorer: $(READY)
+	$(BIN)/apcore-mcp --extensions-dir examples/extensions --transport streamable-http --port $(PORT) \
 		--explorer --allow-execute --name toolgrove-samples
 
 test: $(READY)
@@ -44,6 +48,8 @@ docs: $(READY)
 	$(BIN)/python tools/conformance.py
 	$(BIN)/python tools/tree_reference.py
 	$(BIN)/python tools/config_reference.py
+	$(BIN)/python tools/http_reference.py
+	$(BIN)/python tools/cli_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The newest versions that the ranges in pyproject.toml allow, with hashes and without addresses.
@@ -58,6 +64,8 @@ ui:
 	cd ui && npm ci --no-audit --no-fund && npm run build
 	cp ui/dist/explorer.html src/apcore_mcp/explorer/explorer.html
 	python3 tools/explorer_policy.py ui/dist/explorer.html > src/apcore_mcp/explorer/explorer.csp
+	cp ui/dist/console.html src/toolgrove/web/console.html
+	python3 tools/explorer_policy.py ui/dist/console.html > src/toolgrove/web/console.csp
 
 clean:
 	rm -rf $(VENV) site .coverage* .pytest_cache .mypy_cache .ruff_cache

@@ -108,7 +108,7 @@ def patterns_of(snapshot: Snapshot) -> list[str]:
 
 
 def resolving(report: Report, effort: Effort) -> None:
-    table = report.table("Resolving an agent with 50 patterns, milliseconds of CPU")
+    table = report.table("Resolving an agent with 50 patterns, milliseconds of CPU in the best quarter of runs")
     masks = {f"server{each:02}": {"mask": ["delete_*"]} for each in range(20)}
     also = {"deny": ["*_delete_*"], "mcp": masks, "approve": ["*_update_*"], "role": "editor"}
     for count, most in ((1_000, 2.0), (10_000, 20.0)):
@@ -302,6 +302,8 @@ def add_calls(table: Any, what: str, results: Results, *, most: float) -> None:
     table.add(what, dict(p50), ratio=ratio, target=f"≤ {most:g}× direct", met=ratio <= most)
     table.add("… times the direct call", {name: each / p50["direct"] for name, each in p50.items()})
     table.add("… p99", {name: series.p99 for name, series in results.items()})
+    quiet = {name: percentile([each.p50 for each in series.rounds], 25) for name, series in results.items()}
+    table.add("… p50 in the quieter rounds", dict(quiet), ratio=quiet["ours"] / quiet["direct"])
     cpu = {name: series.cpu for name, series in results.items()}
     table.add("… CPU of every process on the way", dict(cpu), ratio=cpu["ours"] / cpu["direct"])
 
@@ -428,7 +430,7 @@ async def gate(report: Report, effort: Effort) -> None:
                 done = await _timed(subject, effort.calls)
                 if number:
                     series[name].rounds.append(done)
-        profile = cProfile.Profile()
+        profile = cProfile.Profile(time.thread_time)
         profile.enable()
         await _timed(subjects["gated"], effort.calls)
         profile.disable()
@@ -492,8 +494,9 @@ async def many_servers(report: Report, *, count: int = 100, dead: int = 5, budge
         leaving = time.monotonic()
     ended = time.monotonic() - leaving
     table = report.table(f"{count} upstream servers over stdio, {dead} of them dead")
-    within = ready <= budget + 0.5
-    table.add("seconds until ready", {"ours": ready}, target=f"≤ {budget:g} s, not {dead * budget:g} s", met=within)
+    # The dead ones use the budget up to its end, so the moment after it is the earliest there is.
+    most = budget + 0.5
+    table.add("seconds until ready", {"ours": ready}, target=f"≤ {budget:g} s + 0.5 s", met=ready <= most)
     table.add("servers up by then", {"ours": up}, target=f"{count - dead}", met=up == count - dead == late)
     table.add("seconds to end them all", {"ours": ended}, target="≤ 5 s", met=ended <= 5)
     table.add("memory grown, MB", {"ours": grown})
@@ -527,6 +530,10 @@ def main() -> None:
     through_both(report, effort)
     asyncio.run(gate(report, effort))
     asyncio.run(many_servers(report))
+    load = os.getloadavg()[0]
+    cores = os.cpu_count() or 1
+    noisy = ": MORE THAN THE CORES, so the p50 of calls and their verdicts tell little" if load > cores else ""
+    report.facts["load after"] = f"{load:.1f} on {cores} cores{noisy}"
     report.facts["duration"] = f"{time.monotonic() - STARTED:.0f} s"
     print(report.text())
     if arguments.json:

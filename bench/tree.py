@@ -1,6 +1,6 @@
 """The tree against a plain dict of dicts and the libraries that people pick instead, in one interleaved run.
 
-python -m bench.tree [--nodes 10000 100000] [--million] [--calls]
+python -m bench.tree [--nodes 10000 100000] [--million] [--calls] [--keep]
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ class Ours:
     """toolgrove.tree, the structure layer."""
 
     name = "toolgrove"
+    keep = False
 
     def __init__(self, nodes: int) -> None:
+        self.kept: list[Any] = []
         self.workspace = Workspace()
         tree = self.tree = self.workspace.tree
         ids = ["root"]
@@ -71,7 +73,9 @@ class Ours:
 
     def settle(self) -> None:
         """Close the transaction; the writers of the others have nothing like it."""
-        self.tree.take()
+        images = self.tree.take()
+        if self.keep:
+            self.kept.append(images)
 
 
 class Plain:
@@ -333,9 +337,8 @@ def structure(nodes: int, everyone: bool) -> None:
                     return repeat(subject, method, [(pick.choice(ids), one) for one in range(size)])
                 half = len(ids) // FAN_OUT
                 # Leaves move under inner nodes, so that no case is refused.
-                return repeat(
-                    subject, method, [(pick.choice(ids[half * 2 :]), pick.choice(ids[1:half])) for _ in range(size)]
-                )
+                leaves, inner = ids[half * 2 :], ids[1:half]
+                return repeat(subject, method, [(pick.choice(leaves), pick.choice(inner)) for _ in range(size)])
 
             return make
 
@@ -477,7 +480,11 @@ def main() -> None:
     arguments.add_argument("--nodes", type=int, nargs="+", default=[10_000, 100_000])
     arguments.add_argument("--million", action="store_true", help="also one million nodes, without the libraries")
     arguments.add_argument("--calls", action="store_true", help="only the whole calls")
+    arguments.add_argument(
+        "--keep", action="store_true", help="keep before-images, as a commit does; else freeing them counts"
+    )
     chosen = arguments.parse_args()
+    Ours.keep = chosen.keep
     asyncio.run(whole_calls(10_000))
     if chosen.calls:
         return

@@ -1,4 +1,4 @@
-"""A client in Python: list the tools, call one, watch its progress. Start `make run` first."""
+"""A client in Python: list the tools, call one, watch its progress. Start `make explorer` first."""
 
 import asyncio
 import sys

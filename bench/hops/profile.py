@@ -2,6 +2,7 @@
 
 import cProfile
 import pstats
+import time
 from collections import Counter
 from typing import Any
 
@@ -33,7 +34,7 @@ class Profile:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer: Any = {}
         if self._running is None:
-            self._running = cProfile.Profile()
+            self._running = cProfile.Profile(time.thread_time)  # not the clock: others may have the CPU meanwhile
             self._running.enable()
         else:
             self._running.disable()

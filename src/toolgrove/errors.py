@@ -28,14 +28,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, ClassVar
+
+_LONGEST = 100
+_MANY = 200
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that looks most like the given one."""
-    folded = {name.casefold(): name for name in known}
-    match = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return folded[match[0]] if match else None
+    """The known word that looks most like the given one; cheap also among many thousands."""
+    wanted = word.casefold()
+    if len(wanted) > _LONGEST:
+        return None
+    room = max(2, len(wanted) // 4)
+    near = {name.casefold(): name for name in known if abs(len(name) - len(wanted)) <= room}
+    if len(near) > _MANY:
+        near = dict(islice(((key, name) for key, name in near.items() if key[:3] == wanted[:3]), _MANY))
+    match = difflib.get_close_matches(wanted, near, n=1, cutoff=0.6)
+    return near[match[0]] if match else None
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -210,7 +210,7 @@ class Grove:
         self.secrets.rescope(config.secrets)
         self._coordination.spawn = self._spawner()
         self.pool.replace(self._sources.of(self.config, self.secrets))
-        await self.pool.snapshot()
+        self._pool_changed(await self.pool.snapshot())  # an agent's section may have changed though the pool did not
 
     def _definition(self, name: str) -> AgentConfig:
         known = self.config.agents

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -66,3 +68,21 @@ class OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The whole record, its control characters escaped."""
         return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), super().format(record))
+
+
+class JsonLine(logging.Formatter):
+    """Writes a record as one JSON object on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """When, how bad, from where, what; and the traceback of an exception."""
+        form = {
+            "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_text is None and record.exc_info:
+            record.exc_text = self.formatException(record.exc_info)
+        if record.exc_text:
+            form["exception"] = record.exc_text
+        return json.dumps(form)

@@ -1,4 +1,4 @@
-"""The Explorer as a person meets it, and all that it must never do."""
+"""A page as a person meets it, and all that it must never do."""
 
 import re
 from collections.abc import Callable
@@ -19,11 +19,11 @@ document.addEventListener("securitypolicyviolation",
 Visit = Callable[..., "Screen"]
 
 
-class Screen:
+class Watched:
     """One page. Whatever should not happen on it is written to `noise`."""
 
-    def __init__(self, page: Page, address: Address, prefix: str) -> None:
-        self.page, self.address, self.url = page, address, address / f"{prefix.strip('/')}/"
+    def __init__(self, page: Page, base: str) -> None:
+        self.page, self._base = page, base
         self.noise: list[str] = []
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.noise.append(f"page error: {error}"))
@@ -42,12 +42,8 @@ class Screen:
         dialog.dismiss()
 
     def _watch(self, request: Request) -> None:
-        if not request.url.startswith((f"{self.address.base}/", "data:")):
+        if not request.url.startswith((f"{self._base}/", "data:", f"blob:{self._base}/")):
             self.noise.append(f"request to another origin: {request.url}")
-
-    def load(self, hash: str = "") -> None:
-        self.page.goto(self.url + hash)
-        expect(self.by("tool-count").or_(self.by("tool-detail")).first).to_be_visible()
 
     def by(self, test_id: str) -> Locator:
         return self.page.get_by_test_id(test_id)
@@ -60,6 +56,33 @@ class Screen:
 
     def tab(self, name: str) -> Locator:
         return self.page.get_by_role("tab", name=re.compile(f"^{name}"))
+
+    def assert_silent(self) -> None:
+        if not self.page.is_closed():
+            assert self.page.evaluate("window.__pwned") is None, "hostile text ran"
+            assert self.page.evaluate("({}).polluted") is None, "hostile data changed every object"
+        assert self.noise == [], self.noise
+
+    def assert_accessible(self, state: str) -> None:
+        """No WCAG A or AA finding, and nothing wider than the screen."""
+        rules: dict[str, Any] = {"runOnly": {"type": "tag", "values": STANDARD}, "resultTypes": ["violations"]}
+        found = Axe().run(self.page, options=rules).response["violations"]
+        findings = [(state, each["id"], [node["target"] for node in each["nodes"]]) for each in found]
+        assert findings == [], findings
+        overflow = "document.documentElement.scrollWidth - innerWidth"
+        assert self.page.evaluate(overflow) <= 0, f"{state}: wider than the screen"
+
+
+class Screen(Watched):
+    """The Explorer."""
+
+    def __init__(self, page: Page, address: Address, prefix: str) -> None:
+        super().__init__(page, address.base)
+        self.address, self.url = address, address / f"{prefix.strip('/')}/"
+
+    def load(self, hash: str = "") -> None:
+        self.page.goto(self.url + hash)
+        expect(self.by("tool-count").or_(self.by("tool-detail")).first).to_be_visible()
 
     def open(self, tool: str) -> None:
         self.page.evaluate("hash => { location.hash = hash }", f"#/tool/{quote(tool, safe='')}")
@@ -79,16 +102,3 @@ class Screen:
         """The result as JSON text, which keeps every digit."""
         self.tab("Raw JSON").click()
         return self.by("result-value").inner_text()
-
-    def assert_silent(self) -> None:
-        assert self.page.evaluate("window.__pwned") is None, "hostile text ran"
-        assert self.page.evaluate("({}).polluted") is None, "hostile data changed every object"
-        assert self.noise == []
-
-    def assert_accessible(self, state: str) -> None:
-        """No WCAG A or AA finding, and nothing wider than the screen."""
-        rules: dict[str, Any] = {"runOnly": {"type": "tag", "values": STANDARD}, "resultTypes": ["violations"]}
-        found = Axe().run(self.page, options=rules).response["violations"]
-        assert [(state, each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
-        overflow = "document.documentElement.scrollWidth - innerWidth"
-        assert self.page.evaluate(overflow) <= 0, f"{state}: wider than the screen"

@@ -59,3 +59,56 @@ def test_every_call_is_one_span_without_its_contents() -> None:
     assert fine["attributes"]["toolgrove.receipt"]
     assert (missing["status"], missing["attributes"]["error.type"]) == ("ERROR", "not_found")
     assert unknown["name"] == "execute_tool unknown"
+
+
+UPSTREAM = """
+import sys, json
+for line in sys.stdin:
+    message = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": message.get("id")}
+    tools = [{"name": "echo", "inputSchema": {"type": "object"}}]
+    match message["method"]:
+        case "initialize":
+            answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                                "serverInfo": {"name": "up", "version": "1"}}
+        case "tools/list":
+            answer["result"] = {"tools": tools}
+        case "tools/call":
+            meta = message["params"].get("_meta", {})
+            answer["result"] = {"content": [], "structuredContent": meta}
+        case _:
+            continue
+    print(json.dumps(answer), flush=True)
+"""
+
+RELAY = """
+import asyncio, json, sys
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+trace.set_tracer_provider(TracerProvider())
+
+from toolgrove import Config, Grove
+
+server = {"command": sys.executable, "args": ["-c", sys.argv[1]], "protocol": "legacy"}
+config = Config.model_validate({"mcpServers": {"up": server}, "agents": {"a": {"tools": ["*"]}}, "startupBudget": 30})
+
+
+async def main():
+    async with Grove(config) as grove:
+        agent = await grove.agent("a")
+        with trace.get_tracer("test").start_as_current_span("parent") as span:
+            meta = await agent.call("up_echo", {})
+        print(json.dumps([meta, f"{span.get_span_context().trace_id:032x}"]))
+
+
+asyncio.run(main())
+"""
+
+
+def test_an_upstream_server_is_told_the_trace_that_its_call_belongs_to() -> None:
+    command = [sys.executable, "-c", RELAY, UPSTREAM]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    meta, trace_id = json.loads(done.stdout)
+    version, told, _, _ = meta["traceparent"].split("-")
+    assert (version, told) == ("00", trace_id)

@@ -1,4 +1,4 @@
-"""The pages on the pool: their projects load, their commands exist, and what they say is printed is printed."""
+"""The pages on the pool and the gateway: projects load, commands exist, and what they say is printed is printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from toolgrove.types import Result
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs/pool.md", ROOT / "docs/cookbook.md", ROOT / "docs/configuration.md"]
+NAMES = ("pool", "cookbook", "configuration", "gateway", "operations")
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
 PROJECTS = sorted((ROOT / "examples").glob("*.yaml"))
 FENCE = re.compile(r"^```(?P<language>\w+)(?P<rest>.*)\n(?P<text>(?:.*\n)*?)```$", re.MULTILINE)
 
@@ -107,13 +108,14 @@ def test_a_command_on_a_page_exists(command: str) -> None:
 
 
 def test_every_command_on_a_project_is_explained() -> None:
-    text = (ROOT / "docs" / "pool.md").read_text(encoding="utf-8") + (ROOT / "docs" / "tree.md").read_text("utf-8")
-    gateway = {"serve", "stdio", "tokens"}
-    assert [name for name in program._COMMANDS if name not in gateway and f"`toolgrove {name}" not in text] == []
+    text = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("pool", "tree", "gateway"))
+    explained = set(re.findall(r"(?:`|^)toolgrove ([a-z]+)", text, re.MULTILINE))
+    assert set(program._COMMANDS) - explained == set()
 
 
-def test_the_reference_of_the_configuration_is_current() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "config_reference.py"), "--check"]
+@pytest.mark.parametrize("reference", ["config_reference", "http_reference", "cli_reference"])
+def test_a_generated_reference_is_current(reference: str) -> None:
+    command = [sys.executable, str(ROOT / "tools" / f"{reference}.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

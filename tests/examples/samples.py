@@ -1,4 +1,4 @@
-"""The sample modules as `make run` finds them, and a real client to them."""
+"""The sample modules as `make explorer` finds them, and a real client to them."""
 
 import json
 from collections.abc import AsyncIterator

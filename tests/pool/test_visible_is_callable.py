@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from apcore import ModuleAnnotations, Registry
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,3 +109,88 @@ async def _same_answer(agent: Agent, client: Client, name: str, visible: bool) -
     else:
         assert code == "not_found"
         assert result["error"]["message"].startswith(f"There is no tool {name!r}.")
+
+
+SERVER = """
+import json, sys
+NAMES = ["get_item", "get_node", "find", "set_item", "erase"]
+ERASE = {"annotations": {"destructiveHint": True}}
+TOOLS = [{"name": n, "inputSchema": {"type": "object"}, **(ERASE if n == "erase" else {})} for n in NAMES]
+for line in sys.stdin:
+    message = json.loads(line)
+    match message["method"]:
+        case "initialize":
+            result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                      "serverInfo": {"name": "up", "version": "1"}}
+        case "tools/list":
+            result = {"tools": TOOLS}
+        case "tools/call":
+            result = {"content": [], "structuredContent": {"ran": message["params"]["name"]}}
+        case _:
+            continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+OWN = ["get_item", "get_node", "find", "set_item", "erase"]
+SERVERS = {name: {"command": sys.executable, "args": ["-c", SERVER], "protocol": "legacy"} for name in ("one", "two")}
+masks = st.lists(st.sampled_from([*OWN, "get_*", "*item", "*"]), max_size=2)
+selections = st.one_of(
+    st.none(), st.dictionaries(st.sampled_from(["one", "two"]), st.fixed_dictionaries({"mask": masks}), max_size=2)
+)
+foreign = st.sampled_from(["*", "one_*", "two_get_*", "*_find", "one_get_node", "two_erase", "get_node"])
+
+
+@contextmanager
+def _open_grove(portal: BlockingPortal) -> Iterator[Grove]:
+    config = Config.model_validate({"mcpServers": SERVERS, "startupBudget": 60})
+    with portal.wrap_async_context_manager(Grove(config)) as grove:
+        portal.call(grove.pool.snapshot)
+        yield grove
+
+
+@pytest.fixture(scope="module")
+def grove() -> Iterator[tuple[BlockingPortal, Grove]]:
+    with start_blocking_portal() as portal, _open_grove(portal) as grove:
+        yield portal, grove
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tools=st.lists(foreign, max_size=3),
+    deny=st.lists(foreign.filter(lambda pattern: pattern != "*"), max_size=1),
+    mcp=selections,
+    role=st.sampled_from(["reader", "editor"]),
+    depth=st.integers(0, 2),
+)
+def test_visible_is_callable_for_tools_of_servers_too(
+    grove: tuple[BlockingPortal, Grove],
+    tools: list[str],
+    deny: list[str],
+    mcp: dict[str, Any] | None,
+    role: str,
+    depth: int,
+) -> None:
+    portal, open_grove = grove
+    agent = {"role": role, "tools": tools, "deny": deny, **({} if mcp is None else {"mcp": mcp})}
+    config = Config.model_validate({"mcpServers": SERVERS, "agents": {"a": agent}, "startupBudget": 60})
+
+    async def check() -> None:
+        await open_grove.reload(config)
+        resolved = await open_grove.agent("a", depth=depth)
+        assert {state.problem for state in resolved.receipt.sources.values()} == {""}
+        visible = {spec.name for spec in resolved.tools}
+        for server in SERVERS:
+            for own in OWN:
+                name = f"{server}_{own}"
+                result = await resolved.call(name, {})
+                if name in visible:
+                    assert result == {"ran": own}
+                else:
+                    assert result["error"]["code"] in ("not_found", "forbidden")
+                    assert resolved.receipt[name].verdict in ("denied", "masked", "restricted")
+                if mcp is not None and server not in mcp:
+                    assert name not in visible
+        assert visible == {tool["function"]["name"] for tool in resolved.openai_tools()}
+        async with Client(mcp_endpoint(resolved, "1").server) as client:
+            assert visible == {tool.name for tool in (await client.list_tools()).tools}
+
+    portal.call(check)

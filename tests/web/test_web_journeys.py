@@ -1,4 +1,4 @@
-"""Whole journeys through real clients: two agents at one tree, approvals, sub-agents, sessions, stdio, a model's loop."""
+"""Whole journeys through real clients: two agents at one tree, approvals, sub-agents, sessions, stdio, a model."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_an_approved_call_goes_through_once(gateway: Gateway, journal: Jou
             pending = (await operator.get("/api/approvals", params={"state": "pending"})).json()["items"]
             (waiting,) = [one for one in pending if one["id"] == asked["approvalId"]]
             assert (waiting["agent"], waiting["tool"], waiting["arguments"]) == ("careful", "up_erase", arguments)
-            assert waiting["definition"]["name"] == "erase"
+            assert waiting["definition"]["name"] == "up_erase"
             address = f"/api/approvals/{asked['approvalId']}"
             decided = await operator.post(address, json={"approve": True, "reason": "fine"})
             assert (decided.status_code, decided.json()["state"]) == (200, "approved")
@@ -272,7 +272,9 @@ async def desktop(file: Path, agent: str, era: str) -> AsyncIterator[Client]:
     server = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
     with (file.parent / "stderr").open("w") as errors:
         transport = stdio_client(server, errlog=errors)
-        async with Client(transport, mode=era, read_timeout_seconds=DEADLINE) as client:  # type: ignore[arg-type]
+        mode: Any = "auto" if era == MODERN else era
+        async with Client(transport, mode=mode, read_timeout_seconds=DEADLINE) as client:
+            assert (client.protocol_version == MODERN) is (era == MODERN)
             yield client
 
 
@@ -304,8 +306,7 @@ def test_stdio_without_such_an_agent_says_so_and_ends(tmp_path: Path) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("era", [MODERN])
-async def test_what_a_run_tells_while_it_runs(gateway: Gateway, era: str) -> None:
+async def test_what_a_run_tells_while_it_runs(gateway: Gateway) -> None:
     calls = [{"tool": "up_echo", "arguments": {"text": "hello"}}, {"tool": "up_refuse"}, "nonsense", {}]
     async with gateway.http("editor") as http:
         response = await http.post("/agents/editor/runs", json={"calls": calls})

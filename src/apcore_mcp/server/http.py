@@ -42,8 +42,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
-        kind = dict(scope.get("headers", ())).get(b"content-type", b"")
-        if refusal is None and scope.get("method") == "POST" and b"json" in kind:
+        kinds = b" ".join(value for key, value in scope.get("headers", ()) if key == b"content-type").lower()
+        if refusal is None and scope.get("method") == "POST" and b"json" in kinds:
             scope[BODY] = await Request(scope, receive).body()
             receive = _replay(scope[BODY], receive)
             try:

@@ -56,14 +56,14 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
             moment(approval.requested_at),
             moment(approval.expires_at),
         )
-    screen.answer([_form(approval) for approval in found], shown if found else line("Nothing waits for approval."))
+    screen.answer([approval.to_json() for approval in found], shown if found else line("Nothing waits for approval."))
     return 0
 
 
 def _show(chosen: argparse.Namespace, screen: Screen) -> int:
     with shelf(load(chosen)) as kept:
         approval = anyio.run(kept.inbox.get, chosen.id)
-    screen.answer(_form(approval), _details(approval))
+    screen.answer(approval.to_json(), _details(approval))
     return 0
 
 
@@ -76,7 +76,7 @@ def _decide(chosen: argparse.Namespace, screen: Screen, *, approve: bool) -> int
         told = f"Approved: {request.agent} may call {request.tool} with these arguments, once."
     else:
         told = f"Rejected: {request.agent} will be told that it may not call {request.tool}."
-    screen.answer(_form(approval), line(told, "green"))
+    screen.answer(approval.to_json(), line(told, "green"))
     return 0
 
 
@@ -102,21 +102,3 @@ def _details(approval: Approval) -> Table:
         if value:
             shown.add_row(name, line(value))
     return shown
-
-
-def _form(approval: Approval) -> dict[str, Any]:
-    request = approval.request
-    return {
-        "id": approval.id,
-        "state": approval.state,
-        "agent": request.agent,
-        "tool": request.tool,
-        "arguments": dict(request.arguments),
-        "definition": dict(request.definition),
-        "rule": request.rule,
-        "receipt": request.receipt,
-        "requestedAt": approval.requested_at,
-        "expiresAt": approval.expires_at,
-        "decidedBy": approval.decided_by or None,
-        "reason": approval.reason or None,
-    }

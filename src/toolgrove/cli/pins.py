@@ -56,7 +56,7 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
         state = Text("changed", style="red") if pin.changed else Text("as pinned", style="green")
         short = line(pin.hash[:_SHORT])
         shown.add_row(line(pin.server), line(pin.own_name), state, short, moment(pin.pinned_at), line(pin.pinned_by))
-    screen.answer([_form(pin) for pin in pins], shown if pins else line("Nothing is pinned yet."))
+    screen.answer([pin.to_json() for pin in pins], shown if pins else line("Nothing is pinned yet."))
     return 0
 
 
@@ -70,7 +70,7 @@ def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
     shown: list[RenderableType] = []
     for pin in changed:
         shown += [_shown(pin), *_remarks(pin), _how_to_accept(pin)]
-    screen.answer([_form(pin) for pin in changed], *(shown or [line("Nothing changed since it was pinned.")]))
+    screen.answer([pin.to_json() for pin in changed], *(shown or [line("Nothing changed since it was pinned.")]))
     return 0
 
 
@@ -82,7 +82,7 @@ def _accept(chosen: argparse.Namespace, screen: Screen) -> int:
             given = _confirmed(pin, screen)
         accepted = kept.pins.accept(chosen.server, chosen.tool, given or "", by=person())
     told = f"{accepted.server}/{accepted.own_name} is pinned to {accepted.hash[:_SHORT]}."
-    screen.answer(_form(accepted), line(told, "green"))
+    screen.answer(accepted.to_json(), line(told, "green"))
     return 0
 
 
@@ -123,16 +123,3 @@ def _remarks(pin: Pin) -> list[Text]:
 
 def _how_to_accept(pin: Pin) -> Text:
     return line(f"toolgrove pins accept {pin.server} {pin.own_name} {pin.seen_hash[:_SHORT]}", "bold")
-
-
-def _form(pin: Pin) -> dict[str, Any]:
-    return {
-        "server": pin.server,
-        "tool": pin.own_name,
-        "state": "changed" if pin.changed else "pinned",
-        "hash": pin.hash,
-        "pinnedAt": pin.pinned_at,
-        "pinnedBy": pin.pinned_by,
-        "seenHash": pin.seen_hash or None,
-        "diff": pin.diff() or None,
-    }

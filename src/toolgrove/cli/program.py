@@ -6,7 +6,8 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -14,13 +15,13 @@ from io import TextIOWrapper
 from toolgrove.cli.project import add_options, options
 from toolgrove.cli.screen import Screen
 from toolgrove.errors import GroveError
-from toolgrove.logs import OneLine
+from toolgrove.logs import JsonLine, OneLine
 from toolgrove.store.state import StateTooNew
 
 OK, FAILED, INTERRUPTED = 0, 1, 130
 _COMMANDS = (
-    *("init", "doctor", "serve", "stdio", "tokens", "explain", "tools", "call"),
-    *("pins", "approvals", "schema", "tree", "repl"),
+    *("demo", "init", "doctor", "serve", "stdio", "install", "tokens", "explain", "tools", "call"),
+    *("pins", "approvals", "audit", "schema", "tree", "repl"),
 )
 
 
@@ -32,9 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     chosen = _parser(_named(words)).parse_args(words)
     screen = Screen(as_json=chosen.json)
-    _log(verbose=chosen.verbose)
     try:
-        code: int = chosen.run(chosen, screen)
+        with _logging(verbose=chosen.verbose):
+            code: int = chosen.run(chosen, screen)
         screen.out.file.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -70,14 +71,20 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _log(*, verbose: bool) -> None:
-    """Without -v the log is silent: what matters in it is part of the answers."""
+@contextmanager
+def _logging(*, verbose: bool) -> Iterator[None]:
+    """Without -v the log is silent: what matters in it is part of the answers. Machines get it as JSON."""
     log = logging.getLogger("toolgrove")
+    before = log.handlers[:], log.level, log.propagate
     handler: logging.Handler = logging.StreamHandler() if verbose else logging.NullHandler()
-    handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s") if sys.stderr.isatty() else JsonLine())
     log.handlers[:] = [handler]
     log.setLevel(logging.INFO if verbose else logging.CRITICAL)
     log.propagate = False
+    try:
+        yield
+    finally:
+        log.handlers[:], log.level, log.propagate = before
 
 
 def _failed(problem: Exception, screen: Screen) -> int:

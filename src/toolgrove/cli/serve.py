@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import logging
 import socket
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,33 +51,86 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
     if anonymous and chosen.host not in LOOPBACK:
         raise ValueError(f"--no-tokens-on-loopback serves loopback only, not {chosen.host}; leave one of them out")
     file = ConfigFile(chosen.file or chosen.config or DEFAULT)
-    family = socket.AF_INET6 if ":" in chosen.host else socket.AF_INET
-    try:
-        listening = socket.create_server((chosen.host, chosen.port), family=family, backlog=2048)
-    except OSError as error:
-        raise ValueError(
-            f"cannot listen on {chosen.host}:{chosen.port}: {error.strerror or error}. "
-            "Stop what uses the port, or name another with --port."
-        ) from None
-    with listening:
-        anyio.run(_run, file, chosen, listening, screen)
+    with listen(chosen.host, chosen.port) as listening:
+        service = Service(
+            file=file,
+            listening=listening,
+            screen=screen,
+            host=chosen.host,
+            allowed_hosts=chosen.allowed_host,
+            anonymous=anonymous,
+        )
+        anyio.run(service.run)
     return 0
 
 
-async def _run(file: ConfigFile, chosen: argparse.Namespace, listening: socket.socket, screen: Screen) -> None:
-    stop = asyncio.Event()
-    anonymous: bool = chosen.no_tokens_on_loopback
-    with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
-        async with Grove(file.config) as grove:
-            gateway = grove.gateway(host=chosen.host, allowed_hosts=chosen.allowed_host, anonymous=anonymous)
-            app = gateway.app
-            async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-                host, port = listening.getsockname()[:2]
-                address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                _greet(grove, address, anonymous, screen)
-                tasks.start_soon(_follow, file, grove, screen)
-                await run_http(app, gateway.endpoints, listening, stop)
-                tasks.cancel_scope.cancel()
+def listen(host: str, port: int) -> socket.socket:
+    """The socket to serve on; ValueError says what to do where it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise ValueError(
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}. "
+            "Stop what uses the port, or name another with --port."
+        ) from None
+
+
+@asynccontextmanager
+async def _alone(grove: Grove) -> AsyncIterator[None]:
+    yield
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Service:
+    """A project that is served until a signal comes; `beside` is what else goes on in its grove meanwhile."""
+
+    file: ConfigFile
+    listening: socket.socket
+    screen: Screen
+    host: str = "127.0.0.1"
+    allowed_hosts: Sequence[str] = ()
+    anonymous: bool = False
+    beside: Callable[[Grove], AbstractAsyncContextManager[None]] = _alone
+    tokens: Callable[[Grove], Mapping[str, str]] = lambda grove: issue_missing(grove.tokens, grove.config.agents)
+    greeted: Callable[[str], None] = lambda console: None
+
+    async def run(self) -> None:
+        """Serve it."""
+        stop = asyncio.Event()
+        with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
+            async with Grove(self.file.config) as grove:
+                await self._serve(grove, stop)
+
+    async def _serve(self, grove: Grove, stop: asyncio.Event) -> None:
+        gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
+        app = gateway.app
+        async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
+            self._greet(grove)
+            tasks.start_soon(_follow, self.file, grove, self.screen)
+            tasks.start_soon(_at, stop, gateway.hang_up)
+            await run_http(app, gateway.endpoints, self.listening, stop)
+            tasks.cancel_scope.cancel()
+
+    def _greet(self, grove: Grove) -> None:
+        host, port = self.listening.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        made = {} if self.anonymous else self.tokens(grove)
+        token = made.get(OPERATOR)
+        console = f"{address}/console" + (f"#token={token}" if token else "")
+        agents = {name: f"{address}/agents/{name}/mcp" for name in grove.config.agents}
+        form = {"console": console, "agents": agents, "tokens": made}
+        shown = table("AGENT", "ADDRESS", "TOKEN (shown this once)" if made.keys() - {OPERATOR} else "")
+        for name, url in agents.items():
+            shown.add_row(line(name), line(url), line(made.get(name, "")))
+        self.screen.answer(form, line(f"Console: {console}", "bold"), shown)
+        self.screen.out.file.flush()
+        self.greeted(console)
+
+
+async def _at(stop: asyncio.Event, hang_up: Callable[[], None]) -> None:
+    await stop.wait()
+    hang_up()
 
 
 async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:
@@ -88,23 +143,16 @@ async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:
         if outcome.problem:
             log.error("%s", outcome.problem)
         elif outcome.changed:
-            await grove.reload(outcome.config)
+            before = grove.config
+            try:
+                await grove.reload(outcome.config)
+            except Exception as problem:  # whatever a source makes of its section must not end the others
+                log.error("%s\nThe configuration that was read before stays in force.", problem)
+                await grove.reload(before)
+                continue
             log.info("the project file was read again")
             for holder, token in issue_missing(grove.tokens, grove.config.agents).items():
                 screen.say(f"Token of {holder} (shown this once): {token}", "bold")
-
-
-def _greet(grove: Grove, address: str, anonymous: bool, screen: Screen) -> None:
-    made = {} if anonymous else issue_missing(grove.tokens, grove.config.agents)
-    token = made.get(OPERATOR)
-    console = f"{address}/console" + (f"#token={token}" if token else "")
-    agents = {name: f"{address}/agents/{name}/mcp" for name in grove.config.agents}
-    form = {"console": console, "agents": agents, "tokens": made}
-    shown = table("AGENT", "ADDRESS", "TOKEN (shown this once)" if made else "")
-    for name, url in agents.items():
-        shown.add_row(line(name), line(url), line(made.get(name, "")))
-    screen.answer(form, line(f"Console: {console}", "bold"), shown)
-    screen.out.file.flush()
 
 
 def issue_missing(tokens: Tokens, agents: Iterable[str]) -> dict[str, str]:

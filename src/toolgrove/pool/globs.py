@@ -20,19 +20,21 @@ class Globs:
     def __init__(self, patterns: Iterable[str]) -> None:
         self.patterns = tuple(patterns)
         self._exact = frozenset(filter(is_exact, self.patterns))
-        stems = [p[:-1] for p in self.patterns if p.endswith("*") and is_exact(p[:-1])]
-        self._stems = tuple(stems)
-        rest = [p for p in self.patterns if p not in self._exact and p[:-1] not in stems]
-        self._rest = tuple(rest)
-        self._any = re.compile("|".join(f"({translate(pattern)})" for pattern in rest)) if rest else None
+        self._stems = {p[:-1]: p for p in self.patterns if p.endswith("*") and is_exact(p[:-1])}
+        self._lengths = sorted({len(stem) for stem in self._stems})
+        self._rest = tuple(p for p in self.patterns if p not in self._exact and p[:-1] not in self._stems)
+        self._any = re.compile("|".join(f"({translate(pattern)})" for pattern in self._rest)) if self._rest else None
 
     def match(self, name: str) -> str | None:
         """A pattern that names it: the exact one if there is one."""
         if name in self._exact:
             return name
-        if self._stems and name.startswith(self._stems):
-            return next(f"{stem}*" for stem in self._stems if name.startswith(stem))
-        found = self._any.fullmatch(name) if self._any is not None else None
+        stems = self._stems
+        for length in self._lengths:
+            stem = name[:length]
+            if stem in stems:
+                return stems[stem]
+        found = self._any.match(name) if self._any is not None else None
         return self._rest[found.lastindex - 1] if found is not None and found.lastindex else None
 
     def names(self, name: str) -> bool:

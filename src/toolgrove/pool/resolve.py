@@ -15,6 +15,7 @@ from toolgrove.pool.snapshot import Snapshot
 from toolgrove.types import Ceiling, Tool, ToolSpec
 
 SPAWN = "spawn_agents"
+_HINTS = 3
 COORDINATION = frozenset((SPAWN, "list_available_agents"))
 
 
@@ -121,6 +122,8 @@ class _Judge:
         self._by_role = _READ_ONLY if read_only else _READER if agent.role == "reader" else None
         self._depth_rule = _depth_rule(agent, depth)
         self._within = within
+        self._granted: dict[tuple[str, str], Verdict] = {}
+        self._unnamed: dict[str, Verdict] = {}
 
     def __call__(self, offer: Offer) -> Verdict:
         name, source = offer.name, offer.source
@@ -129,7 +132,7 @@ class _Judge:
             return Verdict("denied", f"deny: {denied}", source)
         granted = self._tools.match(name)
         if granted is None:
-            return Verdict("denied", "no pattern in tools names it", source)
+            return self._unnamed.get(source) or self._not_named(source)
         if offer.kind == "mcp" and self._masks is not None:
             masks = self._masks.get(source)
             if masks is None:
@@ -146,7 +149,15 @@ class _Judge:
             return Verdict("restricted", f"agent {parent!r} can neither use it nor hand it on (mayDelegate)", source)
         if self._by_role is not None and offer.tool.mutates:
             return Verdict("restricted", self._by_role, source)
-        return Verdict("granted", f"tools: {granted}", source)
+        return self._granted.get((granted, source)) or self._given(granted, source)
+
+    def _not_named(self, source: str) -> Verdict:
+        self._unnamed[source] = verdict = Verdict("denied", "no pattern in tools names it", source)
+        return verdict
+
+    def _given(self, pattern: str, source: str) -> Verdict:
+        self._granted[pattern, source] = verdict = Verdict("granted", f"tools: {pattern}", source)
+        return verdict
 
 
 def _depth_rule(agent: AgentConfig, depth: int) -> str | None:
@@ -169,11 +180,11 @@ def _warnings(
 ) -> Iterator[str]:
     if depth >= agent.max_depth > 0 and depth and Globs(agent.tools).match(SPAWN):
         yield f"Agent {name!r} is at depth {depth} of maxDepth {agent.max_depth}: {SPAWN} is removed."
-    for pattern in agent.tools:
-        if is_exact(pattern) and pattern not in verdicts:
-            near = closest(pattern, verdicts)
-            hint = f" Did you mean {near!r}?" if near else ""
-            yield f"Agent {name!r} lists tool {pattern!r}, which is not in the pool; it is skipped.{hint}"
+    missing = [pattern for pattern in agent.tools if is_exact(pattern) and pattern not in verdicts]
+    for at, pattern in enumerate(missing):
+        near = closest(pattern, verdicts) if at < _HINTS else None  # each one looks at every name
+        hint = f" Did you mean {near!r}?" if near else ""
+        yield f"Agent {name!r} lists tool {pattern!r}, which is not in the pool; it is skipped.{hint}"
     for server in agent.mcp or ():
         if server not in snapshot.sources:
             yield f"Agent {name!r} selects MCP server {server!r}, which the project does not have."

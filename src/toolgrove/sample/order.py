@@ -10,7 +10,7 @@ from toolgrove.grove import Grove
 from toolgrove.sample.hand import Hand
 
 LOOK = 1.0
-_SEEDS = {"sku": "lam-vit", "packets": 3, "note": "For the bed where the lettuce was."}
+_ORDER = {"sku": "lam-vit", "packets": 3, "note": "For the bed where the lettuce was."}
 
 
 async def ask(grove: Grove) -> str | None:
@@ -18,15 +18,15 @@ async def ask(grove: Grove) -> str | None:
     waiting = [one for one in await grove.approvals.list("pending") if one.request.tool == "shop_place_order"]
     if waiting:
         return waiting[0].id
-    asked = await Hand(grove, "gardener").call("shop_place_order", **_SEEDS)
+    asked = await Hand(grove, "gardener").call("shop_place_order", body=_ORDER)
     identity: str | None = asked.get("error", {}).get("approvalId")
     return identity
 
 
 async def follow(grove: Grove, approval_id: str) -> None:
     """Wait for the decision, wherever it is made; then make the same call again, and note what came of it."""
-    while (approval := await grove.approvals.get(approval_id)).state == "pending":
-        await anyio.sleep(LOOK)
+    while (approval := await grove.approvals.get(approval_id)).state == "pending":  # noqa: ASYNC110
+        await anyio.sleep(LOOK)  # no event tells of a decision in another process
     if approval.state not in ("approved", "rejected"):
         return
     gardener = Hand(grove, "gardener")

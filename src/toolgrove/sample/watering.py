@@ -26,9 +26,10 @@ async def go_round(grove: Grove) -> None:
 
 async def water(sprinkler: Hand, bed: str) -> None:
     """Give a bed what it needs; one that somebody has taken away stays dry."""
-    found = (await sprinkler.call("get_node", nodeId=bed)).get("payload")
-    if found is None:
+    found = await sprinkler.call("get_node", nodeId=bed)
+    if "error" in found:
         return
-    litres = round(found.get("litresToday", 0) + LITRES * found.get("squareMeters", 1) / 10, 1)
+    litres = found["payload"].get("litresToday", 0) + LITRES
     moment = datetime.fromtimestamp(sprinkler.grove.clock.wall(), UTC).isoformat(timespec="seconds")
-    await sprinkler.change("update_payload", nodeId=bed, patch={"litresToday": litres % 1000, "wateredAt": moment})
+    patch = {"litresToday": litres % 1000, "wateredAt": moment}
+    await sprinkler.call("update_payload", nodeId=bed, patch=patch, versionToken=found["version"])

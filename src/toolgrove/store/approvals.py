@@ -60,6 +60,26 @@ class Approval:
             return replace(self, state="expired")
         return self
 
+    def to_json(self) -> dict[str, Any]:
+        """The approval as a person's tools read it."""
+        asked = self.request
+        return {
+            "id": self.id,
+            "state": self.state,
+            "agent": asked.agent,
+            "tool": asked.tool,
+            "arguments": dict(asked.arguments),
+            "definition": dict(asked.definition),
+            "definitionHash": asked.definition_hash,
+            "rule": asked.rule,
+            "receipt": asked.receipt,
+            "requestedAt": self.requested_at,
+            "expiresAt": self.expires_at,
+            "decidedAt": self.decided_at,
+            "decidedBy": self.decided_by or None,
+            "reason": self.reason or None,
+        }
+
 
 class Table(Protocol):
     """The approvals inside one transaction."""

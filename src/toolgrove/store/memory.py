@@ -25,6 +25,7 @@ class MemoryJournal:
     ) -> None:
         self.audit = AuditRing()
         self.fault: OSError | None = None
+        """Why the last entry was refused; None while all is well."""
         self._clock = clock
         self._sinks = sinks
         self._keys_per_agent = keys_per_agent
@@ -51,8 +52,13 @@ class MemoryJournal:
         if effects is not None and effects.base != self._revision:
             raise Behind(base=effects.base, revision=self._revision)
         sealed = seal(entry.audit, self._number + 1, self._previous)
-        for sink in self._sinks:
-            sink.write(sealed)
+        try:
+            for sink in self._sinks:
+                sink.write(sealed)
+        except OSError as fault:
+            self.fault = fault
+            raise
+        self.fault = None
         self._number, self._previous = self._number + 1, sealed.hash
         self.audit.write(sealed)
         if entry.idempotency is not None:

@@ -43,6 +43,20 @@ class Pin:
         )
         return "\n".join(lines)
 
+    def to_json(self) -> dict[str, Any]:
+        """The pin as a person's tools read it."""
+        return {
+            "server": self.server,
+            "tool": self.own_name,
+            "state": "changed" if self.changed else "pinned",
+            "hash": self.hash,
+            "pinnedAt": self.pinned_at,
+            "pinnedBy": self.pinned_by,
+            "seenHash": self.seen_hash or None,
+            "seenAt": self.seen_at,
+            "diff": self.diff() or None,
+        }
+
 
 def _lines(definition: Mapping[str, Any]) -> list[str]:
     # ASCII, so that a character that cannot be seen shows as its escape.

@@ -22,6 +22,7 @@ from toolgrove.web.doors import Doors
 from toolgrove.web.identity import Anonymous, Identified, Lookup
 from toolgrove.web.live import Live
 from toolgrove.web.metrics import Metrics
+from toolgrove.web.openapi import openapi_routes
 from toolgrove.web.operator import OperatorApi
 from toolgrove.web.project import Project, agent_names
 
@@ -49,6 +50,7 @@ class Gateway:
                 Route("/health", self._health),
                 *Agents(project, self._doors).routes(),
                 *OperatorApi(project, self._live, metrics).routes(),
+                *openapi_routes(),
                 *console_routes(),
             ],
             middleware=[
@@ -64,6 +66,10 @@ class Gateway:
     def endpoints(self) -> Collection[Endpoint]:
         """The MCP endpoints to drain before the end."""
         return self._doors.endpoints
+
+    def hang_up(self) -> None:
+        """Let go of those who only watch: they would keep the server from ending."""
+        self._live.close()
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

@@ -14,7 +14,7 @@ from toolgrove.store.tokens import OPERATOR, Tokens, hashed
 from toolgrove.types import Clock
 from toolgrove.web.answer import problem
 
-OPEN = ("/", "/health", "/console", "/console/")
+OPEN = ("/", "/health", "/console", "/console/", "/api/openapi.json")
 REREAD = 1.0
 
 
@@ -43,7 +43,7 @@ class Principal(BaseUser):
 
 
 class Identified:
-    """Lets nobody in without a token, except to the health check and the console's empty page."""
+    """Lets nobody in without a token, except to the health check, the console's empty page and the API's reference."""
 
     def __init__(self, app: ASGIApp, holder: Callable[[str], str | None]) -> None:
         self._app, self._holder = app, holder

@@ -19,6 +19,7 @@ class Live:
 
     def __init__(self) -> None:
         self._watchers: set[_Watcher] = set()
+        self._closed = False
 
     def tell(self, event: Event) -> None:
         """Hear of an event; called on every one, so it only hands it on."""
@@ -33,10 +34,16 @@ class Live:
         self._watchers.add(watcher)
         try:
             yield {"type": "watching"}
-            while True:
+            while not self._closed:
                 yield await watcher.next()
         finally:
             self._watchers.discard(watcher)
+
+    def close(self) -> None:
+        """Let every watcher go, after what it has not been told yet."""
+        self._closed = True
+        for watcher in self._watchers:
+            watcher.wake()
 
 
 class _Watcher:
@@ -50,6 +57,9 @@ class _Watcher:
             self._events.popleft()
             self._lost += 1
         self._events.append(event)
+        self._came.set()
+
+    def wake(self) -> None:
         self._came.set()
 
     async def next(self) -> dict[str, Any]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument
-from toolgrove.store.approvals import Approval
 from toolgrove.store.audit import Outcome
+from toolgrove.store.audit_export import as_csv, as_lines
 from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.store.pins import Pin
 from toolgrove.web.answer import HEADERS, answer, failure, stream
 from toolgrove.web.body import json_body
 from toolgrove.web.live import Live
@@ -107,30 +104,30 @@ class OperatorApi:
         state: Any = request.query_params.get("state")
         if state not in (None, "pending", "approved", "rejected", "used", "expired"):
             raise InvalidArgument("state is one of pending, approved, rejected, used, expired.", path="state")
-        return answer({"items": [_approval_form(one) for one in await self._project.approvals.list(state)]})
+        return answer({"items": [one.to_json() for one in await self._project.approvals.list(state)]})
 
     async def _approval(self, request: Request) -> Response:
-        return answer(_approval_form(await self._project.approvals.get(request.path_params["id"])))
+        return answer((await self._project.approvals.get(request.path_params["id"])).to_json())
 
     async def _decide(self, request: Request) -> Response:
         form = await _body(request, {"approve": bool, "reason": str}, required=("approve",))
         decided = await self._project.approvals.decide(
             request.path_params["id"], approve=form["approve"], by="operator", reason=form.get("reason", "")
         )
-        return answer(_approval_form(decided))
+        return answer(decided.to_json())
 
     async def _pins(self, request: Request) -> Response:
-        return answer({"items": [_pin_form(pin) for pin in self._project.pins.list()]})
+        return answer({"items": [pin.to_json() for pin in self._project.pins.list()]})
 
     async def _accept(self, request: Request) -> Response:
         form = await _body(request, {"accept": str}, required=("accept",))
         server, tool = request.path_params["server"], request.path_params["tool"]
         pin = self._project.pins.accept(server, tool, form["accept"], by="operator")
         self._project.pool.invalidate(server)
-        return answer(_pin_form(pin))
+        return answer(pin.to_json())
 
     async def _audit(self, request: Request) -> Response:
-        page = await self._page(request)
+        page = await self._project.audit_log.records(_query(request, _limit(request)))
         return answer({"items": list(page.records), "next": page.next})
 
     async def _verify(self, request: Request) -> Response:
@@ -138,31 +135,24 @@ class OperatorApi:
         return answer({"whole": breach is None, "breach": None if breach is None else asdict(breach)})
 
     async def _export(self, request: Request) -> Response:
-        records = (await self._page(request)).records
         kind = request.query_params.get("format", "jsonl")
-        if kind == "csv":
-            return _file(_csv(records), "text/csv", "audit.csv")
-        if kind != "jsonl":
+        if kind not in ("jsonl", "csv"):
             raise InvalidArgument("format is jsonl or csv.", path="format")
-        return _file("".join(json.dumps(record) + "\n" for record in records), "application/jsonl", "audit.jsonl")
+        most = _number(request.query_params.get("limit"), "limit")
+        pages = self._pages(_query(request, MAX_RECORDS), sys.maxsize if most is None else most)
+        if kind == "csv":
+            return _file(_table(pages), "text/csv", "audit.csv")
+        return _file((as_lines(page.records) async for page in pages), "application/jsonl", "audit.jsonl")
 
-    async def _page(self, request: Request) -> AuditPage:
-        query = request.query_params
-        outcome: Any = query.get("outcome")
-        if outcome not in (None, *get_args(Outcome)):
-            raise InvalidArgument(f"outcome is one of {', '.join(get_args(Outcome))}.", path="outcome")
-        return await self._project.audit_log.records(
-            AuditQuery(
-                agent=query.get("agent"),
-                tool=query.get("tool"),
-                outcome=outcome,
-                since=query.get("since"),
-                after=_number(query.get("after"), "after") or 0,
-                before=_number(query.get("before"), "before"),
-                newest=query.get("newest") in ("1", "true"),
-                limit=_limit(request),
-            )
-        )
+    async def _pages(self, query: AuditQuery, most: int) -> AsyncIterator[AuditPage]:
+        """Page after page, so that a long log is never in memory as a whole."""
+        while most > 0:
+            page = await self._project.audit_log.records(replace(query, limit=min(most, query.limit)))
+            yield page
+            most -= len(page.records)
+            if page.next is None:
+                return
+            query = replace(query, before=page.next) if query.newest else replace(query, after=page.next)
 
 
 def _operator(handle: Handler) -> Handler:
@@ -189,6 +179,23 @@ async def _body(request: Request, fields: dict[str, type], *, required: tuple[st
     return body
 
 
+def _query(request: Request, limit: int) -> AuditQuery:
+    query = request.query_params
+    outcome: Any = query.get("outcome")
+    if outcome not in (None, *get_args(Outcome)):
+        raise InvalidArgument(f"outcome is one of {', '.join(get_args(Outcome))}.", path="outcome")
+    return AuditQuery(
+        agent=query.get("agent"),
+        tool=query.get("tool"),
+        outcome=outcome,
+        since=query.get("since"),
+        after=_number(query.get("after"), "after") or 0,
+        before=_number(query.get("before"), "before"),
+        newest=query.get("newest") in ("1", "true"),
+        limit=limit,
+    )
+
+
 def _limit(request: Request) -> int:
     return min(_number(request.query_params.get("limit"), "limit") or 100, MAX_RECORDS)
 
@@ -201,60 +208,12 @@ def _number(text: str | None, name: str) -> int | None:
     return int(text)
 
 
-def _approval_form(approval: Approval) -> dict[str, Any]:
-    asked = approval.request
-    return {
-        "id": approval.id,
-        "agent": asked.agent,
-        "tool": asked.tool,
-        "arguments": asked.arguments,
-        "definition": asked.definition,
-        "definitionHash": asked.definition_hash,
-        "rule": asked.rule,
-        "receipt": asked.receipt,
-        "state": approval.state,
-        "requestedAt": approval.requested_at,
-        "expiresAt": approval.expires_at,
-        "decidedAt": approval.decided_at,
-        "decidedBy": approval.decided_by,
-        "reason": approval.reason,
-    }
+async def _table(pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+    yield as_csv(())
+    async for page in pages:
+        yield as_csv(page.records, heading=False)
 
 
-def _pin_form(pin: Pin) -> dict[str, Any]:
-    return {
-        "server": pin.server,
-        "tool": pin.own_name,
-        "hash": pin.hash,
-        "pinnedAt": pin.pinned_at,
-        "pinnedBy": pin.pinned_by,
-        "seenHash": pin.seen_hash or None,
-        "seenAt": pin.seen_at,
-        "changed": pin.changed,
-        "diff": pin.diff(),
-    }
-
-
-def _file(text: str, media_type: str, name: str) -> Response:
+def _file(parts: AsyncIterator[str], media_type: str, name: str) -> Response:
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text, media_type=media_type, headers=headers)
-
-
-_COLUMNS = ("number", "timestamp", "callId", "agent", "session", "operation", "outcome", "targets", "durationMs")
-
-
-def _csv(records: Sequence[dict[str, Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow((*_COLUMNS, "errorCode", "hash"))
-    writer.writerows(_row(record) for record in records)
-    return out.getvalue()
-
-
-def _row(record: dict[str, Any]) -> Iterator[str]:
-    error = record.get("error") or {}
-    values = [record.get(column, "") for column in _COLUMNS]
-    for value in (*values, error.get("code", ""), record.get("hash", "")):
-        text = " ".join(value) if isinstance(value, list) else str(value)
-        # A spreadsheet must read it as text, whatever a caller wrote.
-        yield f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return StreamingResponse(parts, media_type=media_type, headers=headers)

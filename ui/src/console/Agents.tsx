@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Badge } from "../components/Badge";
+import { Card } from "../components/Card";
 import { CopyButton } from "../components/CopyButton";
 import { Icon } from "../components/Icon";
 import { Coloured } from "../components/JsonText";
@@ -10,7 +11,6 @@ import { printJson } from "../lib/json-print";
 import { clientConfigs } from "./clients";
 import type { AgentSummary, Receipt, Verdict } from "./facts";
 import { useConsole, useNews } from "./model";
-import { Card } from "./Overview";
 import { hashOf } from "./route";
 import { inWords, MEANINGS, toneOf } from "./verdicts";
 
@@ -190,6 +190,7 @@ function Connect({ agent }: { agent: AgentSummary }) {
           <CopyButton compact label="Copy the address" text={() => url} />
         </p>
         {current && (
+          <div class="config-tabs">
           <Tabs label="Client" look="pill" current={current.name} onSelect={setClient} tabs={configs.map(({ name, label }) => ({ name, label }))}>
             <p class="config-head">
               <span class="quiet">{current.where}</span>
@@ -201,6 +202,7 @@ function Connect({ agent }: { agent: AgentSummary }) {
               </code>
             </pre>
           </Tabs>
+          </div>
         )}
         {needsToken && (
           <p class="quiet small">

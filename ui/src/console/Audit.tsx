@@ -1,17 +1,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Badge, type Tone } from "../components/Badge";
+import { Card } from "../components/Card";
 import { CopyButton } from "../components/CopyButton";
 import { Dialog } from "../components/Dialog";
 import { Icon } from "../components/Icon";
 import { JsonTree } from "../components/JsonTree";
 import { Callout, Empty } from "../components/Notice";
+import { Select } from "../components/Select";
 import { duration, plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
 import type { AuditFilter } from "./api";
 import type { AuditRecord, Breach } from "./facts";
 import { useConsole, useNews } from "./model";
 import { exact } from "./moment";
-import { Card } from "./Overview";
 
 const PAGE = 50;
 const OUTCOMES = ["success", "failure", "refused", "cancelled", "replayed"];
@@ -66,7 +67,7 @@ export function Audit() {
   const filtered = Object.values(filter).some((value) => value !== "");
   return (
     <div class="view">
-      <header class="view-head row">
+      <header class="view-head across">
         <div>
           <h1>Audit</h1>
           <p class="quiet">One record per call, each sealed with the hash of the one before it.</p>
@@ -83,7 +84,7 @@ export function Audit() {
           </span>
         }
       >
-        <form class="filters row" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
+        <form class="filters across" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
           <Select label="Agent" value={filter.agent} options={[["", "All agents"], ...agents.map((name) => [name, name] as const)]} onChange={(agent) => setFilter({ ...filter, agent })} />
           <label class="filter">
             <span class="eyebrow">Tool</span>
@@ -175,23 +176,6 @@ function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () =>
     <Dialog title={`Record ${record.number}: ${record.operation}`} kind="sheet" testId="record" onClose={onClose} footer={<CopyButton label="Copy record" text={() => printJson(record.all, 2)} />}>
       <JsonTree value={record.all} label="record" />
     </Dialog>
-  );
-}
-
-export function Select({ label, value, options, onChange }: { label: string; value: string; options: (readonly [string, string])[]; onChange: (value: string) => void }) {
-  const unknown = !options.some(([name]) => name === value);
-  return (
-    <label class="filter">
-      <span class="eyebrow">{label}</span>
-      <select class="input select" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {options.map(([name, said]) => (
-          <option key={name} value={name}>
-            {said}
-          </option>
-        ))}
-        {unknown && <option value={value}>{value}</option>}
-      </select>
-    </label>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Badge } from "../components/Badge";
+import { Card } from "../components/Card";
 import { Icon, type IconName } from "../components/Icon";
 import { Callout, Empty } from "../components/Notice";
 import { useNow } from "../components/useNow";
@@ -13,6 +14,7 @@ import { TrafficChart } from "./TrafficChart";
 import { trafficOf } from "./traffic";
 
 const RECENT = 12;
+const MOST = 60;
 
 /** The project at a glance. */
 export function Overview() {
@@ -56,7 +58,7 @@ function Figures({ project }: { project: Project }) {
       <Figure label="Tools" value={project.tools} note={down > 0 ? `${plural(down, "source")} down` : `${plural(project.sources.length, "source")} up`} tone={down > 0 ? "bad" : ""} />
       <Figure label="Agents" value={project.agents.length} note={warningNote(project)} tone={project.agents.some((agent) => agent.warnings.length > 0) ? "warn" : ""} />
       <Figure label="Calls this minute" value={current} note={`${traffic.calls.toLocaleString("en")} in the last hour`} />
-      <Figure label="Refusals" value={traffic.refusals} note={`${plural(traffic.failures, "failure")} in the last hour`} tone={traffic.refusals > 0 ? "warn" : ""} />
+      <Figure label="Refused, last hour" value={traffic.refusals} note={traffic.failures > 0 ? plural(traffic.failures, "failure") : "no failures"} tone={traffic.failures > 0 ? "bad" : ""} />
       <Figure label="Waiting for you" value={pending + changed} note={changed > 0 ? `${plural(changed, "changed definition")}` : pending > 0 ? plural(pending, "approval") : "nothing to decide"} tone={pending + changed > 0 ? "warn" : ""} />
     </dl>
   );
@@ -74,18 +76,6 @@ function Figure({ label, value, note, tone = "" }: { label: string; value: numbe
       <dd class="figure-value">{value.toLocaleString("en")}</dd>
       <dd class={`figure-note ${tone}`}>{note}</dd>
     </div>
-  );
-}
-
-export function Card({ title, end, children, testId }: { title: string; end?: ComponentChildren; children: ComponentChildren; testId?: string }) {
-  return (
-    <section class="card" aria-label={title} data-testid={testId}>
-      <div class="card-head">
-        <h2>{title}</h2>
-        {end}
-      </div>
-      {children}
-    </section>
   );
 }
 
@@ -109,6 +99,8 @@ function Calls({ project }: { project: Project }) {
 
 interface Line {
   key: string;
+  /** How many calls in a row this line stands for. */
+  times: number;
   agent: string;
   tool: string;
   code: string;
@@ -123,13 +115,14 @@ function Recent() {
   const [kept, setKept] = useState<AuditRecord[] | null>(null);
   useEffect(() => {
     console.api
-      .audit({ agent: "", tool: "", outcome: "", since: "" }, null, RECENT)
+      .audit({ agent: "", tool: "", outcome: "", since: "" }, null, MOST)
       .then((page) => setKept(page.items))
       .catch(() => setKept([]));
   }, []);
   const heard = console.calls.value;
   const known = new Set(heard.map((call) => `${call.callId} ${call.agent} ${call.tool}`));
-  const lines = [...heard.map(lineOf), ...(kept ?? []).filter((record) => !known.has(`${text(record.all, "callId")} ${record.agent} ${record.operation}`)).map(lineOfRecord)].slice(0, RECENT);
+  const all = [...heard.map(lineOf), ...(kept ?? []).filter((record) => !known.has(`${text(record.all, "callId")} ${record.agent} ${record.operation}`)).map(lineOfRecord)];
+  const lines = grouped(all).slice(0, RECENT);
   return (
     <Card title="Latest calls" testId="latest-calls" end={<a href={hashOf("audit")}>All in the audit log</a>}>
       {lines.length === 0 ? (
@@ -139,14 +132,15 @@ function Recent() {
       ) : (
         <ul class="lines">
           {lines.map((line) => (
-            <li key={line.key} class="line">
+            <li key={line.key} class="item">
               <Mark good={line.code === ""} />
-              <span class="line-what">
+              <span class="item-what">
                 <code>{line.tool}</code> <span class="quiet">by {line.agent}</span>
+                {line.times > 1 && <span class="times">× {line.times}</span>}
               </span>
               {line.code !== "" && <Badge text={line.code} tone={line.code === "internal" ? "danger" : "warning"} meaning="How the call ended" />}
               <span class="meta">{duration(line.took)}</span>
-              <span class="meta line-when">{ago(line.at, now)}</span>
+              <span class="meta item-when">{ago(line.at, now)}</span>
             </li>
           ))}
         </ul>
@@ -156,12 +150,23 @@ function Recent() {
 }
 
 function lineOf(call: CallNews): Line {
-  return { key: `${call.callId}-${call.at}`, agent: call.agent, tool: call.tool, code: call.code, at: call.at, took: call.took };
+  return { key: `${call.callId}-${call.at}`, times: 1, agent: call.agent, tool: call.tool, code: call.code, at: call.at, took: call.took };
 }
 
 function lineOfRecord(record: AuditRecord): Line {
   const good = record.outcome === "success" || record.outcome === "replayed";
-  return { key: `r${record.number}`, agent: record.agent, tool: record.operation, code: good ? "" : record.code || record.outcome, at: Date.parse(record.timestamp), took: record.durationMs };
+  return { key: `r${record.number}`, times: 1, agent: record.agent, tool: record.operation, code: good ? "" : record.code || record.outcome, at: Date.parse(record.timestamp), took: record.durationMs };
+}
+
+/** Calls in a row that are alike become one line. */
+function grouped(lines: Line[]): Line[] {
+  const groups: Line[] = [];
+  for (const line of lines) {
+    const last = groups.at(-1);
+    if (last && last.agent === line.agent && last.tool === line.tool && last.code === line.code) last.times += 1;
+    else groups.push(line);
+  }
+  return groups;
 }
 
 export function Mark({ good }: { good: boolean }) {
@@ -203,11 +208,11 @@ function Waiting() {
 function Line({ icon, href, note, children }: { icon: IconName; href: string; note: string; children: ComponentChildren }) {
   return (
     <li>
-      <a class="line" href={href}>
+      <a class="item" href={href}>
         <span class="mark warn">
           <Icon name={icon} size={14} />
         </span>
-        <span class="line-what">{children}</span>
+        <span class="item-what">{children}</span>
         <span class="meta">{note}</span>
       </a>
     </li>
@@ -224,9 +229,9 @@ function Sources({ project }: { project: Project }) {
       ) : (
         <ul class="lines">
           {project.sources.map((source) => (
-            <li key={source.name} class="line" data-testid="source" data-up={source.problem === ""}>
+            <li key={source.name} class="item" data-testid="source" data-up={source.problem === ""}>
               <span class={`dot ${source.problem === "" ? "up" : "down"}`} aria-hidden="true" />
-              <span class="line-what">
+              <span class="item-what">
                 <strong>{source.name}</strong> <span class="quiet">{KINDS[source.kind] ?? source.kind}</span>
                 {source.problem !== "" && <span class="why">{source.problem}</span>}
               </span>
@@ -240,8 +245,8 @@ function Sources({ project }: { project: Project }) {
           <summary>{plural(project.rejected.length, "tool")} not taken into the pool</summary>
           <ul class="lines">
             {project.rejected.map((one, index) => (
-              <li key={index} class="line">
-                <span class="line-what">
+              <li key={index} class="item">
+                <span class="item-what">
                   <code>{one.name}</code> <span class="quiet">of {one.source}</span>
                   <span class="why">{one.reason}</span>
                 </span>
@@ -260,11 +265,11 @@ function AgentCards({ project }: { project: Project }) {
       <ul class="lines">
         {project.agents.map((agent) => (
           <li key={agent.name}>
-            <a class="line" href={hashOf("agents", agent.name)}>
+            <a class="item" href={hashOf("agents", agent.name)}>
               <span class={`mark ${agent.warnings.length > 0 ? "warn" : "plain"}`}>
                 <Icon name={agent.warnings.length > 0 ? "warning" : "agents"} size={14} />
               </span>
-              <span class="line-what">
+              <span class="item-what">
                 <strong>{agent.name}</strong> <span class="quiet">{agent.readOnly ? "read-only" : agent.role}</span>
                 {agent.warnings.map((warning) => (
                   <span key={warning} class="why warn">

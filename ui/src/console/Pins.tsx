@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { Badge } from "../components/Badge";
+import { Card } from "../components/Card";
 import { Diff } from "../components/Diff";
 import { Icon } from "../components/Icon";
 import { Empty } from "../components/Notice";
@@ -7,7 +8,6 @@ import { plural } from "../lib/format";
 import type { Pin } from "./facts";
 import { useConsole } from "./model";
 import { exact } from "./moment";
-import { Card } from "./Overview";
 
 /** Definitions of foreign tools that were accepted, and those that changed since. */
 export function Pins() {

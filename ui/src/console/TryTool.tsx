@@ -6,13 +6,13 @@ import { ToolBench, type View } from "../bench/ToolBench";
 import { Badge, badgesOf } from "../components/Badge";
 import { Icon } from "../components/Icon";
 import { Callout, Empty } from "../components/Notice";
+import { Select } from "../components/Select";
 import { serverProblems, FormDraft } from "../lib/draft";
 import { readFailure } from "../lib/failure";
 import { plural } from "../lib/format";
 import { sameJson } from "../lib/json";
 import { find } from "../lib/search";
 import type { ToolDetail } from "../lib/tool";
-import { Select } from "./Audit";
 import { text } from "./facts";
 import { type Console, useConsole, useNews } from "./model";
 import { hashOf } from "./route";
@@ -90,7 +90,7 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
   const opened = tool === null ? null : workbench.open(tool);
   return (
     <BenchContext.Provider value={workbench.bench}>
-      <div class={`split ${tool === null ? "at-list" : "at-detail"}`}>
+      <div class={`split tools-split ${tool === null ? "at-list" : "at-detail"}`}>
         <section class="split-list" aria-label="Tools">
           <h1 class="split-title">Try a tool</h1>
           <div class="filters">
@@ -118,7 +118,7 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
             </button>
           )}
         </section>
-        <section class="split-detail" aria-label="The tool">
+        <section class="split-detail screen-room" aria-label="The tool">
           {opened && (
             <article class="screen" aria-label={opened.tool.name} data-testid="tool-detail">
               <a class="back" href={hashOf("try", agent)}>

@@ -170,7 +170,7 @@ export function pinOf(json: Json): Pin {
     pinnedBy: text(form, "pinnedBy"),
     seenHash: textIn(form, "seenHash"),
     seenAt: moment(form, "seenAt"),
-    changed: get(form, "changed") === true,
+    changed: get(form, "state") === "changed",
     diff: text(form, "diff"),
   };
 }

@@ -91,7 +91,7 @@ export class Console {
     }
     this.session.use(token);
     await this.load();
-    if (this.session.standing.peek() === "asking") this.refused.value = "The server does not know this token.";
+    if (this.session.standing.peek() === "asking" && this.refused.peek() === "") this.refused.value = "The server does not know this token.";
   }
 
   signOut(): void {

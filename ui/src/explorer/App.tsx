@@ -37,7 +37,7 @@ export function App() {
       <Offline />
       <div class={`page ${tool === null ? "at-list" : "at-tool"}`}>
         <ToolList />
-        <main id="main" class="main" tabIndex={-1}>
+        <main id="main" class="main screen-room" tabIndex={-1}>
           {tool === null ? <Welcome /> : <ToolScreen key={tool} name={tool} />}
         </main>
       </div>

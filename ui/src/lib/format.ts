@@ -1,5 +1,6 @@
 /** Quantities in words for people. */
 export function duration(milliseconds: number): string {
+  if (milliseconds > 0 && milliseconds < 0.95) return `${milliseconds.toFixed(2)} ms`;
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(milliseconds < 10_000 ? 2 : 1)} s`;
   const minutes = Math.floor(milliseconds / 60_000);

@@ -24,13 +24,19 @@ class Bulkhead:
     @asynccontextmanager
     async def place(self, deadline: float) -> AsyncIterator[None]:
         """A place for one call, if there is one in time."""
-        if self._free.value == 0 and self._free.statistics().tasks_waiting >= self._room:
+        try:
+            self._free.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._wait(deadline)
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    async def _wait(self, deadline: float) -> None:
+        if self._free.statistics().tasks_waiting >= self._room:
             raise Full
         with anyio.CancelScope(deadline=deadline) as scope:
             await self._free.acquire()
         if scope.cancelled_caught:
             raise Full
-        try:
-            yield
-        finally:
-            self._free.release()

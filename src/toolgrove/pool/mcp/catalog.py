@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jsonschema_rs
+from anyio import to_thread
 
 from toolgrove.pool import metadata
 from toolgrove.pool.mcp.era import Mirrors, mirrors
@@ -18,12 +19,21 @@ from toolgrove.pool.mcp.result import Valid
 from toolgrove.pool.naming import is_foreign_legal, pool_name, shortened
 from toolgrove.pool.offer import Offer, Standing
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.pins import Pins
+from toolgrove.store.pins import Pin, Pins
 from toolgrove.types import Annotations, Source, Tool, ToolSpec
 
 log = logging.getLogger("toolgrove.pool")
 _PROBLEMS = 3
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listed:
+    """A tool as the server lists it; without a problem it may enter the pool."""
+
+    digest: str
+    raw: Mapping[str, Any]
+    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,41 +46,48 @@ class Entry:
 
 
 class Catalog:
-    """Keeps an entry as long as its definition stays the same, so that others may hold on to it."""
+    """Keeps an entry as long as its definition stays the same, so that others may hold on to it.
+
+    Definitions are checked and pins kept in a worker thread: a server with thousands of tools delays nobody.
+    """
 
     def __init__(self, source: Source, *, pins: Pins, secrets: Secrets) -> None:
         self._source = source
         self._pins = pins
         self._secrets = secrets
-        self._listed: dict[str, tuple[str, Mapping[str, Any], list[str]]] = {}
-        self._unnamed = 0
+        self._listed: dict[str, Listed] = {}
         self._entries: dict[str, Entry] = {}
 
-    def take(self, listed: Sequence[Any]) -> bool:
+    async def take(self, listed: Sequence[Any]) -> bool:
         """Take a new list; tells whether anything in it is new."""
+        taken = await to_thread.run_sync(self._judged, listed, self._listed)
+        changed = _digests(taken) != _digests(self._listed)
+        self._listed = taken
+        current = {one.digest for one in taken.values()}
+        self._entries = {digest: entry for digest, entry in self._entries.items() if digest in current}
+        return changed
+
+    def _judged(self, listed: Sequence[Any], known: Mapping[str, Listed]) -> dict[str, Listed]:
         listed = self._secrets.scrub(listed)  # before a secret in it is pinned, shown or becomes a name
         names = Counter(tool["name"] for tool in listed if _is_named(tool))
-        taken: dict[str, tuple[str, Mapping[str, Any], list[str]]] = {}
-        for tool in filter(_is_named, listed):
-            name, digest = tool["name"], metadata.definition_hash(tool)
-            known = self._listed.get(name)
-            if names[name] > 1:
-                taken[name] = ("", tool, [f"the server lists it {names[name]} times"])
-            elif known is not None and known[0] == digest:
-                taken[name] = known
-            else:
-                taken[name] = (digest, tool, metadata.check(tool))
         if len(listed) != names.total():
             log.warning("server %s lists %d tools without a name", self._source.name, len(listed) - names.total())
-        changed = {name: one[0] for name, one in taken.items()} != {name: one[0] for name, one in self._listed.items()}
-        self._listed = taken
-        self._entries = {name: entry for name, entry in self._entries.items() if self.is_current(entry.tool)}
-        return changed
+        taken: dict[str, Listed] = {}
+        for tool in filter(_is_named, listed):
+            name, digest = tool["name"], metadata.definition_hash(tool)
+            before = known.get(name)
+            if names[name] > 1:
+                taken[name] = Listed(digest="", raw=tool, problems=(f"the server lists it {names[name]} times",))
+            elif before is not None and before.digest == digest:
+                taken[name] = before
+            else:
+                taken[name] = Listed(digest=digest, raw=tool, problems=tuple(metadata.check(tool)))
+        return taken
 
     def is_current(self, tool: Tool) -> bool:
         """Whether the server still says exactly the same about a tool."""
         listed = self._listed.get(tool.own_name)
-        return listed is not None and listed[0] == tool.definition and not listed[2]
+        return listed is not None and listed.digest == tool.definition and not listed.problems
 
     def lists(self, own_name: str) -> bool:
         """Whether the server has a tool of that name at all."""
@@ -78,43 +95,44 @@ class Catalog:
 
     def entry(self, tool: Tool) -> Entry:
         """What a call of a current tool needs."""
-        entry = self._entries.get(tool.own_name)
-        if entry is None:  # its pin was taken away after it was resolved; the definition is still the same
-            entry = self._entries[tool.own_name] = self._made(tool.own_name)
-        return entry
+        return self._entry(tool.own_name, self._listed[tool.own_name])
 
-    def offers(self) -> list[Offer]:
+    async def offers(self) -> list[Offer]:
         """Every tool with its standing; one that was never seen before is pinned as it is."""
-        pins = self._pins.of(self._source.name)
-        return [self._offer(name, pins.get(name)) for name in self._listed]
+        listed = self._listed
+        pins = await to_thread.run_sync(self._pinned, listed)
+        return [self._offer(name, one, pins.get(name)) for name, one in listed.items()]
 
     def last_known(self, reason: str) -> list[Offer]:
         """The tools that the server had when it was last heard of."""
         names = list(self._listed) or list(self._pins.of(self._source.name))
         return [self._unusable(name, "unavailable", reason) for name in names]
 
-    def _offer(self, name: str, pin: Any) -> Offer:
-        digest, raw, problems = self._listed[name]
+    def _pinned(self, listed: Mapping[str, Listed]) -> Mapping[str, Pin]:
+        """The pins as they were, brought up to date with what the server says now."""
         server = self._source.name
-        if problems:
-            return self._unusable(name, "unvalidated", "; ".join(problems[:_PROBLEMS]))
-        if pin is None or not pin.hash:
-            self._pins.pin(server, name, digest, raw)
-        elif pin.hash != digest:
-            if pin.seen_hash != digest:
+        pins = self._pins.of(server)
+        for name, one in listed.items():
+            pin = pins.get(name)
+            if one.problems:
+                continue
+            if pin is None or not pin.hash:
+                self._pins.pin(server, name, one.digest, one.raw)
+            elif pin.hash == one.digest and pin.changed:
+                self._pins.saw(server, name, one.digest, one.raw)
+            elif pin.hash != one.digest and pin.seen_hash != one.digest:
                 log.warning("server %s changed the definition of %s: it is quarantined", server, name)
-                self._pins.saw(server, name, digest, raw)
-            return self._unusable(
-                name,
-                "quarantined",
-                "its definition changed since it was pinned: 'toolgrove pins' shows how and re-pins it",
-            )
-        elif pin.changed:
-            self._pins.saw(server, name, digest, raw)
-        if name not in self._entries:
-            self._entries[name] = self._made(name)
-        tool = self._entries[name].tool
-        return Offer(name=tool.spec.name, own_name=name, source=server, kind="mcp", tool=tool)
+                self._pins.saw(server, name, one.digest, one.raw)
+        return pins
+
+    def _offer(self, name: str, one: Listed, pin: Pin | None) -> Offer:
+        if one.problems:
+            return self._unusable(name, "unvalidated", "; ".join(one.problems[:_PROBLEMS]))
+        if pin is not None and pin.hash and pin.hash != one.digest:
+            how = "its definition changed since it was pinned: 'toolgrove pins' shows how and re-pins it"
+            return self._unusable(name, "quarantined", how)
+        tool = self._entry(name, one).tool
+        return Offer(name=tool.spec.name, own_name=name, source=self._source.name, kind="mcp", tool=tool)
 
     def _unusable(self, name: str, standing: Standing, reason: str) -> Offer:
         server = self._source.name
@@ -122,8 +140,14 @@ class Catalog:
             name=_shown(server, name), own_name=name, source=server, kind="mcp", standing=standing, reason=reason
         )
 
-    def _made(self, name: str) -> Entry:
-        digest, raw, _ = self._listed[name]
+    def _entry(self, name: str, one: Listed) -> Entry:
+        entry = self._entries.get(one.digest)
+        if entry is None:
+            entry = self._entries[one.digest] = self._made(name, one)
+        return entry
+
+    def _made(self, name: str, one: Listed) -> Entry:
+        raw = one.raw
         hints = raw.get("annotations") or {}
         output_schema = raw.get("outputSchema")
         annotations = Annotations(
@@ -146,12 +170,16 @@ class Catalog:
             mutates=annotations.destructive or hints.get("readOnlyHint") is False,
             kind="mcp",
             own_name=name,
-            definition=digest,
+            definition=one.digest,
         )
         valid = (
             None if output_schema is None else jsonschema_rs.validator_for(dict(output_schema), offline=True).is_valid
         )
         return Entry(tool=tool, mirrors=mirrors(raw["inputSchema"]), valid=valid)
+
+
+def _digests(listed: Mapping[str, Listed]) -> dict[str, str]:
+    return {name: one.digest for name, one in listed.items()}
 
 
 def _is_named(tool: Any) -> bool:

@@ -7,7 +7,7 @@ here follows a redirect, keeps a cookie, or reads a proxy from the environment.
 from __future__ import annotations
 
 import asyncio
-import selectors
+import select
 import socket
 import ssl
 from dataclasses import dataclass
@@ -63,6 +63,7 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._wire: socket.socket = writer.get_extra_info("socket")
         self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
         self.idle_since = 0.0
         self.kept = self.answered = False
@@ -137,11 +138,7 @@ class Connection:
         """Whether nothing came since the last answer; the end of a connection also counts as something."""
         if self._reader.at_eof() or self._writer.is_closing():
             return False
-        # The loop may not have had a turn to notice it.
-        wire = self._writer.get_extra_info("socket")
-        with selectors.DefaultSelector() as selector:
-            selector.register(wire, selectors.EVENT_READ)
-            return not selector.select(0)
+        return not _has_news(self._wire)  # the loop may not have had a turn to notice it
 
     def drop(self) -> None:
         """Hang up at once."""
@@ -149,6 +146,14 @@ class Connection:
 
 
 _DONE = h11.EndOfMessage()
+
+
+def _has_news(wire: socket.socket) -> bool:
+    if not hasattr(select, "poll"):  # Windows, where no number of a socket is too large for the other
+        return bool(select.select([wire], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(wire, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 class Connections:

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry import trace
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
 from apcore_mcp.version import __version__
 from toolgrove.pool.mcp.wire import Message
 
@@ -15,6 +18,7 @@ HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
 CLIENT = {"name": "toolgrove", "version": __version__}
 _META = "io.modelcontextprotocol/"
+_TRACE = TraceContextTextMapPropagator()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +37,8 @@ class Era:
                 f"{_META}clientInfo": CLIENT,
                 f"{_META}clientCapabilities": {},
             }
+        if trace.get_current_span().get_span_context().is_valid:
+            _TRACE.inject(meta)
         return {**params, "_meta": meta} if meta else params
 
     def headers(self, method: str, name: str | None = None) -> dict[str, str]:

@@ -28,6 +28,7 @@ START = 60.0
 RELIST = 300.0
 LISTING = 10.0
 _DEBOUNCE = 0.25
+_LONGEST = 5.0
 _SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
 _RENEWAL = 5.0
 _LISTENING = 0.5
@@ -64,7 +65,8 @@ class Server:
 
     async def settled(self) -> None:
         """Wait until it is clear whether the server answers."""
-        await self._settled.wait()
+        if not self._settled.is_set():  # waiting for what is already so still costs a turn of the loop
+            await self._settled.wait()
 
     def retry_after(self) -> float:
         """The seconds until it is tried again, told so that not all come back at once."""
@@ -148,27 +150,31 @@ class Server:
                 tasks.start_soon(session.follow)
                 await self.freshness.word(_LISTENING)
             mark = self.freshness.begin()
-            self._catalog.take(await session.list_tools())
+            await self._catalog.take(await session.list_tools())
             self.freshness.finish(mark)
             return session
         raise Broken(f"did not answer within {START:g} s")
 
     async def _keep_listed(self, session: Session, changed: Callable[[], None]) -> None:
         """List the tools again whenever they may have changed, but never in a frenzy."""
+        missed = False
         while True:
             await self.freshness.word(RELIST)
             mark, begun = self.freshness.begin(), self._clock.monotonic()
             try:
                 with anyio.fail_after(min(self._config.timeout, LISTING)):
-                    if self._catalog.take(await session.list_tools()):
+                    if await self._catalog.take(await session.list_tools()):
                         changed()
-            except TimeoutError:
-                session.link.end(Broken("did not list its tools in time"))
-            except Fault as fault:
-                session.link.end(fault)
-            finally:
-                self.freshness.finish(mark)
-            await anyio.sleep(max(_DEBOUNCE, (self._clock.monotonic() - begun) * _SHARE))
+                    self.freshness.finish(mark)
+                    missed = False
+            except (Fault, TimeoutError) as failure:
+                if missed:
+                    late = Broken("did not list its tools in time")
+                    session.link.end(failure if isinstance(failure, Fault) else late)
+                missed = True  # once may be the network; calls that must know the list still wait for it
+                self.freshness.look()
+            spent = self._clock.monotonic() - begun
+            await anyio.sleep(_DEBOUNCE if missed else min(max(_DEBOUNCE, spent * _SHARE), _LONGEST))
 
     async def _link(self) -> Link:
         """The way to the server; its secrets are read now, aside, since a keyring may ask a person first."""

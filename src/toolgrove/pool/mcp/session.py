@@ -127,9 +127,11 @@ class Negotiation:
                 session = await self._either(link, numbers)
             else:
                 session = await (_discover if modern else _initialize)(link, numbers)
-        except Fault:
+        except Fault as fault:
             # A server that broke at one question may still answer the other.
             self._known = False if modern is None else None
+            if isinstance(fault, Rejected) and self._wanted is not None:
+                raise Nonsense("does not speak the era of the protocol that is set for it") from None
             raise
         self._known = session.era.modern
         link.adopt(session.era)

@@ -59,7 +59,7 @@ class McpSource:
         await self._server.settled()
         if self._server.session is None:
             raise Unavailable(f"the server {self._server.problem}")
-        return self._catalog.offers()
+        return await self._catalog.offers()
 
     def last_known(self) -> Sequence[Offer]:
         """The tools that it had when it was last heard of."""

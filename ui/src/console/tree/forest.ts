@@ -3,11 +3,13 @@ import { type Signal, signal } from "@preact/signals";
 import { get, type JsonObject } from "../../lib/json";
 import { list, objectOr, text } from "../facts";
 import { ToolError } from "../client";
-import { type Item, merged, nameOf, type Read, readOf, ROOT } from "./node";
+import { type Crumb, type Item, merged, nameOf, type Read, readOf, ROOT } from "./node";
 
 const PAGE = 200;
 /** A node this many pages down is shown without those before it. */
 const MOST_PAGES = 10;
+/** More open nodes than these are closed rather than read again. */
+const MOST_RENEWED = 60;
 
 export interface Tools {
   call(tool: string, args: Record<string, unknown>): Promise<JsonObject>;
@@ -36,6 +38,18 @@ export class Forest {
   name(id: string): string {
     const item = this.items.get(id);
     return item ? nameOf(item) : id;
+  }
+
+  /** The way from the root to a node, if all of it is loaded. */
+  way(id: string): Crumb[] | null {
+    const way: Crumb[] = [];
+    for (let at: string | null = id; at !== null; ) {
+      const item: Item | undefined = this.items.get(at);
+      if (!item) return null;
+      way.unshift({ id: at, name: nameOf(item) });
+      at = item.parentId;
+    }
+    return way;
   }
 
   /** Reads the root and its first children. */
@@ -120,9 +134,10 @@ export class Forest {
     this.show();
   }
 
-  /** Reads again everything that is loaded. */
+  /** Reads again what is open; what is loaded behind closed nodes is forgotten. */
   async renewAll(): Promise<void> {
-    const open = [...this.items.values()].filter((item) => item.children !== null).map((item) => item.id);
+    const open = new Set(this.rows.peek().filter((row) => row.more === null && this.items.get(row.id)?.open).slice(0, MOST_RENEWED).map((row) => row.id));
+    for (const item of this.items.values()) if (item.children !== null && !open.has(item.id)) this.change(item.id, { children: null, next: null, open: false });
     await this.read(ROOT);
     for (const id of open) if (this.items.has(id)) await this.renew(id);
     this.show();

@@ -7,11 +7,11 @@ import { ToolError } from "../client";
 import { list, objectOr, text, texts } from "../facts";
 import type { News, TreeNews } from "../news";
 import { Forest, type Tools } from "./forest";
-import { type Item, nameOf, ROOT } from "./node";
+import { type Crumb, type Item, nameOf, ROOT } from "./node";
 
 /** Beyond these, reading everything on screen again is cheaper than reading what changed. */
-const MOST_SETTLED = 40;
-const SETTLE_EVERY = 350;
+const MOST_SETTLED = 24;
+const SETTLE_EVERY = 500;
 const MARKED_FOR = 8_000;
 const MOST_CHANGES = 50;
 /** Tools after which siblings stand as they stood. */
@@ -32,11 +32,6 @@ export type Notice =
   | { kind: "approval"; title: string; message: string; id: string; approved: boolean | null; again: () => void }
   | { kind: "unknown"; title: string; message: string; again: () => void }
   | { kind: "refused"; title: string; message: string };
-
-export interface Crumb {
-  id: string;
-  name: string;
-}
 
 export interface Hit extends Crumb {
   type: string;
@@ -157,14 +152,14 @@ export class TreeModel {
     this.selected.value = id;
     this.tags.value = null;
     this.crumbs.value = [];
-    if (id !== null) await this.readSelected();
+    if (id !== null) await this.readSelected(false);
   }
 
   /** Opens the way to a node and chooses it. */
   async reveal(id: string): Promise<void> {
     const ticket = ++this.ticket;
     try {
-      const way = this.has("get_path") ? list(await this.tools.call("get_path", { nodeId: id }), "path").map(crumbOf) : await this.climb(id);
+      const way = this.forest.way(id) ?? (await this.askWay(id));
       const found = await this.forest.reveal(way.map((crumb) => crumb.id));
       if (ticket !== this.ticket) return;
       if (found) await this.select(id);
@@ -302,7 +297,7 @@ export class TreeModel {
         if (overflow) await this.forest.renewAll();
         else await this.forest.settle(pending, reorder);
         const chosen = this.selected.peek();
-        if (chosen !== null && (overflow || pending.has(chosen))) await this.readSelected();
+        if (chosen !== null && (overflow || pending.has(chosen))) await this.readSelected(true);
       } catch (error) {
         this.stale = true;
         if (!(error instanceof ApiError)) this.say(messageOf(error));
@@ -311,11 +306,13 @@ export class TreeModel {
     await this.settling;
   }
 
-  private async readSelected(): Promise<void> {
+  /** What is known of the chosen node is shown at once, what is not is asked for. */
+  private async readSelected(fresh: boolean): Promise<void> {
     const id = this.selected.peek();
     if (id === null) return;
     try {
-      const [item] = await Promise.all([this.forest.read(id), this.readTags(id), this.readPath(id)]);
+      const known = fresh ? undefined : this.forest.get(id);
+      const [item] = await Promise.all([known ?? this.forest.read(id), this.readTags(id), this.readPath(id)]);
       if (this.selected.peek() !== id) return;
       if (item === null) this.selected.value = null;
       this.revision.value += 1;
@@ -336,16 +333,18 @@ export class TreeModel {
   }
 
   private async readPath(id: string): Promise<void> {
-    if (!this.has("get_path")) return;
+    this.crumbs.value = this.forest.way(id) ?? [];
+    if (this.crumbs.value.length > 0) return;
     try {
-      const answer = await this.tools.call("get_path", { nodeId: id });
-      if (this.selected.peek() === id) this.crumbs.value = list(answer, "path").map(crumbOf);
+      const way = await this.askWay(id);
+      if (this.selected.peek() === id) this.crumbs.value = way;
     } catch (error) {
       if (!(error instanceof ToolError)) throw error;
     }
   }
 
-  private async climb(id: string): Promise<Crumb[]> {
+  private async askWay(id: string): Promise<Crumb[]> {
+    if (this.has("get_path")) return list(await this.tools.call("get_path", { nodeId: id }), "path").map(crumbOf);
     const way: Crumb[] = [];
     for (let at: string | null = id; at !== null; ) {
       const item: Item | null = await this.forest.read(at);

@@ -21,6 +21,12 @@ export interface Item {
   version: string;
 }
 
+/** A node on the way to another. */
+export interface Crumb {
+  id: string;
+  name: string;
+}
+
 /** Where it is and what it holds, without what the view knows of its children. */
 export type Read = Pick<Item, "id" | "parentId" | "type" | "payload" | "count" | "version">;
 

@@ -1,0 +1,100 @@
+"""`toolgrove demo`: a sample project in a folder, served at once, so that the first minute shows everything."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import webbrowser
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import anyio
+
+from toolgrove.cli.screen import Screen
+from toolgrove.cli.serve import Service, issue_missing, listen
+from toolgrove.config import ConfigFile
+from toolgrove.grove import Grove
+from toolgrove.sample.folder import shop_socket, write
+from toolgrove.sample.order import ask, follow
+from toolgrove.sample.season import lay_out
+from toolgrove.sample.shop import shop_open
+from toolgrove.sample.watering import go_round
+from toolgrove.store.tokens import OPERATOR
+
+FOLDER = Path("toolgrove-demo")
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "demo",
+        parents=[shared],
+        help="see it work: a sample project with its console",
+        description="Write a sample project into a folder, which is kept, and serve it on this machine: a kitchen "
+        "garden, four agents with different rights, a seed shop, and an order that waits for your approval.",
+    )
+    parser.add_argument("--port", type=int, default=8000, help="port (8000)")
+    parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"the project's folder ({FOLDER})")
+    parser.add_argument("--no-browser", action="store_true", help="only print the console's address")
+    parser.add_argument("--still", action="store_true", help="no agent works by itself")
+    parser.set_defaults(run=_demo, verbose=True)
+
+
+def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
+    with listen("127.0.0.1", chosen.port) as listening:
+        file = write(chosen.folder)
+        with shop_socket(file, near=listening.getsockname()[1] + 1) as shop:
+
+            @asynccontextmanager
+            async def beside(grove: Grove) -> AsyncIterator[None]:
+                async with shop_open(shop), anyio.create_task_group() as tasks:
+                    await _prepare(grove, tasks.start_soon, still=chosen.still)
+                    yield
+                    tasks.cancel_scope.cancel()
+
+            def greeted(console: str) -> None:
+                if not screen.as_json:
+                    screen.say(_HINTS.format(file=file))
+                if not chosen.no_browser and _has_display():
+                    Thread(target=webbrowser.open, args=(console,), daemon=True).start()
+
+            service = Service(
+                file=ConfigFile(file),
+                listening=listening,
+                screen=screen,
+                beside=beside,
+                tokens=_tokens,
+                greeted=greeted,
+            )
+            anyio.run(service.run)
+    return 0
+
+
+_HINTS = """
+Open the console: an order waits for your approval, the sprinkler waters the tree's beds, and two snapshots differ.
+The project is {file}: change it, and every agent sees the change at once.
+Ctrl+C ends the demo; the folder stays."""
+
+
+async def _prepare(grove: Grove, start: Any, *, still: bool) -> None:
+    await lay_out(grove)
+    waiting = await ask(grove)
+    if waiting is not None:
+        start(follow, grove, waiting)
+    if not still:
+        start(go_round, grove)
+
+
+def _tokens(grove: Grove) -> Mapping[str, str]:
+    """The operator's token is new each time, so that the address which is printed always works."""
+    return {OPERATOR: grove.tokens.issue(OPERATOR), **issue_missing(grove.tokens, grove.config.agents)}
+
+
+def _has_display() -> bool:
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,108 @@
+"""The command: print a client's configuration for an agent, or write it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from toolgrove.cli.install.client import CLIENTS, Client, Entry
+from toolgrove.cli.install.settings import merge, room_for
+from toolgrove.cli.project import file, load
+from toolgrove.cli.screen import Screen, line
+from toolgrove.cli.shelf import shelf
+from toolgrove.config import Config
+from toolgrove.errors import AgentNotFound
+
+
+def add(commands: Any, shared: argparse.ArgumentParser) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "install",
+        parents=[shared],
+        help="connect an MCP client to an agent",
+        description="Print the configuration with which an MCP client works as an agent, or write it. Without --url "
+        "the client starts the agent itself (toolgrove stdio); with it, it calls a gateway that runs.",
+    )
+    parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
+    parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent that the client is to be")
+    parser.add_argument("--url", metavar="URL", help="the gateway's address, such as http://127.0.0.1:8000")
+    token = parser.add_mutually_exclusive_group()
+    token.add_argument("--token", metavar="TOKEN", help="the agent's token, for --url")
+    token.add_argument(
+        "--new-token", action="store_true", help="make a new token for --url; the agent's old one is void"
+    )
+    parser.add_argument("--name", metavar="NAME", help="what the client calls it (PROJECT-AGENT)")
+    parser.add_argument("--project", action="store_true", help="the client's file in this folder, not the person's")
+    parser.add_argument("--write", action="store_true", help="write it into the client's file; a backup is kept")
+    parser.set_defaults(run=_install)
+
+
+def _install(chosen: argparse.Namespace, screen: Screen) -> int:
+    config = load(chosen)
+    if chosen.agent not in config.agents:
+        raise AgentNotFound(chosen.agent, list(config.agents))
+    if chosen.url is None and (chosen.token or chosen.new_token):
+        raise ValueError("a token is for a gateway that runs: name it with --url")
+    client = CLIENTS[chosen.client]
+    target = client.file(project=chosen.project)
+    name = chosen.name or _name(config, chosen.agent)
+    if chosen.write:
+        room_for(target, client.section, name)  # before a token is made that could then not be written down
+    entry = _entry(client, chosen, config)
+    if chosen.url is None and config.workspace.store_path is not None:
+        screen.say(
+            "While a gateway serves this project, use --url: one process at a time may have its store.", "yellow"
+        )
+    if not chosen.write:
+        screen.say(f"For {target}; --write puts it there:")
+        screen.data({client.section: {name: entry}})
+        return 0
+    merged = merge(target, client.section, name, entry)
+    kept = f" What was there is in {merged.backup}." if merged.backup else ""
+    told = f"Wrote {name} into {merged.path}.{kept}" if merged.changed else f"{merged.path} has {name} already."
+    shown = [line(told, "green"), line(client.after)]
+    if chosen.project and "headers" in entry:
+        shown.append(line("The file holds a token now: keep it out of version control.", "yellow"))
+    backup = None if merged.backup is None else str(merged.backup)
+    form = {"file": str(merged.path), "name": name, "changed": merged.changed, "backup": backup}
+    screen.answer(form, *shown)
+    return 0
+
+
+def _entry(client: Client, chosen: argparse.Namespace, config: Config) -> Entry:
+    if chosen.url is None:
+        command, first = _program()
+        where = str(file(chosen).absolute())
+        return client.started(command, [*first, "stdio", "--agent", chosen.agent, "--config", where])
+    url = _address(chosen.url, chosen.agent)
+    client.called(url, None)  # before a token is made for a client that cannot use it
+    return client.called(url, _token(chosen, config))
+
+
+def _token(chosen: argparse.Namespace, config: Config) -> str | None:
+    if not chosen.new_token:
+        token: str | None = chosen.token
+        return token
+    with shelf(config, make=True) as kept:
+        return kept.tokens.issue(chosen.agent)
+
+
+def _address(url: str, agent: str) -> str:
+    if not re.match(r"https?://[^/\s]+", url):
+        raise ValueError(f"{url!r} is not the address of a gateway, such as http://127.0.0.1:8000")
+    place = f"/agents/{agent}/mcp"
+    return url if url.endswith(place) else url.rstrip("/").removesuffix("/console") + place
+
+
+def _program() -> tuple[str, list[str]]:
+    """This very toolgrove: a client's own PATH may have another, or none."""
+    script = Path(sys.executable).with_name("toolgrove")
+    return (str(script), []) if script.exists() else (sys.executable, ["-m", "toolgrove"])
+
+
+def _name(config: Config, agent: str) -> str:
+    text = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{config.project}-{agent}").strip("-")
+    return text or "toolgrove"

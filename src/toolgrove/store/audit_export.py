@@ -1,0 +1,35 @@
+"""Audit records for other programs: JSON Lines with every seal, and CSV for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_COLUMNS = ("number", "timestamp", "callId", "agent", "session", "operation", "outcome", "targets", "durationMs")
+
+
+def as_lines(records: Iterable[dict[str, Any]]) -> str:
+    """One record per line, to the letter as the log holds them, so that they can be verified again."""
+    return "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+
+
+def as_csv(records: Iterable[dict[str, Any]], *, heading: bool = True) -> str:
+    """A table; a spreadsheet reads every cell as text."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    if heading:
+        writer.writerow((*_COLUMNS, "errorCode", "hash"))
+    writer.writerows(_row(record) for record in records)
+    return out.getvalue()
+
+
+def _row(record: dict[str, Any]) -> Iterator[str]:
+    error = record.get("error") or {}
+    values = [record.get(column, "") for column in _COLUMNS]
+    for value in (*values, error.get("code", ""), record.get("hash", "")):
+        text = " ".join(value) if isinstance(value, list) else str(value)
+        # A spreadsheet must read it as text, whatever a caller wrote.
+        yield f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

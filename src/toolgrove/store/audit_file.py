@@ -1,0 +1,47 @@
+"""The audit log in a file of JSON Lines, read while another process may write it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from toolgrove.store.audit import Breach, verify
+from toolgrove.store.audit_log import AuditPage, AuditQuery
+
+
+class AuditFile:
+    """The records in a file; a line that is not one is passed over, and found by `verify`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of the records."""
+        return await anyio.to_thread.run_sync(self._page, query)
+
+    async def verify(self) -> Breach | None:
+        """Where the file was altered, cut in the middle or reordered."""
+        return await anyio.to_thread.run_sync(lambda: verify(self._lines()))
+
+    def _page(self, query: AuditQuery) -> AuditPage:
+        found = filter(query.wants, self._records())
+        wanted = reversed(list(found)) if query.newest else found
+        return AuditPage.cut(list(islice(wanted, query.limit + 1)), query.limit)
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for line in self._lines():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict) and "number" in record:
+                yield record
+
+    def _lines(self) -> Iterator[str]:
+        with self._path.open(encoding="utf-8", errors="replace") as lines:
+            yield from lines

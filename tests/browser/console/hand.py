@@ -1,0 +1,58 @@
+"""An agent at work beside the browser: an MCP client that always sends its latest version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+
+from e2e.wire import call_body, messages, modern_headers
+from web.gateway import DEADLINE, Gateway
+
+READS = ("get_", "list_", "search", "select_", "query_", "snapshot_list", "snapshot_diff")
+
+
+class Hand:
+    """Calls tools with the agent's own token, over the same endpoint as any client."""
+
+    def __init__(self, gateway: Gateway, agent: str) -> None:
+        self.agent = agent
+        self._http = httpx2.Client(base_url=gateway.base, headers=gateway.headers(agent), timeout=DEADLINE)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The answer, be it a result or an error."""
+        if not tool.startswith((*READS, "up_")) and "versionToken" not in arguments:
+            arguments["versionToken"] = self.version()
+        body, headers = call_body(tool, arguments), modern_headers("tools/call", tool)
+        response = self._http.post(f"/agents/{self.agent}/mcp", json=body, headers=headers)
+        result = messages(response)[-1]["result"]
+        answer: dict[str, Any] = result.get("structuredContent", result)
+        return answer
+
+    def ok(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.call(tool, **arguments)
+        assert "error" not in answer, answer
+        return answer
+
+    def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        error: dict[str, Any] = self.call(tool, **arguments)["error"]
+        return error
+
+    def version(self) -> str:
+        return str(self.call("get_node", nodeId="root")["version"])
+
+    def plant(self, document: dict[str, Any]) -> None:
+        """Put a subtree below the root."""
+        self.ok("import_merge", json=document, strategy="upsert")
+
+    def payload(self, node_id: str) -> dict[str, Any]:
+        payload: dict[str, Any] = self.ok("get_node", nodeId=node_id)["payload"]
+        return payload
+
+
+def branch(node_id: str, *children: dict[str, Any], type: str = "Thing", **payload: Any) -> dict[str, Any]:
+    """A node with what is below it, as a document writes it."""
+    return {"nodeId": node_id, "payloadType": type, "payload": {"name": node_id, **payload}, "children": [*children]}

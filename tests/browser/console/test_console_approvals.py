@@ -1,0 +1,97 @@
+"""The inbox: the exact call, one decision, and the very call that waited goes through once."""
+
+import json
+
+import httpx2
+import pytest
+from playwright.sync_api import Request, expect
+
+from browser.console.hand import Hand, branch
+from browser.console.page import ConsolePage, Visit
+from browser.modules import EVIL
+from web.gateway import Gateway
+
+pytestmark = pytest.mark.browser
+
+
+def waiting(page: ConsolePage, approval_id: str) -> None:
+    page.go("approvals", approval_id)
+    expect(page.by("approval-detail")).to_have_attribute("data-state", "pending")
+
+
+def test_a_waiting_call_arrives_by_itself_and_goes_through_once_approved(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("doomed"))
+    page = visit("approvals")
+    asked = writer.refused("remove_node", nodeId="doomed")
+    assert asked["reason"] == "approval_required"
+    entry = page.by("approval").filter(has_text="remove_node").filter(has_text="waiting")
+    expect(entry.first).to_be_visible()
+    expect(page.by("nav-approvals")).to_contain_text("waiting")
+    waiting(page, asked["approvalId"])
+    expect(page.by("approval-arguments")).to_contain_text('"nodeId": "doomed"')
+    expect(page.by("approval-detail")).to_contain_text("approve: remove_*")
+    expect(page.by("approval-detail")).to_contain_text("Remove a node and everything below it")
+    page.by("reason").fill("go ahead")
+    page.by("approve").click()
+    expect(page.by("decided")).to_contain_text("approved")
+    expect(page.by("decided")).to_contain_text("go ahead")
+    assert writer.ok("remove_node", nodeId="doomed")["removedCount"] == 1
+    expect(page.by("approval-detail")).to_have_attribute("data-state", "used")
+
+
+def test_a_rejection_tells_the_agent_why(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("kept"))
+    asked = writer.refused("remove_node", nodeId="kept")
+    page = visit()
+    waiting(page, asked["approvalId"])
+    page.by("reason").fill("we still need it")
+    page.by("reject").click()
+    expect(page.by("decided")).to_contain_text("rejected")
+    again = writer.refused("remove_node", nodeId="kept")
+    assert (again["reason"], "we still need it" in again["message"]) == ("approval_rejected", True)
+
+
+def test_a_double_click_decides_once(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("twice"))
+    asked = writer.refused("remove_node", nodeId="twice")
+    page = visit()
+    waiting(page, asked["approvalId"])
+    decisions: list[str] = []
+
+    def count(request: Request) -> None:
+        if request.method == "POST" and "/api/approvals/" in request.url:
+            decisions.append(request.post_data or "")
+
+    page.page.on("request", count)
+    page.by("approve").dblclick()
+    expect(page.by("decided")).to_be_visible()
+    assert [json.loads(decision) for decision in decisions] == [{"approve": True, "reason": ""}]
+
+
+def test_a_decision_made_elsewhere_stands(visit: Visit, writer: Hand, gateway: Gateway) -> None:
+    writer.plant(branch("contested"))
+    asked = writer.refused("remove_node", nodeId="contested")
+    page = visit()
+    waiting(page, asked["approvalId"])
+    page.page.route("**/api/events", lambda route: route.abort())
+    address = f"{gateway.base}/api/approvals/{asked['approvalId']}"
+    headers = gateway.headers("operator") | {"Content-Type": "application/json"}
+    with httpx2.Client(headers=headers) as other:
+        other.post(address, json={"approve": False, "reason": "no"}).raise_for_status()
+    approve = page.by("approve")
+    if approve.is_visible():
+        approve.click()
+    expect(page.by("decided")).to_contain_text("rejected")
+    assert writer.refused("remove_node", nodeId="contested")["reason"] == "approval_rejected"
+    page.noise.clear()
+
+
+def test_a_tool_of_a_server_is_shown_beside_its_pin_and_hostile_arguments_are_text(visit: Visit, writer: Hand) -> None:
+    asked = writer.refused("up_data_table", note=EVIL, __proto__={"polluted": True})
+    page = visit()
+    waiting(page, asked["approvalId"])
+    expect(page.by("approval-arguments")).to_contain_text("onerror")
+    expect(page.by("approval-arguments")).to_contain_text("__proto__")
+    expect(page.by("approval-pin")).to_contain_text("Unchanged")
+    page.by("reject").click()
+    expect(page.by("decided")).to_be_visible()

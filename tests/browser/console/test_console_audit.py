@@ -1,0 +1,83 @@
+"""The log, newest first: filtered, looked into, verified and taken along."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Download, expect
+
+from browser.console.hand import Hand
+from browser.console.page import ConsolePage, Visit
+
+pytestmark = pytest.mark.browser
+
+
+def numbers(page: ConsolePage) -> list[int]:
+    rows = page.by("records").locator("tbody tr")
+    expect(rows.first).to_be_visible()
+    return [int(number) for number in rows.evaluate_all("rows => rows.map(row => row.dataset.number)")]
+
+
+def test_the_newest_come_first_page_by_page(visit: Visit, writer: Hand) -> None:
+    for _ in range(60):
+        writer.ok("list_bookmarks")
+    page = visit("audit")
+    shown = numbers(page)
+    assert len(shown) == 50
+    page.by("older").click()
+    expect(page.by("records").locator("tbody tr")).to_have_count(100)
+    shown = numbers(page)
+    assert shown == sorted(set(shown), reverse=True)
+    writer.ok("list_bookmarks")
+    page.by("show-newer").click()
+    expect(page.by("records").locator("tbody tr")).to_have_count(50)
+    assert numbers(page)[0] > shown[0]
+
+
+def test_records_are_filtered_and_looked_into(visit: Visit, writer: Hand) -> None:
+    writer.refused("get_node", nodeId="=cmd()")
+    page = visit("audit", "writer")
+    page.field("Tool").fill("get_node")
+    page.field("Outcome").select_option("failure")
+    rows = page.by("records").locator("tbody tr")
+    expect(rows.filter(has_text="=cmd()").first).to_be_visible()
+    expect(rows.filter(has_text="success")).to_have_count(0)
+    expect(rows.filter(has_text="reader")).to_have_count(0)
+    rows.first.get_by_role("button").click()
+    record = page.by("record")
+    expect(record).to_contain_text("not_found")
+    expect(record).to_contain_text("previous")
+    page.page.keyboard.press("Escape")
+    expect(record).to_have_count(0)
+    page.field("Since").select_option(label="Last hour")
+    expect(rows.filter(has_text="=cmd()").first).to_be_visible()
+    page.field("Tool").fill("no_such_tool")
+    expect(page.by("audit")).to_contain_text("Nothing matches")
+
+
+def test_the_chain_is_verified_and_the_log_taken_along(visit: Visit, writer: Hand, tmp_path: Path) -> None:
+    writer.refused("get_node", nodeId="=cmd()")
+    page = visit("audit")
+    page.by("verify").click()
+    expect(page.by("verified")).to_contain_text("Whole")
+    page.field("Tool").fill("get_node")
+    expect(page.by("records").locator("tbody tr").filter(has_text="list_bookmarks")).to_have_count(0)
+    lines = saved(page, "jsonl", tmp_path).splitlines()
+    records = [json.loads(line) for line in lines]
+    assert {record["operation"] for record in records} == {"get_node"}
+    assert len(records) > 1
+    rows = list(csv.DictReader(io.StringIO(saved(page, "csv", tmp_path))))
+    assert len(rows) >= len(records)
+    assert "'=cmd()" in {row["targets"] for row in rows}
+
+
+def saved(page: ConsolePage, format: str, folder: Path) -> str:
+    with page.page.expect_download() as began:
+        page.by(f"export-{format}").click()
+    download: Download = began.value
+    assert download.suggested_filename == f"audit.{format}"
+    path = folder / download.suggested_filename
+    download.save_as(path)
+    return path.read_text("utf-8")

@@ -1,0 +1,70 @@
+"""The project at a glance, and what each agent sees and does not."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.console.hand import Hand
+from browser.console.page import Visit
+from browser.modules import EVIL
+from web.gateway import Gateway
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_overview_tells_what_is_up_what_is_down_and_why(visit: Visit) -> None:
+    page = visit()
+    sources = page.by("source")
+    expect(sources).to_have_count(2)
+    expect(sources.filter(has_text="up")).to_have_attribute("data-up", "true")
+    down = sources.filter(has_text="down")
+    expect(down).to_have_attribute("data-up", "false")
+    expect(down.locator(".why")).not_to_be_empty()
+    expect(page.by("figures")).to_contain_text("1 source down")
+    expect(page.by("agents-card")).to_contain_text("get_noed")
+    expect(page.by("agents-card")).to_contain_text("Did you mean")
+
+
+def test_calls_and_refusals_are_counted_as_they_happen(visit: Visit, writer: Hand) -> None:
+    page = visit()
+    writer.call("update_payload_property", nodeId="no such node", propertyName="a", newValue=1)
+    latest = page.by("latest-calls")
+    expect(latest).to_contain_text("update_payload_property")
+    expect(latest).to_contain_text("not_found")
+    writer.ok("list_bookmarks")
+    expect(latest.locator(".item").first).to_contain_text("list_bookmarks")
+    expect(page.by("traffic")).to_have_attribute("aria-label", re.compile(r"[1-9]\d* call"))
+
+
+def test_a_receipt_tells_why_for_every_tool(visit: Visit) -> None:
+    page = visit("agents", "reader")
+    verdicts = page.by("verdicts").locator("tbody tr")
+    expect(page.by("agent-screen")).to_contain_text(EVIL)
+    expect(verdicts.filter(has_text="get_node").first).to_contain_text("The pattern get_* in tools gives it")
+    expect(verdicts.filter(has_text="add_child").first).to_contain_text("No pattern in tools names it")
+    expect(verdicts.filter(has_text="up_files_wipe")).to_contain_text("The mask files.* of server up hides it")
+    page.by("verdict").filter(has_text="masked").click()
+    expect(verdicts).to_have_count(1)
+    page.by("verdict").filter(has_text="masked").click()
+    page.field("Search tools").fill("up_ table")
+    expect(verdicts).to_have_count(1)
+    expect(verdicts).to_contain_text("granted")
+    page.by("agent").filter(has_text="writer").click()
+    expect(page.by("verdicts").locator("tbody tr").filter(has_text="import_view")).to_contain_text(
+        "The pattern import_view in deny takes it away"
+    )
+
+
+def test_a_clients_configuration_can_be_copied(visit: Visit, gateway: Gateway) -> None:
+    page = visit("agents", "writer")
+    expect(page.by("mcp-url")).to_have_text(gateway.agents["writer"])
+    page.tab("Cursor").click()
+    page.by("copy-config").click()
+    expect(page.by("copy-config")).to_contain_text("Copied")
+    copied = json.loads(page.page.evaluate("navigator.clipboard.readText()"))
+    assert copied == {
+        "mcpServers": {"garden-writer": {"url": gateway.agents["writer"], "headers": {"Authorization": "Bearer TOKEN"}}}
+    }
+    assert all(token not in page.page.content() for token in gateway.tokens.values())

@@ -1,0 +1,51 @@
+"""A definition that changed is kept back until someone looked at the difference and took exactly that."""
+
+import pytest
+from apcore import Registry
+from playwright.sync_api import Route, expect
+
+from browser.console.hand import Hand
+from browser.console.page import Visit
+from browser.modules import EVIL
+from modules import Sample, echo
+
+pytestmark = pytest.mark.browser
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+
+def offer(modules: Registry, name: str, description: str) -> None:
+    if modules.has(name):
+        modules.unregister(name)
+    modules.register(name, Sample(echo, schema=TEXT, output=TEXT, description=description))
+
+
+def test_exactly_the_definition_that_was_looked_at_is_accepted(visit: Visit, modules: Registry, writer: Hand) -> None:
+    offer(modules, "pinned.echo", "Says it again.")
+    page = visit("pins")
+    expect(page.by("pins")).to_contain_text("pinned.echo")
+    assert writer.ok("up_pinned_echo", text="x") == {"text": "x"}
+    offer(modules, "pinned.echo", f"Says it again. {EVIL}")
+    changed = page.by("quarantined").filter(has_text="pinned.echo")
+    expect(changed).to_be_visible()
+    expect(changed.get_by_test_id("diff").locator(".added")).to_contain_text("onerror")
+    expect(changed.get_by_test_id("diff").locator(".removed")).to_contain_text("Says it again.")
+    expect(page.by("nav-pins")).to_contain_text("1")
+    assert writer.refused("up_pinned_echo", text="x")["code"] == "not_found"
+    seen = changed.get_by_test_id("seen-hash").inner_text()
+
+    def change_first(route: Route) -> None:
+        page.page.unroute("**/api/pins/**")
+        offer(modules, "pinned.echo", "Says it thrice.")
+        page.page.wait_for_timeout(0)
+        route.continue_()
+
+    page.page.route("**/api/pins/**", change_first)
+    changed.get_by_test_id("accept").click()
+    expect(changed.get_by_test_id("seen-hash")).not_to_have_text(seen)
+    page.noise.clear()
+    assert writer.refused("up_pinned_echo", text="x")["code"] == "not_found"
+    expect(changed.get_by_test_id("diff")).to_contain_text("Says it thrice.")
+    changed.get_by_test_id("accept").click()
+    expect(changed).to_have_count(0)
+    expect(page.by("pins")).to_contain_text("operator")
+    assert writer.ok("up_pinned_echo", text="x") == {"text": "x"}

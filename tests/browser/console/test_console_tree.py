@@ -1,0 +1,275 @@
+"""The workspace in the browser: opened piece by piece, searched, changed, and followed while agents change it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.console.hand import Hand, branch
+from browser.console.page import ConsolePage, Visit
+
+pytestmark = pytest.mark.browser
+
+
+def test_nodes_open_as_they_are_asked_for(visit: Visit, house: str, writer: Hand) -> None:
+    writer.plant(branch("crowd", *(branch(f"crowd-{number}") for number in range(450))))
+    page = visit("tree", "writer")
+    expect(page.row(house)).to_be_visible()
+    expect(page.row(f"{house}-kitchen")).to_have_count(0)
+    page.open_node(house)
+    expect(page.row(f"{house}-kitchen")).to_be_visible()
+    page.row(house).get_by_test_id("twist").click()
+    expect(page.row(f"{house}-kitchen")).to_have_count(0)
+    page.go("tree", "writer", "crowd")
+    page.expect_node("crowd")
+    page.open_node("crowd")
+    expect(page.row("crowd-0")).to_be_visible()
+    in_page = page.by("tree-row").count()
+    assert in_page < 80, "only the rows in sight are in the page"
+    tree = page.by("tree")
+    tree.focus()
+    for _ in range(2):
+        page.page.keyboard.press("End")
+        more = page.by("load-more")
+        if more.count():
+            more.click()
+            expect(page.page.locator("[data-testid=load-more]", has_text="Loading")).to_have_count(0)
+    page.show_node("writer", "crowd-449")
+    expect(page.row("crowd-449")).to_have_attribute("aria-setsize", "450")
+
+
+def test_a_node_that_was_never_opened_can_be_linked_to(visit: Visit, house: str) -> None:
+    page = visit("tree", "writer", f"{house}-bath")
+    page.expect_node(f"{house}-bath")
+    expect(page.value("size")).to_have_text("6")
+    expect(page.page.get_by_role("navigation", name="Way to the node")).to_contain_text(house)
+
+
+def test_the_tree_is_walked_with_the_keyboard(visit: Visit, house: str) -> None:
+    page = visit("tree", "writer", house)
+    page.expect_node(house)
+    press = page.page.keyboard.press
+    page.by("tree").focus()
+    press("ArrowRight")
+    expect(page.row(f"{house}-kitchen")).to_be_visible()
+    press("ArrowRight")
+    press("ArrowDown")
+    expect(page.by("tree")).to_have_attribute("aria-activedescendant", f"row-{house}-bath")
+    press("Enter")
+    page.expect_node(f"{house}-bath")
+    press("ArrowLeft")
+    expect(page.by("tree")).to_have_attribute("aria-activedescendant", f"row-{house}")
+    press("ArrowLeft")
+    expect(page.row(f"{house}-bath")).to_have_count(0)
+    press("/")
+    expect(page.by("dsl")).to_be_focused()
+
+
+def test_nodes_are_found_by_a_query_and_its_faults_are_pointed_at(visit: Visit, house: str) -> None:
+    page = visit("tree", "writer")
+    query = page.by("dsl")
+    query.fill("size > > 3")
+    query.press("Enter")
+    error = page.by("query-error")
+    expect(error).to_be_visible()
+    lines = error.inner_text().splitlines()
+    caret = next(line for line in lines if line.strip() == "^")
+    pointed = lines[lines.index(caret) - 1]
+    assert pointed[caret.index("^")] == ">"
+    query.fill(f"@type = Room and size > 8 and @id startswith {house}")
+    query.press("Enter")
+    hits = page.by("hit")
+    expect(hits).to_have_count(2)
+    hits.filter(has_text="hall").click()
+    expect(page.by("node")).to_have_attribute("data-node", f"{house}-hall")
+    page.button("Back to the tree").click()
+    page.expect_node(f"{house}-hall")
+
+
+def test_properties_are_set_one_by_one_and_together(visit: Visit, house: str, writer: Hand) -> None:
+    kitchen = f"{house}-kitchen"
+    page = visit()
+    page.show_node("writer", kitchen)
+    page.edit("status", "done")
+    expect(page.value("status")).to_have_text("done")
+    expect(page.button("Edit status")).to_be_focused()
+    page.button("Edit size").click()
+    page.field("Value of size").fill("{")
+    page.button("Save").click()
+    expect(page.by("property-form")).to_contain_text("Not JSON")
+    page.field("Value of size").fill("14.50")
+    page.button("Save").click()
+    expect(page.value("size")).to_have_text(re.compile(r"14\.50?"))
+    page.by("add-property").click()
+    page.field("Name").fill("colour")
+    page.field("Value").fill("blue")
+    page.button("Save").click()
+    expect(page.value("colour")).to_have_text("blue")
+    page.by("edit-json").click()
+    text = page.field("Properties as JSON")
+    text.fill(text.input_value().replace('"blue"', '["red", "green"]'))
+    page.button("Save").click()
+    expect(page.value("colour")).to_contain_text("green")
+    assert writer.payload(kitchen) == {"name": kitchen, "status": "done", "size": 14.5, "colour": ["red", "green"]}
+
+
+def test_nodes_are_added_moved_tagged_removed_and_brought_back(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("writer", house)
+    page.by("node-add").click()
+    page.field("Type").fill("Task")
+    page.field("name").fill("Paint the door")
+    page.field("hours").fill("3")
+    page.by("add-dialog").get_by_role("button", name="Add", exact=True).click()
+    expect(page.by("node")).to_contain_text("Paint the door")
+    task = page.by("node").get_attribute("data-node") or ""
+    assert writer.payload(task) == {"name": "Paint the door", "hours": 3}
+    page.by("node-move").click()
+    page.by("move-dialog").get_by_role("textbox").fill(f"{house}-hall")
+    page.by("move-target").click()
+    page.expect_node(task)
+    assert writer.ok("get_node", nodeId=task)["parentId"] == f"{house}-hall"
+    page.field("Add a tag").fill("urgent")
+    page.page.keyboard.press("Enter")
+    expect(page.by("tags")).to_contain_text("urgent")
+    assert [hit["nodeId"] for hit in writer.ok("query_by_tag", tag="urgent")["items"]] == [task]
+    page.button("Remove the tag urgent").click()
+    expect(page.by("tags")).not_to_contain_text("urgent")
+    page.by("undo").click()
+    expect(page.by("tags")).to_contain_text("urgent")
+    page.by("redo").click()
+    expect(page.by("tags")).not_to_contain_text("urgent")
+    page.show_node("writer", f"{house}-bath")
+    page.button("Move up").click()
+    expect(page.button("Move up")).to_be_disabled()
+    rooms = [room["nodeId"] for room in writer.ok("list_children", nodeId=house)["items"]]
+    assert rooms == [f"{house}-bath", f"{house}-kitchen", f"{house}-hall"]
+
+
+def test_a_removal_waits_for_an_approval_and_then_happens_once(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("writer", f"{house}-bath")
+    page.by("node-remove").click()
+    page.by("remove-dialog").get_by_role("button", name="Remove", exact=True).click()
+    expect(page.by("notice")).to_have_attribute("data-kind", "approval")
+    page.page.get_by_role("link", name="Open the inbox").click()
+    expect(page.by("approval-arguments")).to_contain_text(f"{house}-bath")
+    page.by("approve").click()
+    expect(page.by("decided")).to_be_visible()
+    page.page.go_back()
+    expect(page.by("notice")).to_contain_text("Approved")
+    page.by("again").click()
+    expect(page.by("notice")).to_have_count(0)
+    expect(page.row(f"{house}-bath")).to_have_count(0)
+    assert writer.refused("get_node", nodeId=f"{house}-bath")["code"] == "not_found"
+    page.by("undo").click()
+    page.show_node("writer", f"{house}-bath")
+
+
+def test_snapshots_are_taken_compared_and_gone_back_to(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    page.tab("Snapshots").click()
+    page.field("Label of the new snapshot").fill(f"before {house}")
+    page.button("Take").click()
+    expect(page.by("snapshot").filter(has_text=f"before {house}")).to_be_visible()
+    writer.ok("update_payload_property", nodeId=f"{house}-kitchen", propertyName="status", newValue="done")
+    writer.ok("move_node", nodeId=f"{house}-bath", newParentId=f"{house}-hall")
+    added = writer.ok("add_child", parentNodeId=house, payloadType="Room", payloadProps={"name": "Attic"})["nodeId"]
+    page.field("From").select_option(label=f"before {house}")
+    page.by("compare").click()
+    entries = page.by("diff-entry")
+    kinds = {(house_id, kind) for house_id, kind in _entries(page)}
+    assert kinds == {(f"{house}-kitchen", "changed"), (f"{house}-bath", "moved"), (added, "added")}
+    expect(entries.filter(has_text="kitchen")).to_contain_text("open")
+    expect(entries.filter(has_text="kitchen")).to_contain_text("done")
+    page.button(f"Restore before {house}").click()
+    page.by("restore-dialog").get_by_role("button", name="Restore", exact=True).click()
+    page.tab("Node").click()
+    expect(page.value("status")).to_have_text("open")
+    assert writer.refused("get_node", nodeId=added)["code"] == "not_found"
+
+
+def _entries(page: ConsolePage) -> list[tuple[str, str]]:
+    expect(page.by("difference")).to_be_visible()
+    script = "all => all.map(one => [one.dataset.node, one.dataset.kind])"
+    return [(str(node), str(kind)) for node, kind in page.by("diff-entry").evaluate_all(script)]
+
+
+def test_what_agents_do_shows_at_once_with_who_did_it(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("reader", house)
+    page.open_node(house)
+    writer.ok("update_payload_property", nodeId=f"{house}-hall", propertyName="name", newValue="Great hall")
+    expect(page.row(f"{house}-hall")).to_contain_text("Great hall")
+    expect(page.row(f"{house}-hall").get_by_test_id("tree-mark")).to_contain_text("writer · update_payload_property")
+    added = writer.ok("add_child", parentNodeId=house, payloadType="Room", payloadProps={"name": "Attic"})["nodeId"]
+    expect(page.row(added)).to_be_visible()
+    writer.ok("move_node", nodeId=f"{house}-bath", newParentId=f"{house}-hall")
+    expect(page.row(f"{house}-bath")).to_have_count(0)
+    expect(page.row(f"{house}-hall").locator(".tree-count")).to_have_text("1")
+    writer.ok("undo")
+    expect(page.row(f"{house}-bath")).to_be_visible()
+    page.tab("Changes").click()
+    expect(page.by("changes").locator("li")).to_have_count(4)
+
+
+def test_a_reader_is_offered_nothing_that_it_may_not_do(visit: Visit, house: str) -> None:
+    page = visit()
+    page.show_node("reader", f"{house}-kitchen")
+    expect(page.value("status")).to_have_text("open")
+    for name in ("Edit status", "Add", "Move", "Remove"):
+        expect(page.button(name)).to_have_count(0)
+    expect(page.by("undo")).to_be_disabled()
+
+
+def test_a_change_by_someone_else_is_not_overwritten_unseen(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    kitchen = f"{house}-kitchen"
+    page.show_node("writer", kitchen)
+    page.button("Edit status").click()
+    writer.ok("update_payload_property", nodeId=kitchen, propertyName="status", newValue="sold")
+    expect(page.by("changed-meanwhile")).to_be_visible()
+    page.field("Value of status").fill("mine")
+    page.button("Save").click()
+    expect(page.by("notice")).to_have_attribute("data-kind", "conflict")
+    expect(page.by("notice")).to_contain_text("by writer")
+    assert writer.payload(kitchen)["status"] == "sold"
+    expect(page.value("status")).to_have_text("sold")
+    page.by("again").click()
+    expect(page.value("status")).to_have_text("mine")
+    page.button("Edit status").click()
+    writer.ok("update_payload_property", nodeId=f"{house}-hall", propertyName="status", newValue="sold")
+    page.field("Value of status").fill("still mine")
+    page.button("Save").click()
+    expect(page.value("status")).to_have_text("still mine")
+    expect(page.by("notice")).to_have_count(0)
+
+
+def test_an_answer_that_got_lost_is_asked_for_again_without_a_second_effect(
+    visit: Visit, house: str, writer: Hand
+) -> None:
+    page = visit()
+    page.show_node("writer", house)
+    lost: list[str] = []
+
+    def lose(route: object) -> None:
+        if not lost and "add_child" in (route.request.post_data or ""):  # type: ignore[attr-defined]
+            lost.append("once")
+            route.fetch()  # type: ignore[attr-defined]
+            route.abort("connectionreset")  # type: ignore[attr-defined]
+        else:
+            route.continue_()  # type: ignore[attr-defined]
+
+    page.page.route("**/agents/writer/mcp", lose)
+    page.by("node-add").click()
+    page.field("Type").fill("Room")
+    page.by("add-dialog").get_by_label("Properties").fill('{"name": "Attic"}')
+    page.by("add-dialog").get_by_role("button", name="Add", exact=True).click()
+    expect(page.by("notice")).to_have_attribute("data-kind", "unknown")
+    page.by("again").click()
+    expect(page.by("notice")).to_have_count(0)
+    names = [room["payload"]["name"] for room in writer.ok("list_children", nodeId=house)["items"]]
+    assert names.count("Attic") == 1
+    assert {"ERR_CONNECTION_RESET" in line for line in page.noise} == {True}
+    page.noise.clear()

@@ -1,0 +1,141 @@
+"""The audit log on the command line: reading, proving and exporting it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli_kit import Project, Toolgrove
+from toolgrove.cli import main
+from toolgrove.store.audit import verify
+
+AGENTS = {"editor": {"role": "editor", "tools": ["*"]}, "reader": {"tools": ["get_node"]}}
+
+
+@pytest.fixture
+def log(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> Path:
+    """Four calls: two that went well, one on a node that is not there, one of a tool that is not granted."""
+    project(workspace={"auditLog": "audit.jsonl"}, agents=AGENTS)
+    calls(toolgrove)
+    return tmp_path / "audit.jsonl"
+
+
+def calls(toolgrove: Toolgrove) -> None:
+    toolgrove("call", "editor", "get_node", "nodeId=root")
+    toolgrove("call", "reader", "get_node", "nodeId=root")
+    toolgrove("call", "reader", "get_node", "nodeId==cmd()")
+    toolgrove("call", "reader", "remove_node", "nodeId=root")
+
+
+def numbers(toolgrove: Toolgrove, *filters: str) -> list[int]:
+    return [record["number"] for record in toolgrove("audit", "list", *filters, "--json").json]
+
+
+def test_the_latest_calls_are_listed_newest_last(toolgrove: Toolgrove, log: Path) -> None:
+    said = toolgrove("audit")
+    assert said.code == 0
+    heading, *rows = said.out.splitlines()
+    assert heading.split() == ["NUMBER", "TIME", "AGENT", "TOOL", "OUTCOME", "MS", "ERROR"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[3].endswith("not_found")
+    assert toolgrove("audit", "list").out == said.out
+
+
+def test_filters_hold_together(toolgrove: Toolgrove, log: Path) -> None:
+    assert numbers(toolgrove, "--agent", "reader") == [2, 3, 4]
+    assert numbers(toolgrove, "--agent", "reader", "--outcome", "success") == [2]
+    assert numbers(toolgrove, "--tool", "remove_node") == [4]
+    assert numbers(toolgrove, "--limit", "2") == [3, 4]
+    assert numbers(toolgrove, "--since", "1h") == [1, 2, 3, 4]
+    assert numbers(toolgrove, "--since", "2999-01-31") == []
+    assert toolgrove("audit", "list", "--agent", "nobody").out == "No call is recorded that fits.\n"
+
+
+def test_a_whole_log_is_told_so(toolgrove: Toolgrove, log: Path) -> None:
+    assert toolgrove("audit", "verify").out == "The log is whole: records 1 to 4 are as they were written.\n"
+    assert toolgrove("audit", "verify", "--json").json == {"whole": True, "breach": None, "first": 1, "last": 4}
+    log.write_text("")
+    assert toolgrove("audit", "verify").out == "The log is whole: it is empty.\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (
+            lambda lines: [lines[0], lines[1].replace("reader", "editor"), *lines[2:]],
+            "2nd record: the record was altered",
+        ),
+        (lambda lines: [lines[0], *lines[2:]], "2nd record: a record before it is missing or out of order"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "2nd record: a record before it is missing or out of order"),
+        (lambda lines: [*lines[:3], lines[3][:40] + "\n"], "4th record: the record was altered"),
+    ],
+)
+def test_the_first_breach_is_told(toolgrove: Toolgrove, log: Path, damage: object, told: str) -> None:
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(damage(lines)))  # type: ignore[operator]
+    said = toolgrove("audit", "verify")
+    assert (said.code, said.out) == (1, f"The log does not hold at its {told}.\n")
+    assert toolgrove("audit").code == 0  # what can be read is still shown
+
+
+def test_an_export_can_be_verified_again(toolgrove: Toolgrove, log: Path) -> None:
+    said = toolgrove("audit", "export")
+    assert said.out == log.read_text()
+    assert verify(said.out.splitlines()) is None
+    assert len(toolgrove("audit", "export", "--limit", "3").out.splitlines()) == 3
+
+
+def test_a_spreadsheet_reads_every_cell_as_text(toolgrove: Toolgrove, log: Path) -> None:
+    said = toolgrove("audit", "export", "--format", "csv", "--agent", "reader")
+    rows = list(csv.DictReader(io.StringIO(said.out)))
+    assert [row["operation"] for row in rows] == ["get_node", "get_node", "remove_node"]
+    assert rows[1]["targets"] == "'=cmd()"
+    assert rows[2]["errorCode"] == "not_found"
+
+
+def test_a_long_log_is_exported_page_by_page_without_gap(toolgrove: Toolgrove, log: Path) -> None:
+    line = log.read_text().splitlines()[0]
+    many = [line.replace('"number":1,', f'"number":{at},') for at in range(1, 2501)]
+    log.write_text("\n".join(many) + "\n")
+    exported = [json.loads(each)["number"] for each in toolgrove("audit", "export").out.splitlines()]
+    assert exported == list(range(1, 2501))
+    rows = toolgrove("audit", "export", "--format", "csv", "--limit", "1500").out.splitlines()
+    assert (len(rows), rows[0].startswith("number,")) == (1501, True)
+
+
+def test_the_records_of_a_store_are_read_in_the_same_way(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    project(workspace={"store": "sqlite:grove.db"}, agents=AGENTS)
+    assert "is not there yet" in toolgrove("audit").err
+    calls(toolgrove)
+    assert numbers(toolgrove, "--agent", "reader") == [2, 3, 4]
+    assert toolgrove("audit", "verify").out == "The log is whole: records 1 to 4 are as they were written.\n"
+    assert verify(toolgrove("audit", "export").out.splitlines()) is None
+    with closing(sqlite3.connect(tmp_path / "grove.db")) as connection, connection:
+        connection.execute("DELETE FROM audit WHERE number = 4")
+    said = toolgrove("audit", "verify")
+    assert (said.code, "records after it are missing" in said.out) == (1, True)
+
+
+def test_a_project_without_a_log_is_told_how_to_keep_one(toolgrove: Toolgrove, project: Project) -> None:
+    project(agents=AGENTS)
+    said = toolgrove("audit")
+    assert (said.code, said.out) == (1, "")
+    assert "workspace.auditLog" in said.err
+    project(workspace={"auditLog": "audit.jsonl"}, agents=AGENTS)
+    assert "is not there yet" in toolgrove("audit", "verify").err
+
+
+@pytest.mark.parametrize("words", [("--since", "yesterday"), ("--limit", "0"), ("--outcome", "lost")])
+def test_a_filter_that_cannot_be_is_a_usage_error(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["audit", "list", *words])
+    assert caught.value.code == 2
+    assert "usage: toolgrove audit list" in capsys.readouterr().err

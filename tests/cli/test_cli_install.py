@@ -1,0 +1,210 @@
+"""`toolgrove install`: what it prints and writes for each client, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from cli_kit import Project, Toolgrove
+from toolgrove import Config
+from toolgrove.cli.install.client import CLIENTS
+from toolgrove.cli.shelf import shelf
+
+AGENTS = {"editor": {"role": "editor", "tools": ["*"]}}
+GATEWAY = "http://127.0.0.1:8000"
+ADDRESS = f"{GATEWAY}/agents/editor/mcp"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: Project) -> Path:
+    """A home of its own, and a project with one agent."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    project(project="kitchen garden", agents=AGENTS)
+    return folder
+
+
+def test_it_prints_what_a_client_needs_and_writes_nothing(toolgrove: Toolgrove, home: Path, tmp_path: Path) -> None:
+    said = toolgrove("install", "claude-desktop", "--agent", "editor")
+    assert said.code == 0
+    assert "claude_desktop_config.json; --write puts it there" in said.err
+    server = said.json["mcpServers"]["kitchen-garden-editor"]
+    assert server["args"][-4:] == ["--agent", "editor", "--config", str(tmp_path / "toolgrove.yaml")]
+    assert Path(server["command"]).is_absolute()
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.anyio
+async def test_the_printed_command_serves_the_agent(toolgrove: Toolgrove, home: Path) -> None:
+    server = toolgrove("install", "cursor", "--agent", "editor").json["mcpServers"]["kitchen-garden-editor"]
+    command = StdioServerParameters(command=server["command"], args=server["args"])
+    with anyio.fail_after(60):
+        async with Client(stdio_client(command)) as client:
+            assert "add_child" in {tool.name for tool in (await client.list_tools()).tools}
+
+
+PLACES = {
+    "claude-desktop": (".config/Claude/claude_desktop_config.json", None),
+    "claude-code": (".claude.json", ".mcp.json"),
+    "cursor": (".cursor/mcp.json", ".cursor/mcp.json"),
+    "vscode": (".config/Code/User/mcp.json", ".vscode/mcp.json"),
+    "windsurf": (".codeium/windsurf/mcp_config.json", None),
+    "gemini-cli": (".gemini/settings.json", ".gemini/settings.json"),
+}
+KEYS = {
+    "claude-code": {"type": "http", "url": ADDRESS},
+    "cursor": {"url": ADDRESS},
+    "vscode": {"type": "http", "url": ADDRESS},
+    "windsurf": {"serverUrl": ADDRESS},
+    "gemini-cli": {"httpUrl": ADDRESS},
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the places of Linux")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_has_its_place(toolgrove: Toolgrove, home: Path, tmp_path: Path, client: str) -> None:
+    user, project = PLACES[client]
+    said = toolgrove("install", client, "--agent", "editor", "--write", "--json")
+    assert said.json == {"file": str(home / user), "name": "kitchen-garden-editor", "changed": True, "backup": None}
+    written = json.loads((home / user).read_text())
+    assert written[CLIENTS[client].section]["kitchen-garden-editor"]["args"]
+    said = toolgrove("install", client, "--agent", "editor", "--write", "--project")
+    if project is None:
+        assert (said.code, "leave --project out" in said.err) == (1, True)
+    else:
+        assert (tmp_path / project).exists()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_calls_a_gateway_in_its_own_words(toolgrove: Toolgrove, home: Path, client: str) -> None:
+    said = toolgrove("install", client, "--agent", "editor", "--url", GATEWAY, "--token", "tg_x")
+    if client not in KEYS:
+        assert (said.code, "leave --url out" in said.err) == (1, True)
+        return
+    (entry,) = said.json[CLIENTS[client].section].values()
+    assert entry == {**KEYS[client], "headers": {"Authorization": "Bearer tg_x"}}
+    for url in (f"{GATEWAY}/", ADDRESS, f"{GATEWAY}/console"):
+        (same,) = toolgrove("install", client, "--agent", "editor", "--url", url).json[CLIENTS[client].section].values()
+        assert same == KEYS[client]
+
+
+def cursor(home: Path, text: str | None = None) -> Path:
+    """Cursor's file."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir(exist_ok=True)
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+OTHERS: dict[str, Any] = {
+    "theme": "dark – “quoted”",
+    "mcpServers": {"other": {"command": "npx", "args": ["-y", "x@1"], "env": {"KEY": "value"}}},
+    "numbers": [1, 2.5, 10**20, None, True],
+}
+
+
+def test_everything_else_in_the_file_stays_and_a_backup_is_kept(toolgrove: Toolgrove, home: Path) -> None:
+    before = json.dumps(OTHERS, indent=4, ensure_ascii=False)
+    path = cursor(home, before)
+    path.chmod(0o640)
+    said = toolgrove("install", "cursor", "--agent", "editor", "--write")
+    assert said.code == 0
+    assert f"What was there is in {path}.bak." in said.out
+    after = json.loads(path.read_text("utf-8"))
+    ours = after["mcpServers"].pop("kitchen-garden-editor")
+    assert (after, ours["args"][-3]) == (OTHERS, "editor")
+    assert path.read_text("utf-8").startswith(before.partition("\n    }")[0])
+    assert path.with_name("mcp.json.bak").read_text("utf-8") == before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sorted(one.name for one in path.parent.iterdir()) == ["mcp.json", "mcp.json.bak"]
+
+
+def test_writing_twice_changes_nothing_and_another_address_takes_its_place(toolgrove: Toolgrove, home: Path) -> None:
+    words = ("install", "cursor", "--agent", "editor", "--write")
+    path = cursor(home)
+    toolgrove(*words)
+    first = path.stat()
+    assert stat.S_IMODE(first.st_mode) == 0o600
+    said = toolgrove(*words, "--json")
+    assert (said.json["changed"], path.stat().st_ino) == (False, first.st_ino)
+    toolgrove(*words, "--url", GATEWAY)
+    assert json.loads(path.read_text())["mcpServers"] == {"kitchen-garden-editor": {"url": ADDRESS}}
+    toolgrove(*words, "--name", "mine")
+    assert json.loads(path.read_text())["mcpServers"].keys() == {"kitchen-garden-editor", "mine"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{\n  // mine\n  "mcpServers": {}\n}', "It has comments, which would be lost"),
+        ('{"mcpServers": {},}', "is not plain JSON"),
+        ('{"mcpServers": {"a": {}, "a": {}}}', "a key stands there twice"),
+        ('{"mcpServers": {"a": NaN}}', "NaN is not JSON"),
+        ("[]", "does not hold a JSON object"),
+        ('{"mcpServers": []}', "is not an object of servers"),
+        ('{"mcpServers": {"kitchen-garden-editor": {"command": "x"}}}', "choose another name with --name"),
+    ],
+)
+def test_a_file_that_could_be_harmed_is_left_alone(toolgrove: Toolgrove, home: Path, text: str, told: str) -> None:
+    path = cursor(home, text)
+    words = ("install", "cursor", "--agent", "editor", "--url", GATEWAY, "--new-token", "--write")
+    said = toolgrove(*words)
+    assert (said.code, said.out) == (1, "")
+    assert told in said.err
+    assert path.read_text() == text
+    assert list(path.parent.iterdir()) == [path]
+    with shelf(Config.load("toolgrove.yaml")) as kept:
+        assert kept.tokens.holders() == {}
+
+
+def test_a_link_to_dotfiles_stays_a_link(toolgrove: Toolgrove, home: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("\ufeff{}\n", encoding="utf-8")
+    path = cursor(home)
+    path.symlink_to(real)
+    assert toolgrove("install", "cursor", "--agent", "editor", "--write").code == 0
+    assert path.is_symlink()
+    text = real.read_text("utf-8")
+    assert text.startswith("\ufeff{")
+    assert "kitchen-garden-editor" in text
+
+
+def test_a_new_token_opens_the_gateway_to_the_client(toolgrove: Toolgrove, home: Path, tmp_path: Path) -> None:
+    words = ("install", "vscode", "--agent", "editor", "--url", GATEWAY, "--new-token", "--project", "--write")
+    said = toolgrove(*words)
+    assert "keep it out of version control" in said.out
+    assert "tg_" not in said.out + said.err
+    written = json.loads((tmp_path / ".vscode" / "mcp.json").read_text())
+    header = written["servers"]["kitchen-garden-editor"]["headers"]["Authorization"]
+    with shelf(Config.load("toolgrove.yaml")) as kept:
+        assert kept.tokens.holder(header.removeprefix("Bearer ")) == "editor"
+
+
+def test_a_place_that_cannot_be_written_is_one_line(toolgrove: Toolgrove, home: Path) -> None:
+    (home / ".cursor").write_text("not a folder")
+    said = toolgrove("install", "cursor", "--agent", "editor", "--write")
+    assert (said.code, said.err.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--agent", "editr"), "Did you mean 'editor'?"),
+        (("--agent", "editor", "--token", "x"), "name it with --url"),
+        (("--agent", "editor", "--url", "localhost:8000"), "is not the address of a gateway"),
+    ],
+)
+def test_what_does_not_fit_is_told(toolgrove: Toolgrove, home: Path, words: tuple[str, ...], told: str) -> None:
+    said = toolgrove("install", "cursor", *words)
+    assert (said.code, said.out) == (1, "")
+    assert told in said.err

@@ -1,0 +1,127 @@
+"""`toolgrove demo` as a person runs it: one process, a console's address, and everything there is to see."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from e2e.servers import child
+
+pytestmark = pytest.mark.anyio
+DEADLINE = 60.0
+
+
+@contextmanager
+def demo(folder: Path, *flags: str, **environ: str) -> Iterator[dict[str, Any]]:
+    """The demo, ready; it has to end gently."""
+    words = ["demo", "--port", "0", "--folder", str(folder), "--json", *flags]
+    quiet = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    surroundings = {"env": quiet | environ, "stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with child([sys.executable, "-m", "toolgrove", *words], **surroundings) as process:
+        assert process.stdout is not None
+        text = b""
+        for line in process.stdout:
+            text += line
+            if line.rstrip() == b"}":
+                break
+        yield json.loads(text)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 0, errors
+        assert b"Traceback" not in errors, errors
+
+
+def operator(greeting: dict[str, Any]) -> httpx2.AsyncClient:
+    base, _, token = greeting["console"].partition("/console#token=")
+    return httpx2.AsyncClient(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=DEADLINE)
+
+
+async def test_the_first_minute_shows_everything(tmp_path: Path) -> None:
+    with demo(tmp_path, "--still") as greeting:
+        assert greeting["agents"].keys() == {"researcher", "gardener", "sprinkler", "coordinator"}
+        async with operator(greeting) as http:
+            assert (await http.get("/console")).status_code == 200
+            project = (await http.get("/api/project")).json()
+            assert project["pendingApprovals"] == 1
+            assert {source["name"] for source in project["sources"]} >= {"shop", "time"}
+            assert sum(minute["refusals"] for minute in project["traffic"]) > 0
+            (waiting,) = (await http.get("/api/approvals?state=pending")).json()["items"]
+            assert waiting["tool"] == "shop_place_order"
+            assert len((await http.get("/api/audit?limit=1000")).json()["items"]) > 30
+            with anyio.fail_after(DEADLINE):
+                async with http.stream("GET", "/api/events") as events:
+                    lines = events.aiter_lines()
+                    assert await anext(lines) == "event: watching"
+                    await http.post(f"/api/approvals/{waiting['id']}", json={"approve": True})
+                    async for line in lines:  # the gardener hears of it, orders, and notes the order in the tree
+                        if line == "event: tree_changed":
+                            break
+            call = {"tool": "select_nodes", "arguments": {"queryDsl": "@type = Order"}}
+            run = await http.post("/agents/researcher/runs", json={"calls": [call]})
+            assert '"Order 1001"' in run.text
+
+
+async def test_the_sprinkler_works_while_a_person_watches(tmp_path: Path) -> None:
+    with demo(tmp_path) as greeting, anyio.fail_after(DEADLINE):
+        async with operator(greeting) as http, http.stream("GET", "/api/events") as events:
+            async for line in events.aiter_lines():
+                if line.startswith("data: ") and '"tree_changed"' in line:
+                    event = json.loads(line.removeprefix("data: "))
+                    assert (event["agent"], event["tool"]) == ("sprinkler", "update_payload")
+                    break
+
+
+async def test_a_second_start_goes_on_with_the_same_folder_and_a_new_link(tmp_path: Path) -> None:
+    with demo(tmp_path, "--still") as first:
+        async with operator(first) as http:
+            before = (await http.get("/api/audit?newest=1&limit=1")).json()["items"][0]["number"]
+    file = tmp_path / "toolgrove.yaml"
+    file.write_text(file.read_text("utf-8").replace("kitchen garden", "my garden"), "utf-8")
+    with demo(tmp_path, "--still") as second:
+        assert set(second["tokens"]) == {"(operator)"}
+        assert second["tokens"] != first["tokens"]
+        async with operator(second) as http:
+            project = (await http.get("/api/project")).json()
+            assert (project["project"], project["pendingApprovals"]) == ("my garden", 1)
+            since = (await http.get(f"/api/audit?after={before}")).json()["items"]
+            assert [record["operation"] for record in since] == ["get_node"]  # the garden is there, and still asked for
+
+
+@pytest.mark.parametrize(("flags", "opened"), [((), True), (("--no-browser",), False)])
+async def test_the_console_is_opened_where_there_is_a_display(
+    tmp_path: Path, flags: tuple[str, ...], opened: bool
+) -> None:
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {told}.new && mv {told}.new {told}\n')
+    browser.chmod(0o755)
+    with demo(tmp_path / "project", "--still", *flags, DISPLAY=":9", BROWSER=str(browser)) as greeting:
+        if opened:
+            with anyio.fail_after(DEADLINE):
+                while not told.exists():
+                    await anyio.sleep(0.01)
+            assert told.read_text().strip() == greeting["console"]
+    assert told.exists() is opened
+
+
+def test_a_port_in_use_is_told_before_anything_is_written(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "toolgrove", "demo", "--port", port, "--folder", str(tmp_path / "new")]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert said.returncode == 1
+    assert said.stderr.count("\n") == 1
+    assert "name another with --port" in said.stderr
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,55 @@
+"""The server `test` of the conformance gateway: what an apcore module cannot say, relayed from an MCP server's mouth.
+
+`python -I -S conformance_upstream.py`: its tool `image_content` is the pool's `test_image_content`, and so on.
+"""
+
+import base64
+import json
+import sys
+
+PNG = base64.b64encode(
+    bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+        "1f15c4890000000d49444154789c6360f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+    )
+).decode()
+WAV = base64.b64encode(b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00").decode()
+
+
+def resource(uri: str, text: str, kind: str) -> dict[str, object]:
+    return {"type": "resource", "resource": {"uri": uri, "text": text, "mimeType": kind}}
+
+
+IMAGE = {"type": "image", "data": PNG, "mimeType": "image/png"}
+CONTENT: dict[str, list[dict[str, object]]] = {
+    "image_content": [IMAGE],
+    "audio_content": [{"type": "audio", "data": WAV, "mimeType": "audio/wav"}],
+    "embedded_resource": [resource("test://embedded-resource", "This is an embedded resource content.", "text/plain")],
+    "multiple_content_types": [
+        {"type": "text", "text": "Multiple content types test:"},
+        IMAGE,
+        resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
+    ],
+}
+OPENING = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "content", "version": "1"},
+}
+
+
+def answer(method: str, params: dict[str, object]) -> dict[str, object]:
+    if method == "initialize":
+        return OPENING
+    if method == "tools/list":
+        schema = {"type": "object", "properties": {}}
+        return {"tools": [{"name": name, "description": f"Answers {name}.", "inputSchema": schema} for name in CONTENT]}
+    return {"content": CONTENT[str(params["name"])]} if method == "tools/call" else {}
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message:
+            result = answer(message["method"], message.get("params") or {})
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)

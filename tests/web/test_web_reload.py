@@ -1,0 +1,192 @@
+"""The project file changes while the gateway runs: good changes reach every client, bad ones change nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client
+
+from e2e.waiting import eventually
+from e2e.wire import ERAS
+from faults.kit import fake
+from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, call, serving
+
+pytestmark = pytest.mark.anyio
+LOOK = {"nodeId": "root"}
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    with serving(tmp_path / "project") as served:
+        yield served
+
+
+class Watcher:
+    """A client that counts how often it was told that its tools changed."""
+
+    client: Client
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    async def hear(self, message: Any) -> None:
+        self.told += isinstance(message, types.ToolListChangedNotification)
+
+    async def names(self) -> set[str]:
+        return {tool.name for tool in (await self.client.list_tools()).tools}
+
+
+@asynccontextmanager
+async def watching(gateway: Gateway, agent: str, era: str) -> AsyncIterator[Watcher]:
+    watcher = Watcher()
+    async with gateway.connect(agent, era, message_handler=watcher.hear) as watcher.client:
+        if era == "legacy":
+            yield watcher
+            return
+        async with watcher.client.listen(tools_list_changed=True) as changes, anyio.create_task_group() as group:
+
+            async def count() -> None:
+                async for _ in changes:
+                    watcher.told += 1
+
+            group.start_soon(count)
+            yield watcher
+            group.cancel_scope.cancel()
+
+
+def with_agents(**agents: Any) -> dict[str, Any]:
+    return {**PROJECT, "agents": {**AGENTS, **agents}}
+
+
+async def status(gateway: Gateway, agent: str, token: str) -> int:
+    async with gateway.http() as http:
+        answer = await http.get(f"/agents/{agent}/receipt", headers={"Authorization": f"Bearer {token}"})
+        return answer.status_code
+
+
+async def until(gateway: Gateway, agent: str, token: str, wanted: int) -> None:
+    with anyio.fail_after(DEADLINE):
+        while await status(gateway, agent, token) != wanted:
+            await anyio.sleep(0.05)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_is_told_when_the_file_gives_its_agent_other_tools(gateway: Gateway, era: str) -> None:
+    async with watching(gateway, "researcher", era) as watcher, watching(gateway, "editor", era) as other:
+        before = await watcher.names()
+        unchanged = await other.names()
+        assert "list_children" not in before
+        gateway.write(with_agents(researcher={"tools": ["get_node", "list_children"]}))
+        await eventually(lambda: watcher.told, DEADLINE)
+        assert await watcher.names() == {"get_node", "list_children"}
+        assert not (await watcher.client.call_tool("list_children", LOOK)).is_error
+        assert (await watcher.client.call_tool("select_nodes", {"queryDsl": "x = y"})).is_error
+        assert await other.names() == unchanged
+        assert other.told == 0, "whose tools stayed the same hears nothing"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_is_told_when_a_server_comes_and_goes(gateway: Gateway, era: str) -> None:
+    async with watching(gateway, "editor", era) as watcher:
+        assert "up_echo" not in await watcher.names()
+        gateway.write({**PROJECT, "mcpServers": {"up": fake("few")}})
+        with anyio.fail_after(DEADLINE):
+            while "up_echo" not in await watcher.names():
+                await eventually(lambda: watcher.told, DEADLINE)
+                watcher.told = 0
+        assert not (await watcher.client.call_tool("up_echo", {"text": "x"})).is_error
+        gateway.write(PROJECT)
+        with anyio.fail_after(DEADLINE):
+            while "up_echo" in await watcher.names():
+                await eventually(lambda: watcher.told, DEADLINE)
+                watcher.told = 0
+        gone = await watcher.client.call_tool("up_echo", {"text": "x"})
+        assert gone.structured_content is not None
+        assert gone.structured_content["error"]["code"] == "not_found"
+
+
+async def test_an_agent_comes_with_a_token_and_goes_with_it(gateway: Gateway) -> None:
+    gateway.write(with_agents(third={"tools": ["get_node"]}))
+    await eventually(lambda: "Token of third" in gateway.log, DEADLINE)
+    (token,) = re.findall(r"Token of third \(shown this once\): (\S+)", gateway.log)
+    await until(gateway, "third", token, 200)
+    gateway.tokens["third"] = token
+    gateway.agents["third"] = f"{gateway.base}/agents/third/mcp"
+    async with gateway.connect("third") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["get_node"]
+    async with gateway.http("researcher") as http:
+        assert (await http.get("/agents/third/receipt")).status_code == 404
+    gateway.write(PROJECT)
+    await until(gateway, "third", token, 401)
+    async with gateway.http("operator") as http:
+        assert (await http.get("/agents/third/receipt")).status_code == 404
+        assert "third" not in (await http.get("/api/project")).text
+    assert await status(gateway, "editor", gateway.tokens["editor"]) == 200
+
+
+BAD = {
+    "not YAML": "agents: {",
+    "unknown key": "agnets: {}",
+    "not a mapping": "- a\n- b",
+    "empty role": "agents: {editor: {role: king}}",
+    "bad limit": "agents: {editor: {rateLimit: often}}",
+    "control characters": "agents: {editor: {tools: ['\x01']}}",
+    "NUL": "agents: \x00",
+}
+
+
+async def test_a_bad_change_keeps_the_last_good_configuration_and_says_why(gateway: Gateway) -> None:
+    async with gateway.http("editor") as http:
+        for bad in BAD.values():
+            said = gateway.log.count("stays in force")
+            gateway.write(bad)
+            await eventually(lambda said=said: gateway.log.count("stays in force") == said + 1, DEADLINE)  # type: ignore[misc]
+            assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
+        said = gateway.log.count("stays in force")
+        gateway.file.unlink()
+        await eventually(lambda: gateway.log.count("stays in force") == said + 1, DEADLINE)
+        gateway.file.mkdir()
+        await eventually(lambda: gateway.log.count("stays in force") == said + 2, DEADLINE)
+        assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
+        gateway.file.rmdir()
+        gateway.write({**PROJECT, "mcpServers": {"up": fake("few")}})
+        with anyio.fail_after(DEADLINE):
+            while "content" not in await call(http, "editor", "up_echo", {"text": "back"}):
+                await anyio.sleep(0.05)
+    assert len([line for line in gateway.log.splitlines() if "stays in force" in line]) == len(BAD) + 2
+
+
+REFUSED: dict[str, dict[str, Any]] = {"extensions that are not there": {"extensions": "nowhere"}}
+TAKEN: dict[str, dict[str, Any]] = {
+    "extensions that are a file": {"extensions": "toolgrove.yaml"},
+    "an OpenAPI document that is not there": {"httpTools": {"api": {"openapi": "nowhere.json"}}},
+    "a server that cannot be started": {"mcpServers": {"up": {"command": "no-such-program-anywhere"}}},
+    "a server without its secret": {
+        "mcpServers": {"up": {"url": "http://127.0.0.1:9/", "headers": {"A": "${env:NO}"}}}
+    },
+    "another workspace": {"workspace": {"payloadTypes": {"Other": {}}}},
+}
+
+
+async def test_a_change_that_can_be_read_but_does_not_work_never_ends_the_gateway(gateway: Gateway) -> None:
+    """What cannot be put to use at all is refused whole; a source that does not come up is that source's affair."""
+    async with gateway.http("editor") as http:
+        for number, (what, sections) in enumerate([*REFUSED.items(), *TAKEN.items()]):
+            good, bad = f"Token of marker{number}", gateway.log.count("stays in force")
+            gateway.write({**PROJECT, **sections, "agents": {**AGENTS, f"marker{number}": {}}})
+
+            def settled(good: str = good, bad: int = bad) -> bool:
+                ended = gateway.process.poll() is not None
+                return ended or good in gateway.log or gateway.log.count("stays in force") > bad
+
+            await eventually(settled, DEADLINE)
+            assert gateway.process.poll() is None, (what, gateway.log)
+            assert (good in gateway.log) is (what in TAKEN), what
+            assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root", what
