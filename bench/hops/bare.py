@@ -41,11 +41,7 @@ def _server(kind: str) -> Server[Any]:
         return types.CallToolResult(content=[])
 
     server: Server[Any] = Server(
-        "bare",
-        version="1",
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        get_tool_input_schema=lambda name: SCHEMA,
+        "bare", version="1", on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=lambda name: SCHEMA
     )
     if kind == "lean":
         server.middleware.clear()

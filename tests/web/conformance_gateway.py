@@ -25,7 +25,7 @@ async def main(port: int) -> None:
             gateway = grove.gateway(anonymous=True)
             async with gateway.app.router.lifespan_context(gateway.app):
                 with stop_on_signals(stop, asyncio.get_running_loop()):
-                    await run_http(gateway.app, gateway.endpoints, listening, stop)
+                    await run_http(gateway.app, gateway.drain, listening, stop)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ def untouched(gateway: Gateway) -> bool:
     """Whether no call ever reached the gate."""
     headers = gateway.headers("operator")
     query = f"{gateway.base}/api/audit?tool=add_child"
-    return httpx2.get(query, headers=headers, timeout=DEADLINE).json()["items"] == []
+    items: list[Any] = httpx2.get(query, headers=headers, timeout=DEADLINE).json()["items"]
+    return items == []
 
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

@@ -132,8 +132,10 @@ class StateFile:
 
 def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Made by us, so that it never stands open for a moment; SQLite gives its side files the same mode.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    # Made by us, so that it never stands open for a moment; SQLite gives its side files the same mode. One that is
+    # there is not opened: closing it would drop the locks that SQLite holds on it in this process.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     # Calls come from worker threads, one at a time under the lock; transactions are ours to begin.

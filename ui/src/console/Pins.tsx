@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { Badge } from "../components/Badge";
 import { Card } from "../components/Card";
+import { CopyButton } from "../components/CopyButton";
 import { Diff } from "../components/Diff";
 import { Icon } from "../components/Icon";
 import { Empty } from "../components/Notice";
@@ -55,7 +56,10 @@ export function Pins() {
                       <td data-label="Accepted">{exact(pin.pinnedAt)}</td>
                       <td data-label="By">{pin.pinnedBy}</td>
                       <td data-label="Hash">
-                        <code title={pin.hash}>{pin.hash.slice(0, 16)}</code>
+                        <span class="hash">
+                          <code title={pin.hash}>{pin.hash.slice(0, 16)}</code>
+                          <CopyButton compact label={`Copy the hash of ${pin.tool}`} text={() => pin.hash} />
+                        </span>
                       </td>
                     </tr>
                   ))}

@@ -1,0 +1,131 @@
+"""Many clients at a gateway that call now and then, alone or beside one that floods and an upstream that is silent."""
+
+import asyncio
+import contextlib
+import json
+import random
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.gates import Ours
+from bench.measure import Round
+from bench.peers import free_port
+from bench.pool import running
+from bench.wire import MODERN, WrongAnswer, request
+
+PACE = 100.0
+"""Calls per second of all calm clients together."""
+FLOODERS, WAITING = 16, 20
+FLOODER = {"tools": ["get_node"], "rateLimit": "100/hour"}
+WAITER = {"role": "editor", "tools": ["slow"]}
+
+
+class Client:
+    """One keep-alive connection of one agent."""
+
+    def __init__(self, gate: Ours, agent: str) -> None:
+        self._connection = gate.connect(MODERN, agent)
+
+    async def __aenter__(self) -> "Client":
+        self._reader, self._writer = await asyncio.open_connection(sock=self._connection.socket)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._writer.close()
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        asked = request(MODERN, "tools/call", {"name": tool, "arguments": arguments})
+        self._writer.write(self._connection.encode(asked))
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split()[0])
+        answer = json.loads(await self._reader.readexactly(length))
+        if answer.get("id") != asked["id"]:
+            raise WrongAnswer(f"asked {asked}, answered {str(answer)[:300]}")
+        result: dict[str, Any] = answer["result"]["structuredContent"]
+        return result
+
+
+class Crowd:
+    """The clients of one gateway, and what became of them."""
+
+    def __init__(self, gate: Ours, clients: int, silent: int) -> None:
+        self.gate, self._clients, self._silent = gate, clients, silent
+        self.flooded = self.limited = self.held = 0
+
+    def alone(self, seconds: float) -> Round:
+        return asyncio.run(self._calm(seconds))
+
+    def besides(self, seconds: float) -> Round:
+        return asyncio.run(self._with_trouble(seconds))
+
+    async def _calm(self, seconds: float) -> Round:
+        async with contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(Client(self.gate, "a0")) for _ in range(self._clients)]
+            begun = time.perf_counter()
+            waits = await asyncio.gather(*(self._now_and_then(each, begun + seconds) for each in clients))
+            latencies = [latency for each in waits for latency in each]
+            return Round(latencies=latencies, seconds=time.perf_counter() - begun)
+
+    async def _now_and_then(self, client: Client, end: float) -> list[float]:
+        latencies: list[float] = []
+        pause = self._clients / PACE
+        await asyncio.sleep(random.uniform(0, min(pause, end - time.perf_counter())))  # else all come at once
+        while True:
+            begun = time.perf_counter()
+            answer = await client.call("get_node", {"nodeId": "root"})
+            latencies.append((time.perf_counter() - begun) * 1000)
+            if answer.get("nodeId") != "root":
+                raise WrongAnswer(f"a calm client was told {answer}")
+            pause = random.uniform(0.5, 1.5) * self._clients / PACE
+            if time.perf_counter() + pause > end:
+                return latencies
+            await asyncio.sleep(pause)
+
+    async def _with_trouble(self, seconds: float) -> Round:
+        async with await asyncio.start_server(self._hold, "127.0.0.1", self._silent):
+            trouble = [asyncio.create_task(self._wait()) for _ in range(WAITING)]
+            trouble += [asyncio.create_task(self._flood()) for _ in range(FLOODERS)]
+            try:
+                return await self._calm(seconds)
+            finally:
+                for task in trouble:
+                    task.cancel()
+                ended = await asyncio.gather(*trouble, return_exceptions=True)
+                for problem in ended:
+                    if isinstance(problem, Exception):
+                        raise problem
+
+    async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.held += 1
+        try:
+            await reader.read()
+        finally:
+            writer.close()
+
+    async def _wait(self) -> None:
+        async with Client(self.gate, "waiter") as client:
+            await client.call("slow", {})
+
+    async def _flood(self) -> None:
+        async with Client(self.gate, "flooder") as client:
+            while True:
+                answer = await client.call("get_node", {"nodeId": "root"})
+                self.flooded += 1
+                self.limited += answer.get("error", {}).get("code") == "rate_limited"
+
+
+@contextlib.contextmanager
+def crowd(folder: Path, clients: int, project: dict[str, Any]) -> Iterator[Crowd]:
+    """A gateway with the agents that a crowd needs."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # the gateway inherits it
+    silent = free_port()
+    schema = {"type": "object", "properties": {}}
+    slow = {"url": f"http://127.0.0.1:{silent}/", "inputSchema": schema, "allowPrivate": True, "timeout": 60}
+    agents = {**project["agents"], "flooder": FLOODER, "waiter": WAITER}
+    gate = Ours("crowd", folder, {**project, "agents": agents, "httpTools": {"slow": slow}})
+    with running(gate):
+        yield Crowd(gate, clients, silent)
