@@ -59,7 +59,7 @@ def test_progress_shows_and_a_running_call_can_be_cancelled(visit: Visit, upstre
 
 
 def test_a_question_is_answered_in_the_middle_of_a_call(visit: Visit) -> None:
-    page = visit("try", "writer", "trips_plan")
+    page = visit("try", "writer", "trips-plan")
     page.by("run").click()
     expect(page.by("question")).to_contain_text("How do you like to travel in Lisbon?")
     page.by("question").get_by_label("pace").select_option(label="fast")
