@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from apcore import CancelToken, ModuleAnnotations, ModuleDescriptor
+from apcore import CancelToken, Identity, ModuleAnnotations, ModuleDescriptor
 from mcp_types import CallToolResult, TextContent, Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
+from apcore_mcp.adapters.errors import error_result
 from apcore_mcp.converters.openai import strict_schema
-from apcore_mcp.server.calls import Call
+from apcore_mcp.server.calls import SHUTTING_DOWN, Call, Calls, Channel, Outcome
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
 from toolgrove.agent import Agent
 from toolgrove.types import Arguments, ToolSpec
 
 SESSION = "toolgrove/session"
+_ERROR = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
+IN_HEADERS = '"x-mcp-header"'
 MAX_SESSION = 128
 
 
@@ -47,14 +51,16 @@ class McpFace:
 
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
-        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        self._show(agent)
         self.endpoint = Endpoint(agent.name, version, self, self._run)
+        self.endpoint.calls = _Calls(self._run)
+        self.endpoint.server.get_tool_input_schema = lambda tool: self._in_headers.get(tool)
 
     def use(self, agent: Agent) -> None:
         """Go on with the same agent, resolved anew; clients hear of it if its tools are others."""
         seen, self.agent = self.agent.tools, agent
         if agent.tools != seen:
-            self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+            self._show(agent)
             self.endpoint.tools_changed()
 
     def entries(self) -> Mapping[str, Entry]:
@@ -64,6 +70,12 @@ class McpFace:
     def entry(self, name: str) -> Entry | None:
         """One of them."""
         return self._entries.get(name)
+
+    def _show(self, agent: Agent) -> None:
+        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        # The SDK searches a tool's schema on every call for arguments that headers repeat; hardly any has them.
+        schemas = ((name, entry.tool.input_schema) for name, entry in self._entries.items())
+        self._in_headers = {name: schema for name, schema in schemas if IN_HEADERS in json.dumps(schema)}
 
     async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
         request.token = _TaskToken(asyncio.current_task())
@@ -77,6 +89,34 @@ class McpFace:
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
         text = TextContent(text=json.dumps(result, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
+
+
+class _Calls(Calls):
+    """Runs a call in the task of its request: one of its own costs three more turns of the loop.
+
+    Only where the call can ask nothing, since a question would have to outlive the request.
+    """
+
+    async def begin(
+        self, name: str, arguments: dict[str, Any] | None, channel: Channel, who: Identity | None = None
+    ) -> Outcome:
+        if channel.can_answer or self._draining:
+            return await super().begin(name, arguments, channel, who)
+        call = Call(who, self._suspend)
+        call.attach(channel)
+        ended: asyncio.Future[CallToolResult] = asyncio.get_running_loop().create_future()
+        self._running[ended] = call
+        try:
+            return await self._run(name, arguments, call)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not call.token.is_cancelled or task is None:
+                raise
+            task.uncancel()  # not the client went away, but we do
+            return error_result(SHUTTING_DOWN)
+        finally:
+            del self._running[ended]
+            ended.cancel()
 
 
 class _TaskToken(CancelToken):
@@ -107,7 +147,7 @@ def _entry(spec: ToolSpec) -> Entry:
         name=spec.name,
         description=spec.description,
         input_schema=dict(spec.input_schema),
-        output_schema=dict(spec.output_schema) or None,
+        output_schema=_or_error(spec.output_schema) if spec.output_schema else None,
         annotations=AnnotationMapper().to_mcp_annotations(_annotations(spec)),
     )
     descriptor = ModuleDescriptor(
@@ -120,6 +160,15 @@ def _entry(spec: ToolSpec) -> Entry:
         annotations=_annotations(spec),
     )
     return Entry(tool, descriptor)
+
+
+def _or_error(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an answer that may be an error instead; some clients check that too."""
+    inner = {key: value for key, value in schema.items() if key not in ("$defs", "$schema")}
+    if re.search(r'"#(?!/\$defs/)', json.dumps(inner)):  # it points into itself, and would point elsewhere then
+        return dict(schema)
+    around = {key: schema[key] for key in ("$schema", "$defs") if key in schema}
+    return {"type": "object", "anyOf": [inner, _ERROR], **around}
 
 
 def _annotations(spec: ToolSpec) -> ModuleAnnotations:

@@ -162,9 +162,11 @@ async def test_a_bad_change_keeps_the_last_good_configuration_and_says_why(gatew
     assert len([line for line in gateway.log.splitlines() if "stays in force" in line]) == len(BAD) + 2
 
 
-REFUSED: dict[str, dict[str, Any]] = {"extensions that are not there": {"extensions": "nowhere"}}
-TAKEN: dict[str, dict[str, Any]] = {
+REFUSED: dict[str, dict[str, Any]] = {
+    "extensions that are not there": {"extensions": "nowhere"},
     "extensions that are a file": {"extensions": "toolgrove.yaml"},
+}
+TAKEN: dict[str, dict[str, Any]] = {
     "an OpenAPI document that is not there": {"httpTools": {"api": {"openapi": "nowhere.json"}}},
     "a server that cannot be started": {"mcpServers": {"up": {"command": "no-such-program-anywhere"}}},
     "a server without its secret": {

@@ -16,7 +16,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,11 +44,11 @@ class Guard:
         refusal = self._refusal(scope["headers"]) if scope["type"] == "http" else None
         kinds = b" ".join(value for key, value in scope.get("headers", ()) if key == b"content-type").lower()
         if refusal is None and scope.get("method") == "POST" and b"json" in kinds:
-            scope[BODY] = await Request(scope, receive).body()
-            receive = _replay(scope[BODY], receive)
             try:
+                scope[BODY] = await Request(scope, receive).body()
+                receive = _replay(scope[BODY], receive)
                 json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=int)  # int refuses NaN
-            except (ValueError, RecursionError):
+            except (ValueError, RecursionError, ClientDisconnect):
                 refusal = refuse(400, BAD_JSON, code=-32700)
         await (refusal or self._app)(scope, receive, send)
 

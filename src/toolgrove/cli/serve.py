@@ -19,6 +19,7 @@ from toolgrove.cli.project import DEFAULT
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
+from toolgrove.store.collector import settled_collector
 from toolgrove.store.tokens import OPERATOR, Tokens
 
 log = logging.getLogger("toolgrove.serve")
@@ -108,7 +109,8 @@ class Service:
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
             self._greet(grove)
             tasks.start_soon(_follow, self.file, grove, self.screen)
-            await run_http(app, gateway.drain, self.listening, stop)
+            with settled_collector():
+                await run_http(app, gateway.drain, self.listening, stop)
             tasks.cancel_scope.cancel()
 
     def _greet(self, grove: Grove) -> None:

@@ -10,7 +10,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import anyio
 from apcore import CancelToken, Context, Executor, Identity, Registry
 from apcore.errors import ACLDeniedError, InvalidInputError, ModuleError, ModuleTimeoutError, SchemaValidationError
 from mcp_types import TextContent
@@ -56,16 +55,20 @@ class ExtensionSource:
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the registry, from whichever thread it changes."""
         loop = asyncio.get_running_loop()
+        news = asyncio.Event()
 
         def tell() -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(changed)
+                loop.call_soon_threadsafe(news.set)
 
         self._modules.on_change = tell
         try:
             if self._watched:
                 watch(self._registry)
-            await anyio.sleep_forever()
+            while True:  # told by this task: whoever hears of it may start others, which a bare callback cannot
+                await news.wait()
+                news.clear()
+                changed()
         finally:
             if self._watched:
                 self._registry.unwatch()

@@ -116,8 +116,8 @@ class Pool:
         if self._tasks is None:
             done.set()
         else:
-            self._rebuilt = done
             self._tasks.start_soon(self._rebuild, done)
+            self._rebuilt = done
         return done
 
     async def _rebuild(self, done: anyio.Event) -> None:

@@ -32,4 +32,4 @@ def _row(record: dict[str, Any]) -> Iterator[str]:
     for value in (*values, error.get("code", ""), record.get("hash", "")):
         text = " ".join(value) if isinstance(value, list) else str(value)
         # A spreadsheet must read it as text, whatever a caller wrote.
-        yield f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+        yield f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text

@@ -1,4 +1,4 @@
-"""Python's cycle collector, held still while a large workspace is read: it would search it again and again."""
+"""Python's cycle collector, kept from searching a large workspace again and again: while it is read, and afterwards."""
 
 from __future__ import annotations
 
@@ -17,3 +17,16 @@ def paused_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@contextmanager
+def settled_collector() -> Iterator[None]:
+    """What there is now is not searched until the end of the block, and what comes is searched less often."""
+    often = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(10_000, *often[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*often)
+        gc.unfreeze()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from starlette.authentication import AuthCredentials, BaseUser
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolgrove.store.tokens import OPERATOR, Tokens, hashed
@@ -52,7 +51,7 @@ class Identified:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
             return
-        holder = self._identify(Headers(scope=scope))
+        holder = self._identify([value for name, value in scope["headers"] if name == b"authorization"])
         if holder is None:
             refusal = problem(
                 401,
@@ -67,11 +66,10 @@ class Identified:
         scope["user"], scope["auth"] = user, AuthCredentials(["operator" if user.is_operator else "agent"])
         await self._app(scope, receive, send)
 
-    def _identify(self, headers: Headers) -> str | None:
-        given = headers.getlist("authorization")
+    def _identify(self, given: Sequence[bytes]) -> str | None:
         if len(given) != 1:
             return None
-        scheme, _, token = given[0].partition(" ")
+        scheme, _, token = given[0].decode("latin-1").partition(" ")
         return self._holder(token.strip()) if scheme.lower() == "bearer" else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cache
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -47,6 +48,9 @@ class Metrics:
         self._approvals = Counter(
             "toolgrove_approvals", "Approvals asked for and decided.", ("state",), registry=self._registry
         )
+        # Looking a label up takes longer than to count, so what was found is kept; as bounded as the labels.
+        self._of_call = cache(self._calls.labels)
+        self._of_agent = cache(self._seconds.labels)
         self._revision = Gauge("toolgrove_pool_revision", "The pool's revision.", registry=self._registry)
         self._minutes: deque[list[int]] = deque(maxlen=MINUTES)
 
@@ -78,8 +82,8 @@ class Metrics:
         ]
 
     def _call(self, agent: str, tool: str, outcome: str, duration: float) -> None:
-        self._calls.labels(agent, tool, outcome).inc()
-        self._seconds.labels(agent).observe(duration)
+        self._of_call(agent, tool, outcome).inc()
+        self._of_agent(agent).observe(duration)
         minute = int(self._clock.wall() // 60)
         if not self._minutes or self._minutes[-1][0] != minute:
             self._minutes.append([minute, 0, 0, 0])

@@ -148,7 +148,10 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
                   {exact(Date.parse(record.timestamp))}
                 </button>
               </td>
-              <td data-label="Agent">{record.agent}</td>
+              <td data-label="Agent">
+                {record.agent}
+                {record.byOperator && <span class="quiet small"> by operator</span>}
+              </td>
               <th scope="row" data-label="Tool">
                 {record.operation}
               </th>

@@ -2,6 +2,9 @@
 import { textIn } from "../lib/http";
 import { emptyObject, get, isNumber, isObject, type Json, type JsonObject, numberOf } from "../lib/json";
 
+/** The session of calls that the operator makes as an agent begins so. */
+const OPERATOR = "(operator)";
+
 export interface Source {
   name: string;
   kind: string;
@@ -78,6 +81,8 @@ export interface AuditRecord {
   number: number;
   timestamp: string;
   agent: string;
+  /** Whether the operator called as the agent, as this page does. */
+  byOperator: boolean;
   operation: string;
   outcome: string;
   targets: string[];
@@ -187,6 +192,7 @@ export function auditRecordOf(json: Json): AuditRecord {
     number: amount(form, "number"),
     timestamp: text(form, "timestamp"),
     agent: text(form, "agent"),
+    byOperator: text(form, "session").startsWith(OPERATOR),
     operation: text(form, "operation"),
     outcome: text(form, "outcome"),
     targets: texts(form, "targets"),

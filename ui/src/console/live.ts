@@ -17,6 +17,7 @@ export class LiveEvents {
   constructor(
     private readonly events: (signal: AbortSignal) => AsyncIterable<News>,
     private readonly onNews: (news: News) => void,
+    /** Called whenever the connection is lost or cannot be had. */
     private readonly onLost: () => void,
   ) {}
 
@@ -49,8 +50,8 @@ export class LiveEvents {
       // Lost either way; what is wrong shows when the overview is fetched.
     }
     if (signal.aborted) return;
-    if (this.state.peek() !== "lost") this.onLost();
     this.state.value = "lost";
+    this.onLost();
     this.timer = setTimeout(() => this.connect(), this.wait);
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
   }

@@ -223,6 +223,7 @@ export class Console {
       case "call":
         this.calls.value = [news, ...this.calls.peek()].slice(0, MOST_CALLS);
         this.refreshOverview();
+        if (this.approvals.peek()?.some((one) => one.state === "approved" && one.agent === news.agent && one.tool === news.tool)) this.refreshWaiting();
         break;
       case "approval":
         this.refreshWaiting();

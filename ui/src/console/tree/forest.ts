@@ -57,6 +57,8 @@ export class Forest {
     await Promise.all([this.read(ROOT), this.fetchChildren(ROOT, 1)]);
     this.change(ROOT, { open: true });
     this.show();
+    const [only, ...others] = this.items.get(ROOT)?.children ?? [];
+    if (only !== undefined && others.length === 0) await this.open(only);
   }
 
   /** Reads a node; null if there is none any more. */
