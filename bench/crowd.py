@@ -6,7 +6,10 @@ import json
 import random
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +17,20 @@ from bench.gates import Ours
 from bench.measure import Round
 from bench.peers import free_port
 from bench.pool import running
-from bench.wire import MODERN, WrongAnswer, request
+from bench.wire import MODERN, Connection, WrongAnswer, request
 
 PACE = 100.0
 """Calls per second of all calm clients together."""
 FLOODERS, WAITING = 16, 20
-FLOODER = {"tools": ["get_node"], "rateLimit": "100/hour"}
+FLOODER = {"tools": ["get_node"], "rateLimit": "20/hour"}
 WAITER = {"role": "editor", "tools": ["slow"]}
 
 
 class Client:
     """One keep-alive connection of one agent."""
 
-    def __init__(self, gate: Ours, agent: str) -> None:
-        self._connection = gate.connect(MODERN, agent)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     async def __aenter__(self) -> "Client":
         self._reader, self._writer = await asyncio.open_connection(sock=self._connection.socket)
@@ -63,7 +66,9 @@ class Crowd:
 
     async def _calm(self, seconds: float) -> Round:
         async with contextlib.AsyncExitStack() as stack:
-            clients = [await stack.enter_async_context(Client(self.gate, "a0")) for _ in range(self._clients)]
+            clients = [
+                await stack.enter_async_context(Client(self.gate.connect(MODERN, "a0"))) for _ in range(self._clients)
+            ]
             begun = time.perf_counter()
             waits = await asyncio.gather(*(self._now_and_then(each, begun + seconds) for each in clients))
             latencies = [latency for each in waits for latency in each]
@@ -86,35 +91,44 @@ class Crowd:
 
     async def _with_trouble(self, seconds: float) -> Round:
         async with await asyncio.start_server(self._hold, "127.0.0.1", self._silent):
-            trouble = [asyncio.create_task(self._wait()) for _ in range(WAITING)]
-            trouble += [asyncio.create_task(self._flood()) for _ in range(FLOODERS)]
-            try:
-                return await self._calm(seconds)
-            finally:
-                for task in trouble:
-                    task.cancel()
-                ended = await asyncio.gather(*trouble, return_exceptions=True)
-                for problem in ended:
-                    if isinstance(problem, Exception):
-                        raise problem
+            waiting = [asyncio.create_task(self._wait()) for _ in range(WAITING)]
+            with ProcessPoolExecutor(1, get_context("spawn")) as elsewhere:  # else it would hold up the calm clients
+                port, token = self.gate.port or 0, self.gate.tokens["flooder"]
+                await asyncio.wrap_future(elsewhere.submit(flood, port, token, 0.0))
+                flooding = elsewhere.submit(flood, port, token, seconds)
+                calm = await self._calm(seconds)
+                self.flooded, self.limited = await asyncio.wrap_future(flooding)
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+        return calm
 
     async def _hold(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.held += 1
-        try:
+        with contextlib.closing(writer), contextlib.suppress(asyncio.CancelledError):
             await reader.read()
-        finally:
-            writer.close()
 
     async def _wait(self) -> None:
-        async with Client(self.gate, "waiter") as client:
+        async with Client(self.gate.connect(MODERN, "waiter")) as client:
             await client.call("slow", {})
 
-    async def _flood(self) -> None:
-        async with Client(self.gate, "flooder") as client:
-            while True:
+
+def flood(port: int, token: str, seconds: float) -> tuple[int, int]:
+    """As many calls as some connections get through, and how many of them were limited."""
+    outcomes: Counter[str] = Counter()
+
+    async def one(end: float) -> None:
+        async with Client(Connection(port, "/agents/flooder/mcp", MODERN, token)) as client:
+            while time.monotonic() < end:
                 answer = await client.call("get_node", {"nodeId": "root"})
-                self.flooded += 1
-                self.limited += answer.get("error", {}).get("code") == "rate_limited"
+                outcomes[answer.get("error", {}).get("code", "")] += 1
+
+    async def everyone() -> None:
+        end = time.monotonic() + seconds
+        await asyncio.gather(*(one(end) for _ in range(FLOODERS)))
+
+    asyncio.run(everyone())
+    return outcomes.total(), outcomes["rate_limited"]
 
 
 @contextlib.contextmanager

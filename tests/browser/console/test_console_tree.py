@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from browser.console.hand import Hand, branch
 from browser.console.page import ConsolePage, Visit
@@ -265,13 +265,13 @@ def test_an_answer_that_got_lost_is_asked_for_again_without_a_second_effect(
     page.show_node("writer", house)
     lost: list[str] = []
 
-    def lose(route: object) -> None:
-        if not lost and "add_child" in (route.request.post_data or ""):  # type: ignore[attr-defined]
+    def lose(route: Route) -> None:
+        if not lost and "add_child" in (route.request.post_data or ""):
             lost.append("once")
-            route.fetch()  # type: ignore[attr-defined]
-            route.abort("connectionreset")  # type: ignore[attr-defined]
+            route.fetch()
+            route.abort("connectionreset")
         else:
-            route.continue_()  # type: ignore[attr-defined]
+            route.continue_()
 
     page.page.route("**/agents/writer/mcp", lose)
     page.by("node-add").click()

@@ -135,16 +135,16 @@ function Done({ run }: { run: Run }) {
 
 function Failed({ run }: { run: Run }) {
   const { Advice } = useBench();
-  const { message, facts } = readFailure(run.error);
+  const { message, code, facts } = readFailure(run.error);
   return (
     <div class="card-body failed" data-testid="result-error">
       <div class="status-row">
         <span class="status bad">
           <Icon name="warning" size={14} />
-          {failureTitle(run.errorStatus)}
+          {TITLES[code] ?? failureTitle(run.errorStatus)}
         </span>
         <span class="meta">
-          {run.errorStatus > 0 && `${run.errorStatus} · `}
+          {run.errorStatus > 0 && code === "" && `${run.errorStatus} · `}
           {duration(run.took)}
         </span>
         <CopyButton compact label="Copy error" text={() => run.error} />
@@ -157,6 +157,16 @@ function Failed({ run }: { run: Run }) {
     </div>
   );
 }
+
+/** For errors that bring a code of their own. */
+const TITLES: Record<string, string> = {
+  invalid_argument: "The arguments were refused",
+  not_found: "Not found",
+  forbidden: "Not allowed",
+  conflict: "Conflict",
+  rate_limited: "Too many calls",
+  internal: "The tool failed",
+};
 
 function failureTitle(status: number): string {
   if (status === 0) return "Connection lost";

@@ -104,7 +104,8 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
   const [limit, setLimit] = useState(FIRST);
   const counts = useMemo(() => countVerdicts(receipt.verdicts), [receipt]);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = receipt.verdicts.filter((one) => (verdict === null || one.verdict === verdict) && words.every((word) => `${one.tool} ${one.source} ${one.rule}`.toLowerCase().includes(word)));
+  const all = useMemo(() => [...receipt.verdicts].sort((a, b) => rankOf(a.verdict) - rankOf(b.verdict)), [receipt]);
+  const shown = all.filter((one) => (verdict === null || one.verdict === verdict) && words.every((word) => `${one.tool} ${one.source} ${one.rule}`.toLowerCase().includes(word)));
   return (
     <Card title="Receipt" testId="receipt" end={<span class="meta mono" title="Stamped on every call of this resolution">{receipt.hash}</span>}>
       <div class="filters">
@@ -169,8 +170,12 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
 function countVerdicts(verdicts: Verdict[]): [string, number][] {
   const counts = new Map<string, number>();
   for (const { verdict } of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-  const order = Object.keys(MEANINGS);
-  return [...counts].sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
+  return [...counts].sort((a, b) => rankOf(a[0]) - rankOf(b[0]));
+}
+
+/** What an agent has comes first. */
+function rankOf(verdict: string): number {
+  return Object.keys(MEANINGS).indexOf(verdict);
 }
 
 /** How a client reaches this agent. */

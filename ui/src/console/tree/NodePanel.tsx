@@ -41,7 +41,7 @@ export function NodePanel({ model, onChoose, onGone }: { model: TreeModel; onCho
           </button>
         ))}
       </nav>
-      <header class="node-head">
+      <header class="node-title">
         <h2>{nameOf(item)}</h2>
         <p class="quiet node-facts">
           <span class="tree-type">{item.type}</span>

@@ -28,7 +28,7 @@ export function SearchBar({ model }: { model: TreeModel }) {
         data-search
         data-testid="dsl"
         aria-label="Select nodes by a query"
-        placeholder="status = open and @type = Room"
+        placeholder="status = open and @type = Task"
         autocomplete="off"
         spellcheck={false}
         value={text}

@@ -59,6 +59,9 @@ function likeliest(agents: AgentSummary[]): string | null {
   return most[0]?.name ?? null;
 }
 
+/** The same width as in tree.css. */
+const NARROW = "(max-width: 800px)";
+
 type Side = "node" | "snapshots" | "changes";
 
 function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: string; agents: AgentSummary[]; wanted: string | null }) {
@@ -74,6 +77,8 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
   const last = useRef(selected);
   useEffect(() => {
     if (selected === null && last.current !== null && last.current === console.route.peek().detail) console.go(hashOf("tree", agent));
+    // On a phone tree and node are two screens, and focus goes along.
+    if (selected !== last.current && matchMedia(NARROW).matches) (selected === null ? document.querySelector<HTMLElement>("[role=tree]") : panel.current)?.focus();
     last.current = selected;
   }, [selected]);
   const show = (id: string): void => {
@@ -124,7 +129,7 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
         <div class="card tree-card">
           {model.search.value.state === "idle" ? <TreeList model={model} onChoose={show} /> : <Hits model={model} onChoose={show} />}
         </div>
-        <div class="card tree-panel" ref={panel}>
+        <div class="card tree-panel" ref={panel} tabIndex={-1} aria-label="The chosen node" role="region">
           <button
             type="button"
             class="back"

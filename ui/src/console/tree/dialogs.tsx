@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Dialog } from "../../components/Dialog";
 import { SchemaForm } from "../../components/form/SchemaForm";
 import { Icon } from "../../components/Icon";
@@ -20,8 +20,9 @@ interface Props {
 /** A new child: a form where its type has a schema, else JSON. */
 export function AddDialog({ model, parent, onClose, onAdded }: { model: TreeModel; parent: Item; onClose: () => void; onAdded: (id: string) => void }) {
   const types = model.types.value;
-  const likely = likelyType(model, parent) ?? types[0]?.name ?? "";
-  const [type, setType] = useState(likely);
+  const [chosen, setType] = useState<string | null>(null);
+  const type = chosen ?? likelyType(model, parent) ?? types.find((one) => one.name !== "Root")?.name ?? "";
+  useEffect(() => void model.forest.open(parent.id), []);
   const schema = types.find((one) => one.name === type)?.schema ?? null;
   const draft = useMemo(() => (schema ? new FormDraft(schema) : null), [schema]);
   const [json, setJson] = useState('{\n  "name": ""\n}');
@@ -84,7 +85,8 @@ export function AddDialog({ model, parent, onClose, onAdded }: { model: TreeMode
 
 /** What the other children are is most likely what the next one is. */
 function likelyType(model: TreeModel, parent: Item): string | undefined {
-  const last = parent.children?.at(-1);
+  model.forest.rows.value;
+  const last = model.forest.get(parent.id)?.children?.at(-1);
   return last === undefined ? undefined : model.forest.get(last)?.type;
 }
 

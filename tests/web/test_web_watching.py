@@ -1,0 +1,65 @@
+"""Watching a project: its events, its log from either end, and a watcher who is there when the server ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from web.gateway import DEADLINE, PROJECT, Gateway, serving, started
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_watcher_hears_what_happens_and_is_let_go_when_the_server_ends(tmp_path: Path) -> None:
+    with started(tmp_path) as gateway, anyio.fail_after(DEADLINE):
+        async with gateway.http("operator") as http, http.stream("GET", "/api/events") as watched:
+            lines = (json.loads(line[6:]) async for line in watched.aiter_lines() if line.startswith("data: "))
+            assert (await anext(lines))["type"] == "watching"
+            calls = [{"tool": "get_node", "arguments": {"nodeId": "root"}}]
+            await http.post("/agents/editor/runs", json={"calls": calls})
+            heard = await anext(lines)
+            assert (heard["type"], heard["agent"], heard["tool"]) == ("tool_succeeded", "editor", "get_node")
+            gateway.process.terminate()
+            assert [event async for event in lines if event["type"] != "heartbeat"] == []
+            assert await anyio.to_thread.run_sync(gateway.process.wait) == 0
+    assert "Traceback" not in gateway.log
+
+
+async def _called(gateway: Gateway, times: int) -> None:
+    call = {"tool": "get_node", "arguments": {"nodeId": "root"}}
+    async with gateway.http("operator") as http:
+        for _ in range(times // 100):
+            await http.post("/agents/editor/runs", json={"calls": [call] * 100})
+
+
+async def test_the_log_is_read_from_its_newest_record_page_by_page(gateway: Gateway) -> None:
+    await _called(gateway, 200)
+    async with gateway.http("operator") as http:
+        seen: list[int] = []
+        before = ""
+        while len(seen) < 150:
+            page = (await http.get(f"/api/audit?newest=1&limit=60{before}")).json()
+            seen += [record["number"] for record in page["items"]]
+            before = f"&before={page['next']}"
+    assert seen == list(range(seen[0], seen[0] - len(seen), -1))
+    assert seen[0] >= 200
+
+
+@pytest.mark.parametrize("order", ["", "&newest=1"])
+async def test_an_export_holds_all_of_the_log_or_as_much_as_is_asked_for(tmp_path: Path, order: str) -> None:
+    with serving(tmp_path, PROJECT) as gateway:
+        await _called(gateway, 1_100)
+        async with gateway.http("operator") as http:
+            lines = (await http.get(f"/api/audit/export?format=jsonl{order}")).text.splitlines()
+            table = (await http.get(f"/api/audit/export?format=csv{order}")).text
+            few = (await http.get(f"/api/audit/export?limit=3{order}")).text.splitlines()
+    numbers = [json.loads(line)["number"] for line in lines]
+    assert sorted(numbers) == list(range(1, 1_101))
+    assert numbers == sorted(numbers, reverse=bool(order))
+    assert [int(row["number"]) for row in csv.DictReader(io.StringIO(table))] == numbers
+    assert few == lines[:3]
