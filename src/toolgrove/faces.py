@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 from apcore import CancelToken, Identity, ModuleAnnotations, ModuleDescriptor
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult, TextContent, Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.errors import error_result
@@ -23,7 +23,6 @@ from toolgrove.types import Arguments, ToolSpec
 
 SESSION = "toolgrove/session"
 _ERROR = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
-COMPLETE = {"resultType": "complete"}
 IN_HEADERS = '"x-mcp-header"'
 MAX_SESSION = 128
 
@@ -88,10 +87,8 @@ class McpFace:
         if call.error is None and call.content is not None:
             structure = None if result.keys() == {"content"} else result
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
-        text = {"type": "text", "text": json.dumps(result, ensure_ascii=False)}
-        # As it goes over the wire, which the SDK takes as well: a model would be made only to be taken apart.
-        wire = {"content": [text], "structuredContent": result, "isError": call.error is not None, **COMPLETE}
-        return cast("CallToolResult", wire)
+        text = TextContent(text=json.dumps(result, ensure_ascii=False))
+        return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
 
 
 class _Calls(Calls):
