@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from apcore import CancelToken, Identity, ModuleAnnotations, ModuleDescriptor
+from apcore import CancelToken, ModuleAnnotations, ModuleDescriptor
 from mcp_types import CallToolResult, TextContent, Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
-from apcore_mcp.adapters.errors import error_result
 from apcore_mcp.converters.openai import strict_schema
-from apcore_mcp.server.calls import SHUTTING_DOWN, Call, Calls, Channel, Outcome
+from apcore_mcp.server.calls import Call
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
 from toolgrove.agent import Agent
@@ -23,7 +22,6 @@ from toolgrove.types import Arguments, ToolSpec
 
 SESSION = "toolgrove/session"
 _ERROR = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
-IN_HEADERS = '"x-mcp-header"'
 MAX_SESSION = 128
 
 
@@ -51,16 +49,14 @@ class McpFace:
 
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
-        self._show(agent)
+        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
         self.endpoint = Endpoint(agent.name, version, self, self._run)
-        self.endpoint.calls = _Calls(self._run)
-        self.endpoint.server.get_tool_input_schema = lambda tool: self._in_headers.get(tool)
 
     def use(self, agent: Agent) -> None:
         """Go on with the same agent, resolved anew; clients hear of it if its tools are others."""
         seen, self.agent = self.agent.tools, agent
         if agent.tools != seen:
-            self._show(agent)
+            self._entries = {spec.name: _entry(spec) for spec in agent.tools}
             self.endpoint.tools_changed()
 
     def entries(self) -> Mapping[str, Entry]:
@@ -70,12 +66,6 @@ class McpFace:
     def entry(self, name: str) -> Entry | None:
         """One of them."""
         return self._entries.get(name)
-
-    def _show(self, agent: Agent) -> None:
-        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
-        # The SDK searches a tool's schema on every call for arguments that headers repeat; hardly any has them.
-        schemas = ((name, entry.tool.input_schema) for name, entry in self._entries.items())
-        self._in_headers = {name: schema for name, schema in schemas if IN_HEADERS in json.dumps(schema)}
 
     async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
         request.token = _TaskToken(asyncio.current_task())
@@ -89,34 +79,6 @@ class McpFace:
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
         text = TextContent(text=json.dumps(result, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
-
-
-class _Calls(Calls):
-    """Runs a call in the task of its request: one of its own costs three more turns of the loop.
-
-    Only where the call can ask nothing, since a question would have to outlive the request.
-    """
-
-    async def begin(
-        self, name: str, arguments: dict[str, Any] | None, channel: Channel, who: Identity | None = None
-    ) -> Outcome:
-        if channel.can_answer or self._draining:
-            return await super().begin(name, arguments, channel, who)
-        call = Call(who, self._suspend)
-        call.attach(channel)
-        ended: asyncio.Future[CallToolResult] = asyncio.get_running_loop().create_future()
-        self._running[ended] = call
-        try:
-            return await self._run(name, arguments, call)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not call.token.is_cancelled or task is None:
-                raise
-            task.uncancel()  # not the client went away, but we do
-            return error_result(SHUTTING_DOWN)
-        finally:
-            del self._running[ended]
-            ended.cancel()
 
 
 class _TaskToken(CancelToken):

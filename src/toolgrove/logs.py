@@ -53,7 +53,7 @@ def _clean(record: logging.LogRecord, scrub: Scrub) -> None:
     clean = scrub(message)
     if clean != message:
         record.msg, record.args = clean, ()
-    if record.exc_info is not None and record.exc_info[0] is not None:
+    if record.exc_info and record.exc_info[0] is not None:
         text = logging.Formatter().formatException(record.exc_info)
         clean = scrub(text)
         if clean != text:  # a handler that formats the exception itself would find the secret again
