@@ -25,6 +25,8 @@ class Watched:
     def __init__(self, page: Page, base: str) -> None:
         self.page, self._base = page, base
         self.noise: list[str] = []
+        self.expected: tuple[str, ...] = ()
+        """Parts of console lines that belong to what a test does; they may come late."""
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.noise.append(f"page error: {error}"))
         page.on("dialog", self._refuse)
@@ -34,7 +36,7 @@ class Watched:
         page.add_init_script(_REPORT_VIOLATIONS)
 
     def _hear(self, line: ConsoleMessage) -> None:
-        if line.type in ("error", "warning"):
+        if line.type in ("error", "warning") and not any(part in line.text for part in self.expected):
             self.noise.append(line.text)
 
     def _refuse(self, dialog: Dialog) -> None:
@@ -44,6 +46,11 @@ class Watched:
     def _watch(self, request: Request) -> None:
         if not request.url.startswith((f"{self._base}/", "data:", f"blob:{self._base}/")):
             self.noise.append(f"request to another origin: {request.url}")
+
+    def forgive_refusals(self) -> None:
+        """Forget what the browser said of refused requests, also what it has yet to say."""
+        self.expected = ("Failed to load resource",)
+        self.noise.clear()
 
     def by(self, test_id: str) -> Locator:
         return self.page.get_by_test_id(test_id)

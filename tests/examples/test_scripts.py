@@ -129,11 +129,11 @@ async def test_the_governed_server_starts_over_stdio() -> None:
         assert len((await client.list_tools()).tools) == 10
 
 
-def test_make_run_serves_the_samples_and_the_explorer() -> None:
+def test_make_explorer_serves_the_samples_and_the_explorer() -> None:
     makefile = (EXAMPLES.parent / "Makefile").read_text()
-    recipe = makefile.partition("\nrun:")[2].partition("\n\n")[0].partition("\n")[2].replace("\\\n", " ")
+    recipe = makefile.partition("\nexplorer:")[2].partition("\n\n")[0].partition("\n")[2].replace("\\\n", " ")
     port = free_port()
-    command = [sys.executable, *recipe.split()[1:], "--port", str(port)]
+    command = [sys.executable, "-m", "apcore_mcp", *recipe.replace("$(PORT)", str(port)).split()[1:]]
     with child(command, cwd=EXAMPLES.parent, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         started = next(line for line in process.stderr if b"server started" in line)

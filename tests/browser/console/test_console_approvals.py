@@ -73,6 +73,7 @@ def test_a_decision_made_elsewhere_stands(visit: Visit, writer: Hand, gateway: G
     asked = writer.refused("remove_node", nodeId="contested")
     page = visit()
     waiting(page, asked["approvalId"])
+    page.expected = ("409 (Conflict)", "net::ERR_FAILED")
     page.page.route("**/api/events", lambda route: route.abort())
     address = f"{gateway.base}/api/approvals/{asked['approvalId']}"
     headers = gateway.headers("operator") | {"Content-Type": "application/json"}
@@ -83,7 +84,6 @@ def test_a_decision_made_elsewhere_stands(visit: Visit, writer: Hand, gateway: G
         approve.click()
     expect(page.by("decided")).to_contain_text("rejected")
     assert writer.refused("remove_node", nodeId="contested")["reason"] == "approval_rejected"
-    page.noise.clear()
 
 
 def test_a_tool_of_a_server_is_shown_beside_its_pin_and_hostile_arguments_are_text(visit: Visit, writer: Hand) -> None:

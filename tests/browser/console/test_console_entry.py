@@ -45,7 +45,7 @@ def test_without_a_token_the_page_asks_for_one(tab: Visit, gateway: Gateway) -> 
     page.page.reload()
     expect(page.by("sign-in")).to_be_visible()
     assert {"401" in line or "403" in line for line in page.noise} == {True}
-    page.noise.clear()
+    page.forgive_refusals()
 
 
 def test_a_server_without_tokens_needs_none(tab: Visit, tmp_path: Path) -> None:
@@ -85,4 +85,4 @@ def test_a_server_that_goes_away_is_told_and_found_again(tab: Visit, tmp_path: P
         expect(page.by("offline")).to_have_count(0)
         page.page.close()
     assert {"ERR_" in line for line in page.noise} == {True}
-    page.noise.clear()
+    page.forgive_refusals()
