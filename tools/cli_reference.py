@@ -7,9 +7,10 @@ python tools/cli_reference.py --check    exit 1 if it is not what would be writt
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from generated import keep
 
 from toolgrove.cli import program
 
@@ -87,14 +88,7 @@ def page() -> str:
 
 
 def main() -> int:
-    text = page()
-    current = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
-    if "--check" in sys.argv:
-        if current != text:
-            print(f"{TARGET.name} is not current: run python tools/cli_reference.py")
-        return int(current != text)
-    TARGET.write_text(text, encoding="utf-8")
-    return 0
+    return keep({TARGET: page()}, "python tools/cli_reference.py")
 
 
 if __name__ == "__main__":

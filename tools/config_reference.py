@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
+
+from generated import keep
 
 from toolgrove.config import Config
 
@@ -119,14 +120,7 @@ def main() -> int:
         DOCS / "configuration.md": page(schema),
         DOCS / "toolgrove.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
     }
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if "--check" in sys.argv:
-        for path in stale:
-            print(f"{path.name} is not current: run python tools/config_reference.py")
-        return int(bool(stale))
-    for path in stale:
-        path.write_text(wanted[path], encoding="utf-8")
-    return 0
+    return keep(wanted, "python tools/config_reference.py")
 
 
 if __name__ == "__main__":

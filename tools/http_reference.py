@@ -7,9 +7,10 @@ python tools/http_reference.py --check    exit 1 if they are not what would be w
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
+
+from generated import keep
 
 from toolgrove.web.openapi import document
 
@@ -114,14 +115,7 @@ def main() -> int:
         DOCS / "http.md": page(whole),
         DOCS / "openapi.json": json.dumps(whole, indent=2, ensure_ascii=False) + "\n",
     }
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if "--check" in sys.argv:
-        for path in stale:
-            print(f"{path.name} is not current: run python tools/http_reference.py")
-        return int(bool(stale))
-    for path in stale:
-        path.write_text(wanted[path], encoding="utf-8")
-    return 0
+    return keep(wanted, "python tools/http_reference.py")
 
 
 if __name__ == "__main__":

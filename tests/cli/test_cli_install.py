@@ -16,6 +16,7 @@ from cli_kit import Project, Toolgrove
 from toolgrove import Config
 from toolgrove.cli.install.client import CLIENTS
 from toolgrove.cli.shelf import shelf
+from toolgrove.store.tokens import hashed
 
 AGENTS = {"editor": {"role": "editor", "tools": ["*"]}}
 GATEWAY = "http://127.0.0.1:8000"
@@ -187,7 +188,7 @@ def test_a_new_token_opens_the_gateway_to_the_client(toolgrove: Toolgrove, home:
     written = json.loads((tmp_path / ".vscode" / "mcp.json").read_text())
     header = written["servers"]["kitchen-garden-editor"]["headers"]["Authorization"]
     with shelf(Config.load("toolgrove.yaml")) as kept:
-        assert kept.tokens.holder(header.removeprefix("Bearer ")) == "editor"
+        assert kept.tokens.holders()["editor"] == hashed(header.removeprefix("Bearer "))
 
 
 def test_a_place_that_cannot_be_written_is_one_line(toolgrove: Toolgrove, home: Path) -> None:

@@ -20,8 +20,6 @@ class Tokens(Protocol):
     def issue(self, holder: str) -> str:
         """Make a token, shown this once; an older one of the same holder is void."""
 
-    def holder(self, token: str) -> str | None: ...
-
     def holders(self) -> Mapping[str, str]:
         """Who has a token, and the hash under which it is kept."""
 
@@ -51,10 +49,6 @@ class MemoryTokens:
         self._holders[kept] = holder
         return token
 
-    def holder(self, token: str) -> str | None:
-        """Whose token it is."""
-        return self._holders.get(hashed(token))
-
     def holders(self) -> Mapping[str, str]:
         """Who has a token, and the hash under which it is kept."""
         return {holder: kept for kept, holder in self._holders.items()}
@@ -76,12 +70,6 @@ class SqliteTokens:
         with self._state.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO tokens (holder, hash) VALUES (?, ?)", (holder, kept))
         return token
-
-    def holder(self, token: str) -> str | None:
-        """Whose token it is."""
-        with self._state.reading() as connection:
-            row = connection.execute("SELECT holder FROM tokens WHERE hash = ?", (hashed(token),)).fetchone()
-        return None if row is None else str(row[0])
 
     def holders(self) -> Mapping[str, str]:
         """Who has a token, and the hash under which it is kept."""
