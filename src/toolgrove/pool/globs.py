@@ -15,14 +15,23 @@ def is_exact(pattern: str) -> bool:
 
 
 class Globs:
-    """A set of patterns, made for asking thousands of names: most patterns are names or end in their one star."""
+    """A set of patterns, made for asking thousands of names.
+
+    Most patterns are names, or have no other magic than stars: such a one is looked up by how it ends. A regular
+    expression decides about the rest.
+    """
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.patterns = tuple(patterns)
         self._exact = frozenset(filter(is_exact, self.patterns))
         self._stems = {p[:-1]: p for p in self.patterns if p.endswith("*") and is_exact(p[:-1])}
-        self._lengths = sorted({len(stem) for stem in self._stems})
-        self._rest = tuple(p for p in self.patterns if p not in self._exact and p[:-1] not in self._stems)
+        self._stem_lengths = sorted({len(stem) for stem in self._stems})
+        others = [p for p in self.patterns if p not in self._exact and p[:-1] not in self._stems]
+        self._starred: dict[str, list[_Starred]] = {}
+        for starred in (_Starred(p) for p in others if _ONLY_STARS(p)):
+            self._starred.setdefault(starred.tail, []).append(starred)
+        self._tail_lengths = sorted({len(tail) for tail in self._starred})
+        self._rest = tuple(p for p in others if not _ONLY_STARS(p))
         self._any = re.compile("|".join(f"({translate(pattern)})" for pattern in self._rest)) if self._rest else None
 
     def match(self, name: str) -> str | None:
@@ -30,13 +39,48 @@ class Globs:
         if name in self._exact:
             return name
         stems = self._stems
-        for length in self._lengths:
+        for length in self._stem_lengths:
             stem = name[:length]
             if stem in stems:
                 return stems[stem]
+        size = len(name)
+        for length in self._tail_lengths:
+            for starred in self._starred.get(name[size - length :], ()):
+                if starred.fits(name):
+                    return starred.pattern
         found = self._any.match(name) if self._any is not None else None
         return self._rest[found.lastindex - 1] if found is not None and found.lastindex else None
+
+    def matches(self, names: Iterable[str]) -> dict[str, str]:
+        """The names that are named, each with a pattern that does."""
+        if not self.patterns:
+            return {}
+        match = self.match
+        return {name: pattern for name in names if (pattern := match(name)) is not None}
 
     def names(self, name: str) -> bool:
         """Whether the very name is listed, not merely covered by a glob."""
         return name in self._exact
+
+
+_ONLY_STARS = re.compile(r"[^?[]*").fullmatch
+
+
+class _Starred:
+    """A pattern whose only magic is stars: its pieces must stand in the name one after the other."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.head, *self._between, self.tail = pattern.split("*")
+
+    def fits(self, name: str) -> bool:
+        """Whether the pattern names it, given that the name ends as it should."""
+        at, end = len(self.head), len(name) - len(self.tail)
+        if at > end or not name.startswith(self.head):
+            return False
+        for piece in self._between:
+            at = name.find(piece, at, end)
+            if at < 0:
+                return False
+            at += len(piece)
+        return True

@@ -65,7 +65,7 @@ def resolve(
     within: Ceiling | None = None,
 ) -> Toolset:
     """The tools of an agent at a depth, and why."""
-    judge = _Judge(name, agent, depth, read_only or agent.read_only, within)
+    judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within)
     verdicts: dict[str, Verdict] = {}
     tools: dict[str, Tool] = {}
     visible: list[Tool] = []
@@ -80,14 +80,11 @@ def resolve(
             visible.append(tool)
         elif verdict.rule in _BY_ROLE:
             tools[offer.name] = tool
-    asking = Globs(agent.approve)
-    approvals = {tool.spec.name: rule for tool in visible if (rule := _approval(tool, asking)) is not None}
-    reach = Reach(
-        agent=name,
-        usable=frozenset(tool.spec.name for tool in visible),
-        delegable=Globs(agent.may_delegate),
-        within=within,
-    )
+    specs = tuple(tool.spec for tool in visible)
+    names = tuple(spec.name for spec in specs)
+    approvals = {tool.spec.name: tool.approval for tool in visible if tool.approval is not None}
+    approvals.update((tool, f"approve: {pattern}") for tool, pattern in Globs(agent.approve).matches(names).items())
+    reach = Reach(agent=name, usable=frozenset(names), delegable=Globs(agent.may_delegate), within=within)
     receipt = Receipt(
         agent=name,
         depth=depth,
@@ -98,14 +95,7 @@ def resolve(
         rejected=snapshot.rejected,
         warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible))),
     )
-    return Toolset(
-        specs=tuple(tool.spec for tool in visible),
-        names=tuple(tool.spec.name for tool in visible),
-        callable=tools,
-        approvals=approvals,
-        reach=reach,
-        receipt=receipt,
-    )
+    return Toolset(specs=specs, names=names, callable=tools, approvals=approvals, reach=reach, receipt=receipt)
 
 
 _READ_ONLY = "read-only mode: the tool changes something"
@@ -116,8 +106,11 @@ _BY_ROLE = frozenset((_READ_ONLY, _READER))
 class _Judge:
     """The rules of one agent, in the order in which they decide."""
 
-    def __init__(self, name: str, agent: AgentConfig, depth: int, read_only: bool, within: Ceiling | None) -> None:
-        self._tools, self._deny = Globs(agent.tools), Globs(agent.deny)
+    def __init__(
+        self, snapshot: Snapshot, agent: AgentConfig, depth: int, read_only: bool, within: Ceiling | None
+    ) -> None:
+        self._named = Globs(agent.tools).matches(snapshot.offers)
+        self._denied = Globs(agent.deny).matches(snapshot.offers)
         self._masks = None if agent.mcp is None else {s: Globs(chosen.mask) for s, chosen in agent.mcp.items()}
         self._by_role = _READ_ONLY if read_only else _READER if agent.role == "reader" else None
         self._depth_rule = _depth_rule(agent, depth)
@@ -127,11 +120,10 @@ class _Judge:
 
     def __call__(self, offer: Offer) -> Verdict:
         name, source = offer.name, offer.source
-        denied = self._deny.match(name)
-        if denied is not None:
-            return Verdict("denied", f"deny: {denied}", source)
-        granted = self._tools.match(name)
-        if granted is None:
+        if name in self._denied:
+            return Verdict("denied", f"deny: {self._denied[name]}", source)
+        pattern = self._named.get(name)
+        if pattern is None:
             return self._unnamed.get(source) or self._not_named(source)
         if offer.kind == "mcp" and self._masks is not None:
             masks = self._masks.get(source)
@@ -149,7 +141,7 @@ class _Judge:
             return Verdict("restricted", f"agent {parent!r} can neither use it nor hand it on (mayDelegate)", source)
         if self._by_role is not None and offer.tool.mutates:
             return Verdict("restricted", self._by_role, source)
-        return self._granted.get((granted, source)) or self._given(granted, source)
+        return self._granted.get((pattern, source)) or self._given(pattern, source)
 
     def _not_named(self, source: str) -> Verdict:
         self._unnamed[source] = verdict = Verdict("denied", "no pattern in tools names it", source)
@@ -168,11 +160,6 @@ def _depth_rule(agent: AgentConfig, depth: int) -> str | None:
     if not Globs(agent.tools).names(SPAWN):
         return f"a sub-agent has it only if tools lists {SPAWN!r} by its exact name"
     return None
-
-
-def _approval(tool: Tool, asking: Globs) -> str | None:
-    pattern = asking.match(tool.spec.name)
-    return f"approve: {pattern}" if pattern is not None else tool.approval
 
 
 def _warnings(
