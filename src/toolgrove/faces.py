@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from apcore import CancelToken, ModuleAnnotations, ModuleDescriptor
+from apcore import CancelToken, Identity, ModuleAnnotations, ModuleDescriptor
 from mcp_types import CallToolResult, TextContent, Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
+from apcore_mcp.adapters.errors import error_result
 from apcore_mcp.converters.openai import strict_schema
-from apcore_mcp.server.calls import Call
+from apcore_mcp.server.calls import SHUTTING_DOWN, Call, Calls, Channel, Outcome
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
 from toolgrove.agent import Agent
@@ -23,6 +24,7 @@ from toolgrove.types import Arguments, ToolSpec
 SESSION = "toolgrove/session"
 _ERROR = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
 MAX_SESSION = 128
+_HEADER = '"x-mcp-header"'
 
 
 def openai_tools(specs: Sequence[ToolSpec], *, strict: bool, embed_annotations: bool) -> list[dict[str, Any]]:
@@ -48,16 +50,24 @@ class McpFace:
     """An agent over MCP; a failure is the tool's own answer with `isError`."""
 
     def __init__(self, agent: Agent, version: str) -> None:
-        self.agent = agent
-        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
         self.endpoint = Endpoint(agent.name, version, self, self._run)
+        self.endpoint.calls = _CallsInPlace(self._run)
+        self.endpoint.server.get_tool_input_schema = lambda name: self._in_headers.get(name)
+        self.agent = agent
+        self._show(agent.tools)
 
     def use(self, agent: Agent) -> None:
         """Go on with the same agent, resolved anew; clients hear of it if its tools are others."""
         seen, self.agent = self.agent.tools, agent
         if agent.tools != seen:
-            self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+            self._show(agent.tools)
             self.endpoint.tools_changed()
+
+    def _show(self, tools: Sequence[ToolSpec]) -> None:
+        self._entries = {spec.name: _entry(spec) for spec in tools}
+        # The SDK searches the schema that it is given at every call; only in these there is something to find.
+        schemas = {name: entry.tool.input_schema for name, entry in self._entries.items()}
+        self._in_headers = {name: schema for name, schema in schemas.items() if _HEADER in json.dumps(schema)}
 
     def entries(self) -> Mapping[str, Entry]:
         """What `tools/list` shows."""
@@ -79,6 +89,34 @@ class McpFace:
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
         text = TextContent(text=json.dumps(result, ensure_ascii=False))
         return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
+
+
+class _CallsInPlace(Calls):
+    """Runs a call in the task of its request, as one of its own costs more than many a call.
+
+    Only a call that may be suspended by a question, and so outlive its request, gets one.
+    """
+
+    async def begin(
+        self, name: str, arguments: Arguments | None, channel: Channel, who: Identity | None = None
+    ) -> Outcome:
+        if self._draining or (channel.can_answer and channel.ask is None):
+            return await super().begin(name, arguments, channel, who)
+        call = Call(who, self._suspend)
+        call.attach(channel)
+        ended: asyncio.Future[CallToolResult] = asyncio.get_running_loop().create_future()
+        self._running[ended] = call
+        try:
+            return await self._run(name, arguments, call)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._draining or task is None:
+                raise
+            task.uncancel()
+            return error_result(SHUTTING_DOWN)
+        finally:
+            del self._running[ended]
+            ended.cancel()
 
 
 class _TaskToken(CancelToken):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -47,11 +47,13 @@ class ApprovalStep:
         self._scrub = scrub
         self._ask_client = ask_client
 
-    async def __call__(self, call: Call, onward: Next) -> Result:
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         if call.approval is None:
-            return await onward(call)
-        tool = granted(call)
-        request = self._request(call, tool, call.approval)
+            return onward(call)
+        return self._approved(call, onward, call.approval)
+
+    async def _approved(self, call: Call, onward: Next, rule: str) -> Result:
+        request = self._request(call, granted(call), rule)
         try:
             if not await self._claimed(request):
                 approval = await self._inbox.request(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable
 
 import anyio
 
@@ -25,11 +26,14 @@ class IdempotencyStep:
         self._journal = journal
         self._running: dict[tuple[str, str], anyio.Event] = {}
 
-    async def __call__(self, call: Call, onward: Next) -> Result:
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         key = call.arguments.get(KEY)
         tool = granted(call)
         if key is None or not tool.mutates or tool.kind != "builtin":  # elsewhere it is the tool's own argument
-            return await onward(call)
+            return onward(call)
+        return self._once(call, onward, key)
+
+    async def _once(self, call: Call, onward: Next, key: str) -> Result:
         claim = _claim(call, key)
         place = (call.caller.agent, key)
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import limits
 
@@ -41,14 +41,14 @@ class RateLimitStep:
         self._windows: dict[str, Window] = {}
         self._clock = clock
 
-    async def __call__(self, call: Call, onward: Next) -> Result:
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         notation = self._notation_of(call.caller.agent)
         if notation is not None:
             window = self._window(call.caller.agent, notation)
             wait = window.admit(self._clock.monotonic())
             if wait is not None:
                 raise RateLimited(limit=window.notation, retry_after=max(math.ceil(wait * 1000) / 1000, 0.001))
-        return await onward(call)
+        return onward(call)
 
     def _window(self, agent: str, notation: str) -> Window:
         window = self._windows.get(agent)

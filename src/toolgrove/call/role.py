@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from toolgrove.call.toolset import granted
 from toolgrove.errors import Forbidden
 from toolgrove.types import Call, Next, Result
 
 
-async def role_step(call: Call, onward: Next) -> Result:
+def role_step(call: Call, onward: Next) -> Awaitable[Result]:
     """Refuse a mutating tool to a caller who may not write."""
     caller = call.caller
     if granted(call).mutates and not caller.may_write:
@@ -22,4 +24,4 @@ async def role_step(call: Call, onward: Next) -> Result:
             "Only read tools work here; do not retry.",
             reason="role",
         )
-    return await onward(call)
+    return onward(call)

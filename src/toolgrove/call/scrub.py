@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from toolgrove.errors import GroveError
@@ -32,10 +33,13 @@ class ScrubStep:
     def __init__(self, secrets: Scrubs) -> None:
         self._secrets = secrets
 
-    async def __call__(self, call: Call, onward: Next) -> Result:
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         tool = call.tool
         if tool is None or (tool.kind == "builtin" and tool.spec.source == WORKSPACE):  # no secret ever gets there
-            return await onward(call)
+            return onward(call)
+        return self._scrubbed(call, onward)
+
+    async def _scrubbed(self, call: Call, onward: Next) -> Result:
         client = call.client
         if client is not None:
             call.client = _Scrubbed(client, self._secrets)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from toolgrove.errors import ToolNotFound
 from toolgrove.types import Call, Next, Result, Tool
 
@@ -13,7 +15,7 @@ def granted(call: Call) -> Tool:
     return call.tool
 
 
-async def toolset_step(call: Call, onward: Next) -> Result:
+def toolset_step(call: Call, onward: Next) -> Awaitable[Result]:
     """Refuse a name outside the agent's toolset."""
     granted(call)
-    return await onward(call)
+    return onward(call)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -9,14 +11,19 @@ from toolgrove.types import Call, Next, Result
 
 
 class TraceStep:
-    """Outside of everything, so that its span covers refusals too; it never holds arguments or results."""
+    """Outside of everything, so that its span covers refusals too; it never holds arguments or results.
+
+    Whether anybody collects spans is asked once, since each answer costs as much as the rest of a small call's gate.
+    """
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("toolgrove")
+        self._is_collected = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
-    async def __call__(self, call: Call, onward: Next) -> Result:
-        if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-            return await onward(call)
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
+        return self._traced(call, onward) if self._is_collected else onward(call)
+
+    async def _traced(self, call: Call, onward: Next) -> Result:
         known = call.name if call.tool is not None else "unknown"  # a name that a caller made up is not one of ours
         about = {
             "gen_ai.operation.name": "execute_tool",

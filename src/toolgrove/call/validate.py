@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -21,7 +21,7 @@ class ValidateStep:
     def __init__(self) -> None:
         self._validators: dict[str, tuple[ToolSpec, Any]] = {}
 
-    async def __call__(self, call: Call, onward: Next) -> Result:
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         spec = granted(call).spec
         if not isinstance(call.arguments, dict):
             raise SchemaMismatch(path="", problem="must be an object")
@@ -31,7 +31,7 @@ class ValidateStep:
             known = self._validators[spec.name] = (spec, _compiled(spec.input_schema))
         if not known[1].is_valid(call.arguments):
             raise _mismatch(next(known[1].iter_errors(call.arguments)), spec.input_schema)
-        return await onward(call)
+        return onward(call)
 
 
 def _compiled(schema: Mapping[str, Any]) -> Any:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from toolgrove.call.toolset import granted
-from toolgrove.types import Call, Next, Result
+from toolgrove.types import Call, Next, Result, WriteGate
 
 
-async def version_step(call: Call, onward: Next) -> Result:
+def version_step(call: Call, onward: Next) -> Awaitable[Result]:
     """Run a versioned write under its gate; anything else passes."""
     tool = granted(call)
     if tool.gate is None or not (tool.mutates or "versionToken" in call.arguments):
-        return await onward(call)
-    async with tool.gate.writing(call):
+        return onward(call)
+    return _under(tool.gate, call, onward)
+
+
+async def _under(gate: WriteGate, call: Call, onward: Next) -> Result:
+    async with gate.writing(call):
         return await onward(call)

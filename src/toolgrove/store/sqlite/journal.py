@@ -23,6 +23,7 @@ from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
 _BACKLOG = 10_000
+_LINGER = 0.02
 
 
 class SqliteJournal:
@@ -87,9 +88,10 @@ class SqliteJournal:
             raise OSError("the store is not open: use 'async with Grove(...)'")
         rows = Rows.of(entry)
         loop = asyncio.get_running_loop()
-        if not self._waiting or self._waiting[-1].loop is not loop:
-            # Whoever is ready to run now comes into the same group.
-            loop.call_soon(self._hand_over)
+        if not rows.is_bare:
+            loop.call_soon(self._hand_over)  # whoever is ready to run now comes into the same group
+        elif not self._waiting or self._waiting[-1].loop is not loop:
+            loop.call_later(_LINGER, self._hand_over)  # to wake the writer for each would cost more than the call
         ticket = Ticket(rows, loop)
         self._waiting.append(ticket)
         self._taken += 1
@@ -134,6 +136,7 @@ class SqliteJournal:
 
     async def _catch_up(self) -> None:
         if self._written < self._taken:
+            self._hand_over()
             event = anyio.Event()
             self._curious.append((self._taken, event))
             await event.wait()
