@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,22 @@ from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, serving
 from web.held import Held, holding
 
 pytestmark = pytest.mark.anyio
-CLIENTS = 300
-"""As many as a shared machine opens without trouble; `python -m bench.gateway --load` has a thousand."""
+CLIENTS = 1_000
 FLOOD = 10
-CALLS = 5
+CALLS = 2
+FILES = 4_096
 ADMITTED = 20
 MOST_GROWN = 90
 """Megabytes; a client that was kept whole after its call would show."""
+
+
+@pytest.fixture(autouse=True)
+def enough_files() -> Iterator[None]:
+    """As many as both ends of the connections need; the gateway inherits it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, FILES)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def project(held: Held) -> dict[str, Any]:
