@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import anyio
 from apcore import CancelToken, Identity, ModuleAnnotations, ModuleDescriptor
 from mcp_types import CallToolResult, TextContent, Tool
 
@@ -24,6 +25,8 @@ from toolgrove.types import Arguments, ToolSpec
 SESSION = "toolgrove/session"
 _ERROR = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
 MAX_SESSION = 128
+PATIENCE = 0.25
+"""Seconds for which the answer to a call beyond the limit is held: whoever does not heed it cannot crowd out others."""
 _HEADER = '"x-mcp-header"'
 
 
@@ -84,6 +87,8 @@ class McpFace:
         agent = self.agent if session is None else self.agent.in_session(session)
         call = agent.begin(tool, arguments, request)
         result = await agent.send(call)
+        if call.error is not None and isinstance(wait := call.error.get("retryAfter"), float):
+            await anyio.sleep(min(wait, PATIENCE))
         if call.error is None and call.content is not None:
             structure = None if result.keys() == {"content"} else result
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
