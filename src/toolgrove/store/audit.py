@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from errno import ENOSPC
 from io import SEEK_END, FileIO
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
+
+from toolgrove.store.unusable import StoreUnusable
 
 Outcome = Literal["success", "failure", "refused", "cancelled", "replayed"]
 GENESIS = "0" * 64
+_OPENING = b'{"number":'
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AuditRecord:
-    """Who called what, on what, and how it ended."""
+class AuditRecord(NamedTuple):
+    """Who called what, on what, and how it ended; there is one for every call, and a tuple is made fastest."""
 
     timestamp: str
     call_id: str
@@ -96,13 +98,22 @@ def verify(lines: Iterable[str]) -> Breach | None:
     for at, line in enumerate(lines):
         body, mark, tail = line.rstrip("\n").rpartition(',"hash":"')
         digest = tail.removesuffix('"}')
-        if not mark or hashlib.sha256((body + "}").encode()).hexdigest() != digest:
+        claimed = _previous(body + "}")
+        if not mark or claimed is None or hashlib.sha256((body + "}").encode()).hexdigest() != digest:
             return Breach(number=at, problem="the record was altered")
-        claimed = json.loads(body + "}")["previous"]
         if previous is not None and claimed != previous:
             return Breach(number=at, problem="a record before it is missing or out of order")
         previous = digest
     return None
+
+
+def _previous(body: str) -> Any | None:
+    """The hash that a record rests on; None where the text is no record, since anyone can make a hash of it."""
+    try:
+        record = json.loads(body)
+    except ValueError:
+        return None
+    return record.get("previous") if isinstance(record, dict) else None
 
 
 class AuditSink(Protocol):
@@ -141,39 +152,77 @@ class JsonLines:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: FileIO | None = None
+        self._start = 0
 
     def last(self) -> tuple[int, str]:
         """The number and hash of the last record in the file; what a crash left of a torn line is cut off."""
-        if not self._path.exists():
+        line = torn = b""
+        whole = 0
+        try:
+            with self._path.open("rb") as file:
+                for read in file:
+                    if read.endswith(b"\n"):
+                        line, whole = read, whole + len(read)
+                    else:
+                        torn = read
+        except FileNotFoundError:
             return 0, GENESIS
-        line, end, whole = b"", 0, 0
-        with self._path.open("rb") as file:
-            for read in file:
-                end += len(read)
-                if read.endswith(b"\n"):
-                    line, whole = read, end
-        if whole < end:
+        except OSError as error:
+            raise self._unusable(f"cannot be read: {error.strerror}") from None
+        end = self._end(line) if line else (0, GENESIS)
+        if torn:
+            if torn[: len(_OPENING)] != _OPENING[: len(torn)]:
+                raise self._unusable("ends with something that is no record")
             os.truncate(self._path, whole)
-        if not line.strip():
-            return 0, GENESIS
-        record = json.loads(line)
-        return record["number"], record["hash"]
+        return end
+
+    def _end(self, line: bytes) -> tuple[int, str]:
+        try:
+            record = json.loads(line)
+            number, digest = record["number"], record["hash"]
+        except (ValueError, TypeError, KeyError):
+            number = digest = None
+        if isinstance(number, int) and isinstance(digest, str):
+            return number, digest
+        raise self._unusable("ends with a line that is no record")
+
+    def _unusable(self, problem: str) -> StoreUnusable:
+        advice = "Check the path in workspace.auditLog, or move the file away to begin a new log."
+        return StoreUnusable(kind="audit log", where=self._path, problem=problem, advice=advice)
 
     def write(self, sealed: Sealed) -> None:
         """Append one line; a torn one is taken back, so that the chain goes on after the fault."""
         if self._file is None:
             self._file = FileIO(self._path, "ab")
-        start = self._file.seek(0, SEEK_END)
+        self._start = self._file.seek(0, SEEK_END)
         line = (sealed.line + "\n").encode()
         try:
             if self._file.write(line) != len(line):
                 raise OSError(ENOSPC, "the audit log took only part of a record", str(self._path))
         except OSError:
-            self._file.truncate(start)
+            self.take_back()
             raise
+
+    def take_back(self) -> None:
+        """Cut the last line off again."""
+        if self._file is not None:
+            self._file.truncate(self._start)
 
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def end_of_log(sinks: Iterable[AuditSink]) -> tuple[int, str]:
+    """The number and hash of the last record in a log file among the sinks: where a chain goes on."""
+    ends = [sink.last() for sink in sinks if isinstance(sink, JsonLines)]
+    return ends[-1] if ends else (0, GENESIS)
+
+
+def close_logs(sinks: Iterable[AuditSink]) -> None:
+    """Close the files among the sinks."""
+    for sink in sinks:
+        if isinstance(sink, JsonLines):
+            sink.close()
