@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from importlib.metadata import version
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import anyio.to_thread
@@ -39,9 +40,10 @@ from toolgrove.pool.snapshot import Snapshot
 from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
 from toolgrove.store.approvals import Inbox, MemoryApprovals
-from toolgrove.store.audit import AuditRing, AuditSink, JsonLines
+from toolgrove.store.audit import AuditRecord, AuditRing, AuditSink, JsonLines
 from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.collector import paused_collector
+from toolgrove.store.journal import Entry
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.store.pins import MemoryPins, Pins
 from toolgrove.store.sqlite import SqliteJournal
@@ -119,12 +121,12 @@ class Grove:
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        with paused_collector():
-            saved = await self._journal.open()
-            if saved is not None:
-                self._workspace.resume(saved)
-        self._open.push_async_callback(self._journal.close)
         try:
+            with paused_collector():
+                saved = await self._journal.open()
+                self._open.push_async_callback(self._journal.close)
+                if saved is not None:
+                    self._workspace.resume(saved)
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
             await self._open.enter_async_context(self.pool.running())
         except BaseException:
@@ -173,6 +175,24 @@ class Grove:
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""
         self._listeners.append(listener)
+
+    async def note(self, operation: str, *, targets: Sequence[str], error: Mapping[str, Any]) -> None:
+        """Leave an audit record of a refusal that came before any call."""
+        now = datetime.datetime.fromtimestamp(self.clock.wall(), datetime.UTC)
+        record = AuditRecord(
+            timestamp=now.isoformat(timespec="milliseconds"),
+            call_id=f"c{next(self._numbers)}",
+            agent="",
+            session="",
+            operation=operation,
+            outcome="refused",
+            targets=tuple(targets),
+            error=error,
+        )
+        try:
+            await self._journal.append(Entry(audit=record))
+        except OSError:
+            log.exception("the journal refused the record of %s", operation)
 
     async def agent(
         self, name: str, *, depth: int = 0, session: str | None = None, within: Ceiling | None = None
@@ -283,11 +303,14 @@ class Grove:
 
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception:  # what somebody makes of an event must not become part of the call
+                log.exception("a listener failed")
 
 
-async def _run(call: Call) -> Result:
-    return await granted(call).source.call(call)
+def _run(call: Call) -> Awaitable[Result]:
+    return granted(call).source.call(call)
 
 
 def _builtin(tool: Tool) -> Offer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import resource
 import signal
@@ -20,6 +21,9 @@ from toolgrove.call.role import role_step
 from toolgrove.call.validate import ValidateStep
 from toolgrove.events import Event, ToolFailed, ToolSucceeded, TreeChanged
 from toolgrove.store.audit import Sealed, verify
+from toolgrove.store.audit_file import AuditFile
+from toolgrove.store.audit_log import AuditQuery
+from toolgrove.store.journal import KeyLimits
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.types import Annotations, Call, Caller, Result, Tool, ToolSpec
 
@@ -63,7 +67,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.journal = MemoryJournal(self.clock, keys_per_agent=3, key_lifetime=60)
+        self.journal = MemoryJournal(self.clock, limits=KeyLimits(per_agent=3, lifetime=60))
         self.source = SlowSource()
         self.events: list[Event] = []
         steps = (
@@ -227,6 +231,18 @@ async def test_what_json_cannot_carry_is_refused_with_its_path(value: Any) -> No
     assert error["path"].startswith("newValue")
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"nodeId": ["x" * 100_000]}, {"nodeId": "root", "x" * 100_000: 1}, {"nodeId": {"x" * 100_000: {}}}]
+)
+async def test_what_is_wrong_with_an_argument_is_told_in_few_words_however_large_it_is(
+    arguments: dict[str, Any],
+) -> None:
+    _, editor = await sample()
+    error = await editor.refused("get_node", **arguments)
+    assert error["reason"] == "schema"
+    assert len(json.dumps(error)) < 3_000
+
+
 async def test_arguments_that_are_no_object_or_endlessly_nested_are_refused() -> None:
     _, editor = await sample()
     assert (await editor.agent.call("get_node", ["root"]))["error"]["code"] == "invalid_argument"  # type: ignore[arg-type]
@@ -303,6 +319,46 @@ async def test_the_audit_chain_shows_any_alteration(tmp_path: Path) -> None:
     assert verify(lines[:2] + lines[3:]) is not None
     assert verify([lines[1], lines[0], *lines[2:]]) is not None
     assert verify(lines[1:]) is None
+    for body in ('{"number":7', "[7", '{"previous":7'):  # anyone can make a hash
+        made = f'{body},"hash":"{hashlib.sha256((body + "}").encode()).hexdigest()}"}}'
+        breach = verify([*lines, made])
+        assert breach is not None
+        assert breach.number == 6
+
+
+async def test_lines_that_are_no_records_are_passed_over_when_a_log_is_read(tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    async with Grove(config(workspace={"auditLog": str(log)})) as grove:
+        editor = await hand(grove)
+        await editor.ok("get_node", nodeId="root")
+        with log.open("a") as file:
+            file.write('no record\n[]\n{"number": 7}\n{"number": "8", "agent": "a"}\n')
+        await editor.ok("get_node", nodeId="root")
+    for newest in (False, True):
+        page = await AuditFile(log).records(AuditQuery(newest=newest, agent="editor"))
+        assert sorted(record["number"] for record in page.records) == [1, 2]
+    assert await AuditFile(log).verify() is not None
+
+
+async def test_an_endless_name_is_cut_in_the_record() -> None:
+    async with Grove(config()) as grove:
+        await (await grove.agent("editor")).call("get_node", {"nodeId": "x" * 10_000})
+        [record] = grove.audit
+        assert record["targets"] == ["x" * 200]
+
+
+async def test_a_listener_that_fails_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Event] = []
+
+    def failing(event: Event) -> None:
+        raise RuntimeError("no room")
+
+    async with Grove(config()) as grove:
+        grove.listen(failing)
+        grove.listen(heard.append)
+        assert (await (await grove.agent("editor")).call("get_node", {"nodeId": "root"}))["nodeId"] == "root"
+    assert any(isinstance(event, ToolSucceeded) for event in heard)
+    assert "a listener failed" in caplog.text
 
 
 async def test_a_full_disk_tears_no_line_and_stops_no_read(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from toolgrove.types import Call, Clock, Next, Result
 log = logging.getLogger("toolgrove.call")
 _REFUSALS = frozenset(("forbidden", "rate_limited"))
 _TARGETS = 20
+_TARGET = 200
 
 
 class AuditStep:
@@ -134,9 +135,9 @@ def _named(call: Call) -> Iterable[str]:
     for name in call.tool.targets:
         value = call.arguments.get(name)
         if isinstance(value, str):
-            yield value
+            yield value[:_TARGET]
         elif isinstance(value, list):
-            yield from [item for item in value[:_TARGETS] if isinstance(item, str)]
+            yield from [item[:_TARGET] for item in value[:_TARGETS] if isinstance(item, str)]
 
 
 def _fingerprint(call: Call) -> str:

@@ -7,6 +7,8 @@ import gzip
 import json
 import logging
 import ssl
+import sys
+import threading
 import zlib
 from email.utils import format_datetime
 from pathlib import Path
@@ -271,6 +273,7 @@ IN_A_MINUTE = format_datetime(datetime.datetime.fromtimestamp(ManualClock().wall
         (IN_A_MINUTE, 60),
         ("Mon, 01 Jan 2001 00:00:00 GMT", 1),
         ("soon", 10),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", 10),
         ("9" * 40, 10),
         ("999999999", 86400),
     ],
@@ -493,6 +496,25 @@ async def test_a_secret_out_of_scope_or_unset_stops_the_call_and_names_the_field
         unset = await failure(source("t", **entry, secrets=no_secrets()))
         assert "httpTools.t.url" in unset.message
         assert server.seen == []
+
+
+async def test_a_keyring_that_a_person_must_unlock_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    unlocked = threading.Event()
+
+    class Ring:
+        def get_password(self, service: str, name: str) -> str | None:
+            return KEY if unlocked.wait(DEADLINE / 2) else None
+
+    monkeypatch.setitem(sys.modules, "keyring", Ring())  # type: ignore[arg-type]
+    async with upstream(answer()) as server:
+        headers = {"Authorization": "Bearer ${keyring:shop}"}
+        get = source("get", url=f"{server.base}/", headers=headers, inputSchema=inputs(), secrets=no_secrets())
+        with anyio.fail_after(DEADLINE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call, get, {})
+                await anyio.wait_all_tasks_blocked()
+                unlocked.set()
+        assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 async def test_a_reference_in_an_argument_stays_text() -> None:

@@ -184,6 +184,7 @@ async def offers(folder: Path, document: Any, **entry: Any) -> list[Offer]:
     [
         (with_operation({"parameters": [{"$ref": "http://evil/p"}]}), "outside of the document"),
         (with_operation({"parameters": [{"$ref": "file:///etc/passwd"}]}), "outside of the document"),
+        (with_operation({"parameters": [{"$ref": "#/servers/" + "9" * 5_000}]}), "does not hold"),
         (with_operation({"parameters": [{"$ref": "#/nowhere"}]}), "does not hold"),
         (
             with_operation({"parameters": [{"name": "a", "in": "query", "schema": {"$ref": "other.json#/A"}}]}),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from typing import Any
 
 from toolgrove.errors import UpstreamFailed
+from toolgrove.pool import strict_json
 from toolgrove.pool.http.exchange import Answer
 from toolgrove.types import Result
 
@@ -67,9 +66,11 @@ def read_json(data: bytes) -> Any:
     except UnicodeDecodeError:
         raise NotJsonText("its text is not UTF-8") from None
     try:
-        return _sound(json.loads(text, parse_constant=_refuse, parse_float=_finite), _NESTING)
+        return _sound(strict_json.decode(text), _NESTING)
     except NotJsonText:
         raise
+    except strict_json.NotANumber as problem:
+        raise NotJsonText(str(problem)) from None
     except RecursionError:
         raise NotJsonText(f"it is nested deeper than {_NESTING} levels") from None
     except ValueError:
@@ -93,17 +94,6 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _refuse(name: str) -> Any:
-    raise NotJsonText(f"it holds {name}, which is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise NotJsonText("it holds a number beyond all bounds")
-    return value
 
 
 def _sound(value: Any, room: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -40,8 +41,7 @@ class Request:
 def build_request(operation: Operation, arguments: Arguments, fill: Fill) -> Request:
     """Put every argument in its place; nothing of them can reach the host, the method or a guarded header."""
     placed = _Placed(operation, arguments)
-    path, query = operation.url.render(placed.path, lambda reference: fill(reference, f"{operation.entry}.url"))
-    query = "&".join(filter(None, (query, urlencode(placed.query, quote_via=quote))))
+    target = _target(operation, placed, lambda reference: quote(fill(reference, f"{operation.entry}.url"), safe=""))
     headers = dict(_DEFAULTS)
     headers |= {name: value for name, value in placed.headers.items() if value}
     if placed.content is not None:
@@ -50,10 +50,28 @@ def build_request(operation: Operation, arguments: Arguments, fill: Fill) -> Req
     return Request(
         method=operation.method,
         origin=operation.url.origin,
-        target=f"{path}?{query}" if query else path,
+        target=target,
         headers=headers,
         content=placed.content or b"",
     )
+
+
+def preview(operation: Operation, arguments: Arguments) -> dict[str, str]:
+    """What a person is shown of a request before it is built: no secret is read, its name stands in its place."""
+    origin = operation.url.origin
+    target = _target(operation, _Placed(operation, arguments), _named)
+    return {"method": operation.method, "url": f"{origin.scheme}://{origin.authority}{target}"}
+
+
+def _target(operation: Operation, placed: _Placed, fill: Callable[[str], str]) -> str:
+    path, query = operation.url.render(placed.path, fill)
+    query = "&".join(filter(None, (query, urlencode(placed.query, quote_via=quote))))
+    return f"{path}?{query}" if query else path
+
+
+def _named(reference: str) -> str:
+    scheme, _, name = reference.removeprefix("${").removesuffix("}").partition(":")
+    return f"[secret {PurePath(name).name or scheme}]"
 
 
 class _Placed:

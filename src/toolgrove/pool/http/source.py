@@ -20,7 +20,7 @@ from toolgrove.pool.http.dialer import Dialer, Network
 from toolgrove.pool.http.exchange import Answer, Connections, exchange
 from toolgrove.pool.http.openapi import read_document
 from toolgrove.pool.http.operation import Operation, Refused
-from toolgrove.pool.http.request import build_request
+from toolgrove.pool.http.request import build_request, preview
 from toolgrove.pool.http.single import read_single
 from toolgrove.pool.http.status import status_error
 from toolgrove.pool.metadata import check
@@ -68,6 +68,7 @@ class HttpSource:
         self._read: _Read | None = None
         self._reading = Lock()
         self._missed = False
+        self._asks_keyring = "${keyring:" in config.model_dump_json()
         for header, value in config.headers.items():
             if _TELLING.search(header) and "${" not in value:  # a key that stands in the file as it is
                 secrets.hide(value.rpartition(" ")[2], name=header)
@@ -144,11 +145,18 @@ class HttpSource:
         self._hold(operation, call, result)
         return result
 
+    def preview(self, call: Call) -> dict[str, str]:
+        """The method and the URL that a call would be sent with; what cannot be sent is refused here already."""
+        return preview(self._operation(call), call.arguments)
+
     async def _exchange(self, operation: Operation, call: Call) -> Answer:
         def fill(template: str, field: str) -> str:
             return self._secrets.fill(template, field=field, user=operation.name)
 
-        request = build_request(operation, call.arguments, fill)
+        if self._asks_keyring:  # which may have to be unlocked by hand, while the others go on
+            request = await anyio.to_thread.run_sync(build_request, operation, call.arguments, fill)
+        else:
+            request = build_request(operation, call.arguments, fill)
         return await exchange(self._connections, request, tool=operation.name, max_bytes=self._config.max_bytes)
 
     def _operation(self, call: Call) -> Operation:

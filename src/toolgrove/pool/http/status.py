@@ -62,7 +62,7 @@ def _retry_after(answer: Answer, now: float) -> float | None:
         return min(float(told), _LONGEST_WAIT)
     try:
         when = parsedate_to_datetime(told)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     wait = when.timestamp() - datetime.fromtimestamp(now, UTC).timestamp()

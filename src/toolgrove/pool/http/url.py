@@ -70,7 +70,10 @@ class UrlTemplate:
         return frozenset(piece.text for piece in pieces if piece.kind == "slot")
 
     def render(self, values: Mapping[str, Any], fill: Fill) -> tuple[str, str]:
-        """The path and the query, with every value encoded so that the path keeps its segments."""
+        """The path and the query, with every value encoded so that the path keeps its segments.
+
+        What `fill` makes of a reference stands there as it is.
+        """
         path = "".join("/" + "".join(_segment(segment, values, fill)) for segment in self.path)
         return path or "/", "".join(_encoded(piece, values, fill) for piece in self.query)
 
@@ -206,7 +209,7 @@ def _encoded(piece: Piece, values: Mapping[str, Any], fill: Fill) -> str:
     if piece.kind == "literal":
         return piece.text
     if piece.kind == "reference":
-        return quote(fill(piece.text), safe="")
+        return fill(piece.text)
     text = text_of(values.get(piece.text), piece.text)
     if _CONTROL.search(text):
         raise InvalidArgument(

@@ -17,6 +17,7 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 2_000_000
 MAX_DEPTH = 200
 _MAX_CHAIN = 20
+_INDEX = re.compile(r"[0-9]{1,9}")
 _VERSION = re.compile(r"3\.(?:0|1)(?:\.|\Z)")
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is many times faster
 
@@ -56,7 +57,7 @@ class Document:
         node: Any = self.whole
         for token in unquote(reference[2:]).split("/"):
             key = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+            if isinstance(node, list) and _INDEX.fullmatch(key) and int(key) < len(node):
                 node = node[int(key)]
             elif isinstance(node, Mapping) and key in node:
                 node = node[key]
