@@ -113,8 +113,9 @@ async def test_a_client_is_told_when_a_server_comes_and_goes(gateway: Gateway, e
 
 async def test_an_agent_comes_with_a_token_and_goes_with_it(gateway: Gateway) -> None:
     gateway.write(with_agents(third={"tools": ["get_node"]}))
-    await eventually(lambda: "Token of third" in gateway.log, DEADLINE)
-    (token,) = re.findall(r"Token of third \(shown this once\): (\S+)", gateway.log)
+    told = re.compile(r"Token of third \(shown this once\): (\S+)\n")  # with its line's end: it comes in pieces
+    await eventually(lambda: told.search(gateway.log), DEADLINE)
+    (token,) = told.findall(gateway.log)
     await until(gateway, "third", token, 200)
     gateway.tokens["third"] = token
     gateway.agents["third"] = f"{gateway.base}/agents/third/mcp"

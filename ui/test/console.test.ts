@@ -74,7 +74,8 @@ test("facts of any shape become facts of ours", () => {
   expect(projectOf(null)).toEqual({ name: "Toolgrove", revision: 0, sources: [], rejected: [], tools: 0, agents: [], pending: 0, traffic: [], healthy: true });
   const odd = json({ project: 7, sources: [null, { name: "a", problem: "down" }], agents: [{ name: "x", warnings: ["w", 3] }], healthy: false });
   expect(projectOf(odd)).toMatchObject({ name: "Toolgrove", sources: [{ name: "" }, { name: "a", problem: "down" }], agents: [{ name: "x", warnings: ["w"] }], healthy: false });
-  expect(approvalOf(json({ id: "a", arguments: { n: 1 }, requestedAt: 2, decidedAt: null }))).toMatchObject({ id: "a", requestedAt: 2_000, decidedAt: null, definition: {} });
+  expect(approvalOf(json({ id: "a", arguments: { n: 1 }, requestedAt: 2, decidedAt: null }))).toMatchObject({ id: "a", requestedAt: 2_000, decidedAt: null, definition: {}, sends: null });
+  expect(approvalOf(json({ id: "a", sends: { method: "PUT", url: "https://x/1" } })).sends).toEqual({ method: "PUT", url: "https://x/1" });
   expect(auditPageOf(json({ items: [{ number: 3, error: { code: "conflict" } }], next: 3 }))).toMatchObject({ items: [{ number: 3, code: "conflict" }], next: 3 });
   expect(receiptOf(json({ tools: { t: { verdict: "denied", rule: "deny: x" } } })).verdicts).toEqual([{ tool: "t", verdict: "denied", rule: "deny: x", source: "" }]);
 });

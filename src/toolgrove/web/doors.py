@@ -15,6 +15,8 @@ from apcore_mcp.server.http import StreamableHTTP
 from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound
 from toolgrove.faces import McpFace
+from toolgrove.web.identity import Principal
+from toolgrove.web.sessions import Sessions
 
 Resolve = Callable[[str], Awaitable[Agent]]
 
@@ -25,6 +27,7 @@ class Door:
 
     face: McpFace
     mcp: StreamableHTTP
+    sessions: Sessions
     closed: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -43,6 +46,15 @@ class Doors:
     def endpoints(self) -> Collection[Endpoint]:
         """The endpoints that are open, whenever one looks."""
         return self._open.values()
+
+    @property
+    def users(self) -> set[Principal]:
+        """Who opened sessions."""
+        return set().union(*(door.sessions.users for door in self._doors.values()))
+
+    async def end_sessions(self, user: Principal) -> int:
+        """End the sessions that a token opened, at every door; how many there were."""
+        return sum([await door.sessions.end(user) for door in list(self._doors.values())])
 
     @asynccontextmanager
     async def running(self, agents: Callable[[], Collection[str]]) -> AsyncIterator[None]:
@@ -91,7 +103,8 @@ class Doors:
 
     async def _add(self, agent: Agent) -> None:
         face = McpFace(agent, self._version)
-        door = Door(face=face, mcp=StreamableHTTP(face.endpoint))
+        mcp = StreamableHTTP(face.endpoint)
+        door = Door(face=face, mcp=mcp, sessions=Sessions(mcp))
         if self._tasks is not None:
             await self._tasks.start(self._keep_open, door)
         self._doors[agent.name] = door

@@ -111,6 +111,13 @@ class PoolForm(Form):
     tools: list[PoolToolForm]
 
 
+class OutgoingForm(Form):
+    """The request of an HTTP tool, with the names of secrets in their place."""
+
+    method: str
+    url: str
+
+
 class ApprovalForm(Form):
     """A call that waits for a person, or waited."""
 
@@ -119,6 +126,7 @@ class ApprovalForm(Form):
     agent: str
     tool: str
     arguments: dict[str, Any]
+    sends: OutgoingForm | None = Field(description="What an HTTP tool will send; null for other tools.")
     definition: dict[str, Any]
     definition_hash: str
     rule: str = Field(description="Why it needs an approval.")
@@ -177,7 +185,7 @@ class AuditForm(Form):
     call_id: str
     agent: str
     session: str
-    operation: str = Field(description="The tool.")
+    operation: str = Field(description="The tool; security.… where the edge refused a request before any call.")
     outcome: Outcome
     targets: list[str]
     arguments: str = Field(description="A fingerprint; the arguments themselves are not kept.")

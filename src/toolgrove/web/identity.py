@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.authentication import AuthCredentials, BaseUser
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,9 +19,10 @@ REREAD = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Principal(BaseUser):
-    """An agent, or the operator, who may look at everything and act as any agent."""
+    """An agent, or the operator, who may look at everything and act as any agent; `token` is the hash of its own."""
 
     name: str
+    token: str = field(default="", repr=False)
 
     @property
     def is_authenticated(self) -> bool:
@@ -44,15 +45,15 @@ class Principal(BaseUser):
 class Identified:
     """Lets nobody in without a token, except to the health check, the console's empty page and the API's reference."""
 
-    def __init__(self, app: ASGIApp, holder: Callable[[str], str | None]) -> None:
+    def __init__(self, app: ASGIApp, holder: Callable[[str], Principal | None]) -> None:
         self._app, self._holder = app, holder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
             return
-        holder = self._identify([value for name, value in scope["headers"] if name == b"authorization"])
-        if holder is None:
+        user = self._identify([value for name, value in scope["headers"] if name == b"authorization"])
+        if user is None:
             refusal = problem(
                 401,
                 "unauthenticated",
@@ -62,11 +63,10 @@ class Identified:
             )
             await refusal(scope, receive, send)
             return
-        user = Principal(holder)
         scope["user"], scope["auth"] = user, AuthCredentials(["operator" if user.is_operator else "agent"])
         await self._app(scope, receive, send)
 
-    def _identify(self, given: Sequence[bytes]) -> str | None:
+    def _identify(self, given: Sequence[bytes]) -> Principal | None:
         if len(given) != 1:
             return None
         scheme, _, token = given[0].decode("latin-1").partition(" ")
@@ -90,14 +90,21 @@ class Lookup:
 
     def __init__(self, tokens: Tokens, agents: Callable[[], Container[str]], clock: Clock) -> None:
         self._tokens, self._agents, self._clock = tokens, agents, clock
-        self._known: dict[str, str] = {}
+        self._known: dict[str, Principal] = {}
         self._read_at = -math.inf
 
-    def __call__(self, token: str) -> str | None:
+    def __call__(self, token: str) -> Principal | None:
         """Whose token it is; one of an agent that the project no longer has is void."""
-        now = self._clock.monotonic()
-        if now - self._read_at >= REREAD:
-            self._known = {kept: holder for holder, kept in self._tokens.holders().items()}
-            self._read_at = now
-        name = self._known.get(hashed(token))
-        return name if name == OPERATOR or (name is not None and name in self._agents()) else None
+        if self._clock.monotonic() - self._read_at >= REREAD:
+            self.reread()
+        user = self._known.get(hashed(token))
+        return user if user is not None and (user.is_operator or user.name in self._agents()) else None
+
+    def reread(self) -> None:
+        """Take a new copy now."""
+        self._known = {kept: Principal(holder, kept) for holder, kept in self._tokens.holders().items()}
+        self._read_at = self._clock.monotonic()
+
+    def is_good(self, user: Principal) -> bool:
+        """Whether the copy still has its token, and the project the agent."""
+        return self._known.get(user.token) == user and (user.is_operator or user.name in self._agents())

@@ -20,6 +20,7 @@ from toolgrove.web.body import json_body
 from toolgrove.web.live import Live
 from toolgrove.web.metrics import Metrics
 from toolgrove.web.project import Project
+from toolgrove.web.streams import Followed, Streams
 
 MAX_RECORDS = 1_000
 Handler = Callable[[Request], Awaitable[Response]]
@@ -28,8 +29,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 class OperatorApi:
     """`/api/…` and `/metrics`, for the operator's token only. Nothing here takes a command to run."""
 
-    def __init__(self, project: Project, live: Live, metrics: Metrics) -> None:
-        self._project, self._live, self._metrics = project, live, metrics
+    def __init__(self, project: Project, live: Live, metrics: Metrics, streams: Streams) -> None:
+        self._project, self._live, self._metrics, self._streams = project, live, metrics, streams
 
     def routes(self) -> list[BaseRoute]:
         """Every address of the operator."""
@@ -98,7 +99,7 @@ class OperatorApi:
         return answer({"revision": snapshot.revision, "tools": tools})
 
     async def _events(self, request: Request) -> Response:
-        return stream(self._live.watch())
+        return Followed(stream(self._live.watch()), self._streams)
 
     async def _approvals(self, request: Request) -> Response:
         state: Any = request.query_params.get("state")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolgrove.agent import Agent
 from toolgrove.config import Config
 from toolgrove.events import Listener
 from toolgrove.pool.pool import Pool
+from toolgrove.pool.secrets import Secrets
 from toolgrove.store.approvals import Inbox
 from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.pins import Pins
@@ -24,6 +25,7 @@ class Project(Protocol):
     approvals: Inbox
     pins: Pins
     tokens: Tokens
+    secrets: Secrets
     clock: Clock
 
     @property
@@ -35,6 +37,8 @@ class Project(Protocol):
     async def agent(self, name: str, *, session: str | None = None) -> Agent: ...
 
     def listen(self, listener: Listener) -> None: ...
+
+    async def note(self, operation: str, *, targets: Sequence[str], error: Mapping[str, Any]) -> None: ...
 
 
 def agent_names(project: Project) -> Collection[str]:

@@ -92,6 +92,16 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
         </p>
       </header>
       {approval.state === "pending" ? <Decision approval={approval} /> : <Decided approval={approval} />}
+      {approval.sends && (
+        <section class="card" aria-label="Request">
+          <div class="card-head">
+            <h3>What will be sent</h3>
+          </div>
+          <p class="card-body outgoing mono" data-testid="approval-sends">
+            <strong>{approval.sends.method}</strong> <span>{approval.sends.url}</span>
+          </p>
+        </section>
+      )}
       <section class="card" aria-label="Arguments">
         <div class="card-head">
           <h3>The exact arguments</h3>

@@ -48,11 +48,19 @@ export interface Project {
   healthy: boolean;
 }
 
+/** The request of an HTTP tool; secrets are only named in it. */
+export interface Outgoing {
+  method: string;
+  url: string;
+}
+
 export interface Approval {
   id: string;
   agent: string;
   tool: string;
   arguments: Json;
+  /** Of an HTTP tool. */
+  sends: Outgoing | null;
   definition: JsonObject;
   definitionHash: string;
   rule: string;
@@ -153,6 +161,7 @@ export function approvalOf(json: Json): Approval {
     agent: text(form, "agent"),
     tool: text(form, "tool"),
     arguments: get(form, "arguments") ?? null,
+    sends: outgoingOf(get(form, "sends") ?? null),
     definition: objectOr(get(form, "definition")),
     definitionHash: text(form, "definitionHash"),
     rule: text(form, "rule"),
@@ -163,6 +172,12 @@ export function approvalOf(json: Json): Approval {
     decidedBy: text(form, "decidedBy"),
     reason: text(form, "reason"),
   };
+}
+
+function outgoingOf(json: Json): Outgoing | null {
+  if (json === null) return null;
+  const form = objectOr(json);
+  return { method: text(form, "method"), url: text(form, "url") };
 }
 
 export function pinOf(json: Json): Pin {

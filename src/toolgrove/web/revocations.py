@@ -1,0 +1,39 @@
+"""What was opened with a token ends with it."""
+
+from __future__ import annotations
+
+import logging
+
+import anyio
+
+from toolgrove.web.doors import Doors
+from toolgrove.web.identity import REREAD, Lookup
+from toolgrove.web.streams import Streams
+
+log = logging.getLogger("toolgrove.serve")
+
+
+class Revocations:
+    """Looks once a second whether the tokens of open streams and sessions are still good, whoever revokes them."""
+
+    def __init__(self, lookup: Lookup, streams: Streams, doors: Doors) -> None:
+        self._lookup, self._streams, self._doors = lookup, streams, doors
+
+    async def follow(self) -> None:
+        """Do so until cancelled."""
+        while True:
+            await anyio.sleep(REREAD)
+            try:
+                await self._look()
+            except OSError as problem:
+                log.warning("Whether tokens were revoked cannot be seen: %s", problem)
+
+    async def _look(self) -> None:
+        users = self._streams.users | self._doors.users
+        if not users:
+            return
+        self._lookup.reread()
+        for user in users:
+            if not self._lookup.is_good(user):
+                streams, sessions = self._streams.end(user), await self._doors.end_sessions(user)
+                log.info("the token of %s is void; streams ended: %d, sessions ended: %d", user.name, streams, sessions)
