@@ -3,13 +3,8 @@
 import argparse
 import contextlib
 import gc
-import importlib.metadata
 import itertools
-import os
-import platform
 import statistics
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +12,7 @@ from pathlib import Path
 
 from bench.measure import Round, Series, interleaved, resident_mb
 from bench.peers import PEER, HttpServer, Process, StdioServer, Worker, peer_python
-from bench.report import Report
+from bench.report import Report, circumstances, say
 from bench.wire import ERAS, LEGACY, MODERN, WrongAnswer, call, drive, listing
 
 PIPELINE = "pipeline"
@@ -55,13 +50,6 @@ def closing(processes: dict[str, Process]) -> Iterator[None]:
     finally:
         for process in processes.values():
             process.close()
-
-
-def say(text: str) -> None:
-    sys.stderr.write(f"[{time.monotonic() - STARTED:5.0f} s] {text}\n")
-
-
-STARTED = time.monotonic()
 
 
 class Bench:
@@ -341,17 +329,8 @@ class Bench:
 
 
 def facts(quick: bool) -> dict[str, str]:
-    versions = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in ("apcore", "mcp", "starlette", "uvicorn")
-    )
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-    return {
-        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "machine": f"{os.cpu_count()} shared cores, {platform.machine()}, Linux, load {load} before the run",
-        "versions": f"Python {platform.python_version()}, {versions}; peer {PEER}",
-        "effort": "quick" if quick else "full",
-        "GC": "on in the servers, as they ship; off in the client",
-    }
+    told = circumstances(quick, ("apcore", "mcp", "starlette", "uvicorn"), f"peer {PEER}")
+    return {**told, "GC": "on in the servers, as they ship; off in the client"}
 
 
 def main() -> None:
@@ -363,10 +342,7 @@ def main() -> None:
     report = Report(facts(arguments.quick))
     gc.disable()
     Bench(QUICK if arguments.quick else FULL, report).run()
-    report.facts["duration"] = f"{time.monotonic() - STARTED:.0f} s"
-    print(report.text())
-    if arguments.json:
-        report.save(arguments.json)
+    report.finish(arguments.json)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ gateway is `toolgrove serve` in a process of its own, with tokens and a SQLite s
 import argparse
 import asyncio
 import contextlib
-import importlib.metadata
 import itertools
 import os
-import platform
 import selectors
 import shutil
 import statistics
@@ -29,8 +27,8 @@ from bench.gates import FASTMCP, FORGE, Forge, Ours, Profiled, environment
 from bench.hop import ROOT
 from bench.measure import Round, Series, interleaved
 from bench.peers import free_port
-from bench.pool import LOGS, STARTED, Hop, running, say
-from bench.report import Report, Table
+from bench.pool import LOGS, Hop, running
+from bench.report import Report, Table, circumstances, say
 from bench.store import DEPTHS, PAYLOAD, WRITERS, mutations, opened, planted, sync
 from bench.wire import LEGACY, MODERN, Connection, WrongAnswer, call, drive, message_of, request
 
@@ -444,16 +442,9 @@ def add_crowd(table: Table, people: Crowd, alone: Round, besides: Round, before:
 
 def facts(quick: bool) -> dict[str, str]:
     packages = ("mcp", "starlette", "uvicorn", "h11", "pydantic")
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     peers = {FASTMCP: environment("fastmcp", FASTMCP), FORGE: environment("contextforge", FORGE)}
     told = ", ".join(name if there else f"{name} is ABSENT: it could not be installed" for name, there in peers.items())
-    return {
-        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "machine": f"{os.cpu_count()} shared cores, {platform.machine()}, Linux, load {load} before the run",
-        "versions": f"Python {platform.python_version()}, {versions}; {told}",
-        "effort": "quick" if quick else "full",
-    }
+    return circumstances(quick, packages, told)
 
 
 Part = Callable[[Report, Effort, Path], None]
@@ -486,13 +477,7 @@ def main() -> None:
     with scratch() as folder:
         for name in wanted:
             {**PARTS, "load": loaded}[name](report, effort, folder)
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    noisy = ": MORE THAN THE CORES, so times and rates tell little; CPU and ratios tell more" if load > cores else ""
-    report.facts["load after"] = f"{load:.1f} on {cores} cores{noisy}"
-    report.facts["duration"] = f"{time.monotonic() - STARTED:.0f} s"
-    print(report.text())
-    if chosen.json:
-        report.save(chosen.json)
+    report.finish(chosen.json)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,7 @@ import asyncio
 import contextlib
 import cProfile
 import gc
-import importlib.metadata
 import json
-import os
-import platform
 import pstats
 import re
 import socket
@@ -29,7 +26,7 @@ from bench.hop import ROOT, STDIO, child
 from bench.measure import Round, Series, cpu_seconds, interleaved, percentile, resident_mb, timed
 from bench.modules import ADD, registry_of_size
 from bench.peers import free_port
-from bench.report import Report
+from bench.report import STARTED, Report, circumstances, say
 from bench.subjects.ours import Direct
 from bench.wire import LEGACY, MODERN, Connection, Pipe, call, drive
 from toolgrove import Config, Grove
@@ -44,7 +41,6 @@ PROXY = "mcp-proxy==0.13.0"
 PROXY_HOME = ROOT / ".cache" / "bench" / "mcp-proxy"
 LOGS = ROOT / ".cache" / "bench"
 WAIT = 60.0
-STARTED = time.monotonic()
 Results = dict[str, Series]
 
 
@@ -58,10 +54,6 @@ class Effort:
 
 FULL = Effort(rounds=15, slice=0.3, budget=40, calls=500)
 QUICK = Effort(rounds=4, slice=0.15, budget=10, calls=200)
-
-
-def say(text: str) -> None:
-    sys.stderr.write(f"[{time.monotonic() - STARTED:5.0f} s] {text}\n")
 
 
 # Resolving.
@@ -503,17 +495,8 @@ async def many_servers(report: Report, *, count: int = 100, dead: int = 5, budge
 
 
 def facts(quick: bool) -> dict[str, str]:
-    versions = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in ("apcore", "mcp", "fastmcp", "starlette", "uvicorn")
-    )
-    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     peer = PROXY if mcp_proxy() is not None else f"{PROXY} is ABSENT: it could not be installed"
-    return {
-        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "machine": f"{os.cpu_count()} shared cores, {platform.machine()}, Linux, load {load} before the run",
-        "versions": f"Python {platform.python_version()}, {versions}; {peer}",
-        "effort": "quick" if quick else "full",
-    }
+    return circumstances(quick, ("apcore", "mcp", "fastmcp", "starlette", "uvicorn"), peer)
 
 
 def main() -> None:
@@ -530,14 +513,7 @@ def main() -> None:
     through_both(report, effort)
     asyncio.run(gate(report, effort))
     asyncio.run(many_servers(report))
-    load = os.getloadavg()[0]
-    cores = os.cpu_count() or 1
-    noisy = ": MORE THAN THE CORES, so the p50 of calls and their verdicts tell little" if load > cores else ""
-    report.facts["load after"] = f"{load:.1f} on {cores} cores{noisy}"
-    report.facts["duration"] = f"{time.monotonic() - STARTED:.0f} s"
-    print(report.text())
-    if arguments.json:
-        report.save(arguments.json)
+    report.finish(arguments.json)
 
 
 if __name__ == "__main__":

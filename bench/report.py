@@ -1,10 +1,17 @@
-"""Tables for people and JSON for machines."""
+"""Tables for people and JSON for machines, and the circumstances in which the figures came about."""
 
+import importlib.metadata
 import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+STARTED = time.monotonic()
 SUBJECTS = {
     "direct": "direct",
     "ours": "ours",
@@ -19,6 +26,23 @@ SUBJECTS = {
     "memory": "in memory",
     "alone": "alone",
 }
+
+
+def say(text: str) -> None:
+    """Tell whoever waits how far the run is."""
+    sys.stderr.write(f"[{time.monotonic() - STARTED:5.0f} s] {text}\n")
+
+
+def circumstances(quick: bool, packages: Iterable[str], beside: str) -> dict[str, str]:
+    """Where and with what the figures are measured; `beside` names what stands beside us."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": f"{os.cpu_count()} shared cores, {platform.machine()}, Linux, load {load} before the run",
+        "versions": f"Python {platform.python_version()}, {versions}; {beside}",
+        "effort": "quick" if quick else "full",
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +123,16 @@ class Report:
         loud = [f"!!! TARGET MISSED – {each}" for each in self.missed] or ["Every target is met."]
         return "\n".join([*facts, "", *(line for table in self.tables for line in table.lines()), *loud])
 
-    def save(self, file: Path) -> None:
+    def finish(self, file: Path | None) -> None:
+        """Print all, and keep it in a file if one is named."""
+        load, cores = os.getloadavg()[0], os.cpu_count() or 1
+        noisy = ": MORE THAN THE CORES, so times and rates tell little; CPU and ratios tell more"
+        self.facts["load after"] = f"{load:.1f} on {cores} cores{noisy if load > cores else ''}"
+        self.facts["duration"] = f"{time.monotonic() - STARTED:.0f} s"
+        print(self.text())
+        if file is not None:
+            self._save(file)
+
+    def _save(self, file: Path) -> None:
         tables = [asdict(table) for table in self.tables]
         file.write_text(json.dumps({"facts": self.facts, "tables": tables, "missed": self.missed}, indent=2) + "\n")

@@ -1,11 +1,24 @@
-"""What the tests of the command line share: a command as a shell runs it, and a project file."""
+"""What the tests of the command line share: a command as a shell or a terminal runs it, and a project file."""
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Callable
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+PATIENCE = 60.0
 
 
 class Said(NamedTuple):
@@ -22,3 +35,48 @@ class Said(NamedTuple):
 
 Toolgrove = Callable[..., Said]
 Project = Callable[..., Path]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terminal:
+    """A command at a terminal: what it shows, and what a person types."""
+
+    process: subprocess.Popen[bytes]
+    screen: int
+
+    def read_until(self, pattern: str) -> str:
+        """All that it shows until a pattern is found in it."""
+        seen = ""
+        while re.search(pattern, seen) is None:
+            assert select.select([self.screen], [], [], PATIENCE)[0], f"{pattern!r} never came after {seen!r}"
+            seen += os.read(self.screen, 4096).decode().replace("\r", "")
+        return seen
+
+    def rest(self) -> str:
+        """What it shows until it ends."""
+        seen = b""
+        with suppress(OSError):  # a terminal whose last program has gone
+            while select.select([self.screen], [], [], PATIENCE)[0]:
+                seen += os.read(self.screen, 4096)
+        return seen.decode().replace("\r", "")
+
+    def type(self, text: str) -> None:
+        """Press some keys."""
+        os.write(self.screen, text.encode())
+
+
+@contextmanager
+def at_a_terminal(*words: str, cwd: Path, width: int = 80) -> Iterator[Terminal]:
+    """Run a command at a terminal of some width; whoever asks for it has to end it."""
+    screen, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environ = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
+    command = [sys.executable, "-m", "toolgrove", *words]
+    with subprocess.Popen(command, stdin=child, stdout=child, stderr=child, cwd=cwd, env=environ) as process:
+        os.close(child)
+        try:
+            yield Terminal(process=process, screen=screen)
+            process.wait(timeout=PATIENCE)
+        finally:
+            process.kill()
+            os.close(screen)

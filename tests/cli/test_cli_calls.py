@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli_kit import Project, Toolgrove
+from cli_kit import Project, Toolgrove, at_a_terminal
 from faults.kit import fake
 
 
@@ -106,3 +108,45 @@ def test_where_the_client_may_be_asked_the_person_at_the_terminal_is(
     said = toolgrove("call", "a", "up_echo", "text=hi")
     assert said.code == code
     assert "up_echo" in said.err
+
+
+def test_an_interrupt_at_a_question_ends_the_command(project: Project, tmp_path: Path) -> None:
+    project(agents={"a": {"role": "editor", "tools": ["*"], "approve": ["add_child"], "askClient": True}})
+    words = ("call", "a", "add_child", "parentNodeId=root", "payloadType=T")
+    with at_a_terminal(*words, cwd=tmp_path) as terminal:
+        terminal.read_until(r"approve \(boolean\): ")
+        terminal.process.send_signal(signal.SIGINT)
+    assert terminal.process.returncode == 130
+
+
+def test_a_person_at_a_terminal_answers_the_question(project: Project, tmp_path: Path) -> None:
+    project(agents={"a": {"role": "editor", "tools": ["*"], "approve": ["list_bookmarks"], "askClient": True}})
+    with at_a_terminal("call", "a", "list_bookmarks", cwd=tmp_path) as terminal:
+        terminal.read_until(r"approve \(boolean\): ")
+        terminal.type("y\nfine by me\n")
+        assert '"items": []' in terminal.read_until("version")
+    assert terminal.process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("nodeId=" + "[" * 100_000, "invalid_argument"),
+        ("{" + '"a":{' * 100_000, "the arguments are not one JSON object: "),
+        ('{"nodeId": ', "the arguments are not one JSON object: "),
+    ],
+    ids=["deep value", "deep object", "half an object"],
+)
+def test_arguments_that_cannot_be_read_are_told(toolgrove: Toolgrove, project: Project, word: str, told: str) -> None:
+    project(agents={"a": {"tools": ["*"]}})
+    said = toolgrove("call", "a", "list_bookmarks", word)
+    assert said.code == 1
+    assert told in said.out + said.err
+    assert "fault of ours" not in said.err
+
+
+def test_a_schema_that_says_nothing_of_an_argument_takes_it(toolgrove: Toolgrove, project: Project) -> None:
+    schema = {"type": "object", "properties": {"x": True}}
+    tool = {"url": "http://127.0.0.1:9/", "method": "POST", "inputSchema": schema}
+    project(httpTools={"t": tool}, agents={"a": {"role": "editor", "tools": ["*"]}})
+    assert toolgrove("call", "a", "t", "x=1").json["error"]["reason"] == "approval_required"

@@ -134,13 +134,40 @@ def test_keys_of_other_clients_are_listed_as_not_acted_on(toolgrove: Toolgrove, 
 )
 def test_a_package_without_a_version_is_noticed(line: str, package: str | None) -> None:
     command, *args = line.split()
-    assert unpinned(command, args) == package
+    found = unpinned(command, args)
+    assert (found and found.package) == package
 
 
-def test_an_unpinned_package_is_a_warning_that_says_what_to_write(toolgrove: Toolgrove, project: Project) -> None:
-    project(mcpServers={"t": {"command": "uvx", "args": ["mcp-server-time"]}}, agents={"a": {}})
-    told = "mcp-server-time is fetched in whatever version is newest; name one, such as mcp-server-time==1.2.3"
+@pytest.mark.parametrize(
+    ("line", "package", "better"),
+    [
+        ("uvx mcp-server-time", "mcp-server-time", "mcp-server-time==1.2.3"),
+        ("npx -y server-x@latest", "server-x@latest", "server-x@1.2.3"),
+        ("docker run -i mcp/time:latest", "mcp/time:latest", "mcp/time:1.2.3"),
+    ],
+)
+def test_an_unpinned_package_is_a_warning_that_says_what_to_write(
+    toolgrove: Toolgrove, project: Project, line: str, package: str, better: str
+) -> None:
+    command, *args = line.split()
+    project(mcpServers={"t": {"command": command, "args": args}}, agents={"a": {}})
+    told = f"{package} is fetched in whatever version is newest; name one, such as {better}"
     assert ("t", told) in findings(toolgrove("doctor", "--no-start", "--json"), "servers", "warning")
+
+
+def test_a_state_that_cannot_be_read_is_an_error(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:
+    project(agents={"a": {}})
+    state = tmp_path / ".toolgrove" / "state.db"
+    state.parent.mkdir(mode=0o700)
+    state.write_text("no database at all")
+    told = f"{state} cannot be used: file is not a database; put back a copy, or move it away to begin anew"
+    said = toolgrove("doctor", "--no-start", "--json")
+    assert (said.code, findings(said, "files", "error")) == (1, [(str(state), told)])
+    state.unlink()
+    state.parent.rmdir()
+    state.parent.write_text("no folder")
+    ((subject, told),) = findings(toolgrove("doctor", "--no-start", "--json"), "files", "error")
+    assert (subject, told.startswith("is a file, and pins and approvals need a folder")) == (str(state.parent), True)
 
 
 def test_secrets_are_checked_without_being_shown(

@@ -93,7 +93,7 @@ def test_each_client_calls_a_gateway_in_its_own_words(toolgrove: Toolgrove, home
         return
     (entry,) = said.json[CLIENTS[client].section].values()
     assert entry == {**KEYS[client], "headers": {"Authorization": "Bearer tg_x"}}
-    for url in (f"{GATEWAY}/", ADDRESS, f"{GATEWAY}/console"):
+    for url in (f"{GATEWAY}/", ADDRESS, f"{GATEWAY}/console", f"{GATEWAY}/console#token=tg_mine"):
         (same,) = toolgrove("install", client, "--agent", "editor", "--url", url).json[CLIENTS[client].section].values()
         assert same == KEYS[client]
 

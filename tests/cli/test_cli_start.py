@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_kit import Project, Toolgrove
+from cli_kit import Project, Toolgrove, at_a_terminal
 from toolgrove import Config
 from toolgrove.cli import main
 
@@ -52,6 +53,12 @@ def test_init_leaves_a_file_that_is_there_as_it_is(toolgrove: Toolgrove, project
     assert toolgrove("init", "--config", "other.yaml").code == 0
 
 
+def test_init_needs_a_folder(toolgrove: Toolgrove) -> None:
+    said = toolgrove("init", "--config", "none/toolgrove.yaml")
+    told = "none is not a folder; make it first, or name another file with --config"
+    assert (said.code, said.err) == (1, f"toolgrove: {told}\n")
+
+
 def test_without_a_project_file_a_command_says_how_to_get_one(toolgrove: Toolgrove) -> None:
     said = toolgrove("explain", "researcher")
     assert (said.code, said.out) == (1, "")
@@ -73,13 +80,17 @@ def test_options_stand_before_or_after_the_command(toolgrove: Toolgrove) -> None
     for words in (
         ("--config", "other.yaml", "tools", "--agent", "editor"),
         ("tools", "--agent", "editor", "--config", "other.yaml"),
+        ("schema", "--config", "other.yaml", "--json"),
     ):
         assert toolgrove(*words).code == 0
 
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",), ("explain", "a", "--depth", "-1")],
+    [
+        *((), ("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",), ("explain", "a", "--depth", "-1")),
+        *(("serve", "--port", "65536"), ("demo", "--port", "-1"), ("tree", "x", "--nodes", "0")),
+    ],
 )
 def test_a_wrong_call_is_a_usage_error(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -102,6 +113,8 @@ def test_a_fault_of_ours_is_one_line_too(
         1,
         "toolgrove: a fault of ours (ZeroDivisionError); TOOLGROVE_DEBUG=1 shows where.\n",
     )
+    error = toolgrove("doctor", "--json").json["error"]
+    assert (error["code"], "ZeroDivisionError" in error["message"]) == ("internal", True)
     monkeypatch.setenv("TOOLGROVE_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         toolgrove("doctor")
@@ -126,9 +139,10 @@ def test_a_pipe_gets_whole_lines_without_colours(tmp_path: Path) -> None:
     assert any(len(line) > 100 for line in said.stdout.splitlines())
 
 
-def test_a_reader_who_leaves_early_causes_no_complaint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("schema",), ("doctor", "--json", "--config", "none.yaml")])
+def test_a_reader_who_leaves_early_causes_no_complaint(tmp_path: Path, words: tuple[str, ...]) -> None:
     run("init", cwd=tmp_path)
-    command = [sys.executable, "-m", "toolgrove", "schema"]
+    command = [sys.executable, "-m", "toolgrove", *words]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -151,3 +165,42 @@ def test_the_files_that_init_writes_belong_to_everyone_who_may_read_the_folder(
     toolgrove("init")
     assert not (tmp_path / "toolgrove.yaml").stat().st_mode & stat.S_IWOTH
     assert not (tmp_path / ".toolgrove").exists()
+
+
+def test_an_address_or_a_token_is_never_folded(project: Project, tmp_path: Path) -> None:
+    project(agents={"researcher": {"tools": ["*"]}})
+    with at_a_terminal("serve", "--port", "0", cwd=tmp_path, width=40) as terminal:
+        console = r"Console: http://127\.0\.0\.1:\d+/console#token=tg_[\w-]{43}\n"
+        terminal.read_until(
+            console + r"[^\n]*\nresearcher  http://127\.0\.0\.1:\d+/agents/researcher/mcp  tg_[\w-]{43}\n"
+        )
+        terminal.process.send_signal(signal.SIGTERM)
+    with at_a_terminal("tokens", "new", "researcher", cwd=tmp_path, width=20) as terminal:
+        terminal.read_until(r"\ntg_[\w-]{43}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000: Cannot assign requested address. Name an address "),
+        (("--host", "none.invalid"), "Name an address of this machine with --host."),
+    ],
+)
+def test_an_address_that_is_not_of_this_machine_is_told(
+    toolgrove: Toolgrove, project: Project, words: tuple[str, ...], told: str
+) -> None:
+    project()
+    said = toolgrove("serve", *words)
+    assert (said.code, told in said.err, "while attempting" in said.err) == (1, True, False)
+
+
+def test_where_nobody_needs_a_token_a_changed_file_brings_none(project: Project, tmp_path: Path) -> None:
+    project(agents={"first": {"tools": ["*"]}})
+    with at_a_terminal("serve", "--port", "0", "--no-tokens-on-loopback", cwd=tmp_path) as terminal:
+        shown = terminal.read_until("/agents/first/mcp")
+        project(agents={"second": {"tools": ["*"]}})
+        shown += terminal.read_until("the project file was read again")
+        terminal.process.send_signal(signal.SIGTERM)
+        shown += terminal.rest()
+    assert "Token of" not in shown
+    assert "tg_" not in shown

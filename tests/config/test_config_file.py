@@ -132,6 +132,45 @@ def test_a_json_file_is_held_to_the_same(refused: Refused, text: str, told: str)
     assert told in refused(text, "toolgrove.json")
 
 
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("{cardinality: 3}", "cardinality must be a mapping with type or min or max"),
+        ("{cardinality: {mx: 3}}", "cardinality has the key 'mx'; known keys: type, min, max"),
+        ("{cardinality: {min: few}}", "cardinality needs a whole number from 0 on as min"),
+        ("{cardinality: {min: 3, max: 2}}", "cardinality has a min of 3 above its max of 2"),
+        ("{types: Room, required: [name]}", "types must be a list of names, such as [name, status]"),
+        ("{required: name}", "required must be a list of names, such as [name, status]"),
+        ("{allowedParents: [1]}", "allowedParents must be a list of names, such as [name, status]"),
+        ("{unique: {path: x, within: sibling}}", "unique is within 'tree' or 'siblings', not 'sibling'"),
+        ("{unique: {path: 5}}", "unique needs the path of a property"),
+        ("{format: x}", "format must be a mapping with path and is"),
+        ("{format: {path: x, is: lower}}", "format is one of trimmed, nonEmpty, "),
+        ("{maxLength: {path: x, max: many}}", "maxLength needs a whole number from 0 on as max"),
+        ("{schema: 5}", "schema needs a JSON Schema"),
+        ("{schema: {type: 5}}", "schema is not a JSON Schema: 5 is not valid"),
+        ("{id: 5, required: [x]}", "id must be text; put it in quotes"),
+    ],
+    ids=lambda value: value,
+)
+def test_a_rule_that_could_never_hold_is_refused(refused: Refused, rule: str, told: str) -> None:
+    said = refused(f"workspace: {{rulesets: {{tidy: [{rule}]}}}}\n")
+    assert f"rulesets.tidy[0].{told}" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("schema", ["{type: 5}", "{pattern: '('}", "{$ref: 'https://schemas.example/x'}"])
+def test_a_payload_schema_that_is_none_is_named_and_nothing_is_fetched(refused: Refused, schema: str) -> None:
+    said = refused(f"workspace:\n  payloadTypes:\n    Room:\n      schema: {schema}\n")
+    assert "line 4, column 7: workspace.payloadTypes.Room.schema: is not a JSON Schema: " in said
+    assert "\n" not in said
+    assert "error sending request" not in said
+
+
+def test_a_rate_that_lets_nothing_through_is_refused(refused: Refused) -> None:
+    assert "'0/minute' never lets a call through" in refused("agents: {a: {rateLimit: 0/minute}}\n")
+
+
 def test_tabs_are_fine_in_json(write: Write) -> None:
     assert Config.load(write('{\n\t"project": "tabbed"\n}', "toolgrove.json")).project == "tabbed"
 

@@ -123,6 +123,9 @@ def test_the_folder_keeps_what_a_person_changed(tmp_path: Path) -> None:
         with shop_socket(file, near=0) as elsewhere:  # as if another program had the port
             moved = elsewhere.getsockname()[1]
     assert f"http://127.0.0.1:{moved}" in file.read_text("utf-8")
+    file.write_text(file.read_text("utf-8").replace(str(moved), "0"), "utf-8")
+    with shop_socket(file, near=65_536) as listening:  # next to the last port there is
+        assert listening.getsockname()[1] > 0
     assert Config.load(file).project == "my garden"
 
 

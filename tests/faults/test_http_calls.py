@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 import anyio
 import pytest
 
-from faults.kit import Peak, answers, beside, error_of, eventually, fake, recovers, running, text_of, verdict
-from faults.web import ANSWERS, Web, bomb, redirect, reset
+from faults.kit import Peak, answers, beside, error_of, eventually, fake, project, recovers, running, text_of, verdict
+from faults.web import ANSWERS, Web, Wire, bomb, redirect, reset, streamed
 from grove_kit import ManualClock
+from toolgrove import Agent, Grove
+from toolgrove.pool.mcp.connection import KEPT
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0
@@ -21,6 +28,7 @@ REASONS = {
     "stream_cut": "upstream_unavailable",
     "stream_ends": "upstream_unavailable",
     "stream_flood": "upstream_unavailable",
+    "stream_chatter": "upstream_unavailable",
     "endless_head": "upstream_unavailable",
     "status_503": "upstream_unavailable",
     "status_429": "upstream_unavailable",
@@ -94,6 +102,28 @@ async def test_a_connection_that_the_server_closed_meanwhile_does_not_fail_the_n
             assert upstream.counted("tools/call") == calls + 10
 
 
+async def test_connections_of_a_busy_moment_are_not_kept_for_ever() -> None:
+    clock, go = ManualClock(), threading.Event()
+
+    def together(wire: Wire) -> None:
+        go.wait(10)
+        wire.socket.sendall(wire.answer)
+
+    with Web(faults={"tools/call": together}).serving() as upstream:
+        async with running({"up": {"url": upstream.url}}, clock=clock) as grove:
+            agent = await grove.agent("a")
+            async with anyio.create_task_group() as tasks:
+                for _ in range(4):
+                    tasks.start_soon(answers, agent, "up")
+                await eventually(lambda: upstream.counted("tools/call") == 4)
+                go.set()
+            assert upstream.connections >= 4
+            for _ in range(2):
+                clock.now += KEPT * 0.75
+                await answers(agent, "up")
+            await eventually(lambda: upstream.connections <= 2)
+
+
 async def test_a_session_that_the_server_forgot_is_begun_again_without_a_failed_call() -> None:
     clock = ManualClock()
     with Web(mode="legacy").serving() as upstream:
@@ -104,6 +134,63 @@ async def test_a_session_that_the_server_forgot_is_begun_again_without_a_failed_
             upstream.sessions.clear()
             await answers(agent, "up")
             assert upstream.counted("initialize") == 2
+
+
+async def test_a_call_does_not_wait_longer_for_a_new_session_than_for_an_answer() -> None:
+    with Web(mode="legacy").serving() as upstream:
+        async with running({"up": {"url": upstream.url, "protocol": "legacy", "timeout": 0.3}}) as grove:
+            agent = await grove.agent("a")
+            await answers(agent, "up")
+            upstream.sessions.clear()
+            upstream.faults["initialize"] = ANSWERS["blackhole"]
+            error_of(await agent.call("up_echo", {"text": "x"}))
+            error = error_of(await agent.call("up_echo", {"text": "x"}))
+            assert error["reason"] == "upstream_unavailable"
+            assert "may have run" not in error["message"]
+
+
+async def test_an_answer_that_comes_after_its_server_was_left_out_is_still_the_answer() -> None:
+    go = threading.Event()
+    with Web(faults={"tools/call": streamed(go)}).serving() as upstream:
+        async with running({"up": {"url": upstream.url, "timeout": HOUR}}) as grove:
+            agent = await grove.agent("a")
+            async with leaving(grove, agent, upstream) as results:
+                go.set()
+            assert text_of(results[0]) == "x"
+
+
+async def test_a_call_whose_server_was_left_out_still_has_its_deadline() -> None:
+    with Web(mode="legacy", faults={"tools/call": ANSWERS["blackhole"]}).serving() as upstream:
+        async with running({"up": {"url": upstream.url, "protocol": "legacy", "timeout": 1.0}}) as grove:
+            agent = await grove.agent("a")
+            async with leaving(grove, agent, upstream) as results:
+                pass
+            assert error_of(results[0])["reason"] == "timeout"
+
+
+@asynccontextmanager
+async def leaving(grove: Grove, agent: Agent, upstream: Web) -> AsyncIterator[list[dict[str, Any]]]:
+    """A call is under way, and the configuration does not have its server any more."""
+    results: list[dict[str, Any]] = []
+
+    async def call() -> None:
+        results.append(await agent.call("up_echo", {"text": "x"}))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        await eventually(lambda: upstream.counted("tools/call") > 0)
+        await grove.reload(project({}))
+        await anyio.wait_all_tasks_blocked()
+        yield results
+
+
+async def test_nonsense_behind_an_answer_takes_nothing_away_from_it() -> None:
+    with Web(faults={"tools/call": streamed(tail=b"no chunk\r\n")}).serving() as upstream:
+        async with running({"up": {"url": upstream.url}}) as grove:
+            agent = await grove.agent("a")
+            await answers(agent, "up")
+            await answers(agent, "up")
+            await eventually(lambda: upstream.connections <= 1)
 
 
 @pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent"])

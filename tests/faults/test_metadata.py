@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from faults.kit import Journal, answers, fake, granted, running, verdict
+from faults.kit import Journal, answers, fake, granted, running, text_of, verdict
 from faults.web import Web
 from toolgrove import Agent
 
@@ -235,6 +235,33 @@ async def test_a_call_in_an_old_execution_to_a_changed_tool_is_refused(listed: L
         await verdict(grove, "up_echo", "quarantined")
         answer = await agent.call("up_echo", {"text": "x"})
         assert "error" in answer
+
+
+@pytest.mark.parametrize("becomes", ["gone", "another"])
+async def test_a_call_that_is_under_way_when_its_tool_changes_keeps_its_answer(
+    listed: Listed, journal: Journal, becomes: str
+) -> None:
+    hold, release = {**GOOD, "name": "hold"}, {**GOOD, "name": "release"}
+    another = {**hold, "outputSchema": {"type": "object", "required": ["what nobody promised"]}}
+    listed.write(release, hold)
+    async with running({"up": fake("file", journal, listed.path)}) as grove:
+        agent = await grove.agent("a")
+        results: list[dict[str, Any]] = []
+
+        async def call() -> None:
+            results.append(await agent.call("up_hold", {"text": "x"}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await journal.wrote("holds")
+            listed.write(release, *([another] if becomes == "another" else []))
+            await agent.call("up_announce")
+            if becomes == "another":
+                await verdict(grove, "up_hold", "quarantined")
+            while becomes == "gone" and "up_hold" in (await grove.agent("a")).receipt:
+                await anyio.sleep(0.01)
+            await agent.call("up_release", {"text": "x"})
+        assert text_of(results[0]) == "released"
 
 
 @pytest.mark.requirement("POOL-002-11")

@@ -127,9 +127,27 @@ def stream_flood(wire: Wire) -> None:
     wire.endless(chunk(line * 100))
 
 
+def stream_chatter(wire: Wire) -> None:
+    """Comments without end, as fast as they are read."""
+    wire.socket.sendall(EVENTS)
+    wire.endless(chunk(b":\n\n" * 1_000))
+
+
 def stream_long_line(wire: Wire) -> None:
     wire.socket.sendall(EVENTS + chunk(b"data: "))
     wire.endless(chunk(b"x" * 65_536))
+
+
+def streamed(go: threading.Event | None = None, tail: bytes = b"") -> Fault:
+    """The answer as an event, once it may go, and what follows it; the stream does not end."""
+
+    def send(wire: Wire) -> None:
+        while go is not None and not go.wait(0.01) and not wire.over.is_set():
+            pass
+        body = wire.answer.partition(b"\r\n\r\n")[2]
+        wire.socket.sendall(EVENTS + chunk(b"data: " + body + b"\n\n") + tail)
+
+    return send
 
 
 def stream_cut(wire: Wire) -> None:
@@ -166,6 +184,7 @@ ANSWERS: dict[str, Fault] = {
     "huge_chunked": huge_chunked,
     "stream_without_end": stream_without_end,
     "stream_flood": stream_flood,
+    "stream_chatter": stream_chatter,
     "stream_long_line": stream_long_line,
     "stream_cut": stream_cut,
     "stream_ends": stream_ends,

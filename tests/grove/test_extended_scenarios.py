@@ -299,6 +299,15 @@ async def test_bookmarks_belong_to_the_agent_and_fall_with_their_node() -> None:
     assert ids(await editor.ok("list_bookmarks")) == ["kitchen"]
 
 
+async def test_an_agent_has_as_many_bookmarks_as_the_limit_says() -> None:
+    _, editor = await sample(config(workspace={"limits": {"bookmarks": 2}}))
+    for label in ("one", "two"):
+        await editor.ok("bookmark", nodeId="house", label=label)
+    error = await editor.refused("bookmark", nodeId="house", label="three")
+    assert (error["reason"], error["limit"]) == ("batch_limit", 2)
+    await editor.ok("bookmark", nodeId="kitchen", label="two")
+
+
 RULES = [
     {"id": "schema", "types": ["Task"], "schema": {"properties": {"size": {"type": "integer"}}}},
     {"id": "required", "types": ["Task"], "required": ["title"]},
@@ -554,3 +563,54 @@ async def test_a_view_is_restored_onto_the_nodes_that_exist() -> None:
     for strategy in ("nodeId", "path"):
         gone = await lost.refused("import_view", viewJson=exported, payloadTypes=types, rootLookupStrategy=strategy)
         assert gone["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"path": "property", "view": {"payloadType": "Root"}}, "'path' that is not a list of names"),
+        ({"path": [], "view": {"payloadType": "Root", "children": 5}}, "'children' that is not a list"),
+        ({"path": [], "view": {"payloadType": "Root", "children": [5]}}, "a node that is not an object"),
+        (
+            {"path": [], "view": {"payloadType": "Root", "children": [{"payload": 5}]}},
+            "'payload' that is not an object",
+        ),
+        ({"path": [], "view": {"payloadType": ["Root"]}}, "payload types that payloadTypes does not name"),
+        ({"path": [], "view": {"payloadType": "Root", "children": [{}, {}, {}, {}]}}, "the limit is 4"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_view_that_cannot_be_read_is_refused(document: dict[str, object], told: str) -> None:
+    editor = await hand(Grove(config(workspace={"limits": {"expandNodes": 4}})))
+    error = await editor.refused("import_view", viewJson=document, payloadTypes=["Root"], rootLookupStrategy="path")
+    assert error["code"] == "invalid_argument"
+    assert told in error["message"]
+
+
+async def test_a_path_names_a_node_in_a_document_as_it_does_in_the_tree() -> None:
+    editor = await hand(Grove())
+    twins = [
+        {"payloadType": "T", "payload": {"Name": "a", "name": "b"}},
+        {"payloadType": "T", "payload": {"NAME": "c"}},
+    ]
+    await editor.ok(
+        "import_merge", json={"nodeId": "root", "payloadType": "Root", "children": twins}, strategy="upsert"
+    )
+    before = await editor.tree()
+    again = await editor.ok("import_merge", json=before, strategy="upsert", matchBy="path")
+    assert (again["createdCount"], again["updatedCount"]) == (0, 0)
+    assert await editor.tree() == before
+
+
+async def test_a_merge_by_path_goes_by_the_names_that_it_has_written_itself() -> None:
+    editor = await hand(Grove())
+    await editor.ok("add_child", parentNodeId="root", payloadType="T", payloadProps={"name": "x"})
+    await editor.ok("add_child", parentNodeId="root", payloadType="T", payloadProps={"name": "a"})
+    await editor.ok("copy_subtree", sourceId="n2", targetParentId="n1", mode="reference")
+    nameless = {"payloadType": "T", "payload": {"y": 1}}
+    # The first 'a' to be replaced shares its payload with n2, which is nameless from then on, too.
+    below = {"payloadType": "T", "payload": {"name": "x"}, "children": [{"nodeId": "a", **nameless}]}
+    document = {"nodeId": "root", "payloadType": "Root", "children": [below, {"nodeId": "n2", **nameless}]}
+    merged = await editor.ok("import_merge", json=document, strategy="replace", matchBy="path")
+    assert (merged["created"], merged["updated"], merged["removed"]) == ([], ["n3"], [])
+    assert await children(editor, "root") == ["n1", "n2"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from cli_kit import at_a_terminal
 from grove_kit import hand, sample
-from toolgrove import Grove
+from toolgrove import Config, Grove
 from toolgrove.cli import Conversation, main, read_arguments
 from toolgrove.tools.sample import DOCUMENT
 
@@ -43,12 +43,34 @@ async def test_an_exported_view_and_a_deep_tree_are_printed(tmp_path: Path, caps
     assert "d49" in capsys.readouterr().out
 
 
-def test_a_file_that_is_no_tree_is_named_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (b"[1, 2]", "must be an object"),
+        (b'{"view": 5}', "must be an object"),
+        (b'{"subtree": [1]}', "must be an object"),
+        (b"{", "is not JSON"),
+        (b"\xff", "bad.json is not UTF-8 text; name a document"),
+        (None, "bad.json: No such file or directory."),
+    ],
+)
+def test_a_file_that_is_no_tree_is_named_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], raw: bytes | None, told: str
+) -> None:
     file = tmp_path / "bad.json"
-    file.write_text("[1, 2]")
+    if raw is not None:
+        file.write_bytes(raw)
     assert main(["tree", str(file)]) == 1
-    assert "must be an object" in capsys.readouterr().err.replace("\n", " ")
-    assert main(["tree", str(tmp_path / "none.json")]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_a_tree_is_data_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tree.json"
+    file.write_text(json.dumps({"items": [{"nodeId": "a", "payloadType": "T", "payload": {"name": "[bold]"}}]}))
+    assert main(["tree", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"nodeId": "a", "payloadType": "T", "payload": {"name": "[bold]"}}
+    assert main(["tree", str(file)]) == 0
+    assert capsys.readouterr().out == "[bold] a T\n"
 
 
 async def test_a_person_at_the_prompt_needs_no_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,29 +102,45 @@ def test_arguments_are_words_or_json() -> None:
         read_arguments("word")
 
 
-def read_until(terminal: int, mark: bytes) -> bytes:
-    seen = b""
-    while mark not in seen:
-        seen += os.read(terminal, 4096)
-    return seen
+def test_the_prompt_completes_and_answers_in_a_real_terminal(tmp_path: Path) -> None:
+    with at_a_terminal("repl", "--sample", cwd=tmp_path) as terminal:
+        terminal.read_until("grove> ")
+        terminal.type("get_pa\tnodeI\tkitchen\n")
+        seen = terminal.read_until('"version"')
+        terminal.type("quit\n")
+    assert "nodeId=kitchen" in seen
+    assert "Kitchen" in seen
+    assert terminal.process.returncode == 0
 
 
-def test_the_prompt_completes_and_answers_in_a_real_terminal() -> None:
-    parent, child = pty.openpty()
-    command = [sys.executable, "-m", "toolgrove.cli", "repl", "--sample"]
-    with subprocess.Popen(
-        command, stdin=child, stdout=child, stderr=child, env={**os.environ, "TERM": "dumb"}
-    ) as process:
-        os.close(child)
-        assert b"grove>" in read_until(parent, b"grove> ")
-        os.write(parent, b"get_pa\tnodeI\tkitchen\n")
-        seen = read_until(parent, b'"version"')
-        os.write(parent, b"quit\n")
-        process.wait(timeout=20)
-        os.close(parent)
-    assert b"nodeId=kitchen" in seen
-    assert b"Kitchen" in seen
-    assert process.returncode == 0
+def test_an_interrupt_at_the_prompt_ends_it(tmp_path: Path) -> None:
+    with at_a_terminal("repl", cwd=tmp_path) as terminal:
+        terminal.read_until("grove> ")
+        terminal.process.send_signal(signal.SIGINT)
+    assert terminal.process.returncode == 0
+
+
+async def test_a_tool_of_a_foreign_server_is_called_and_explained_at_the_prompt(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    schemas = [{"type": "object"}, {"type": "object", "properties": {"x": True}}]
+    specs = {
+        f"t{at}": {"url": "http://127.0.0.1:9/", "description": "Ring.", "method": "POST", "inputSchema": schema}
+        for at, schema in enumerate(schemas)
+    }
+    agents = {"a": {"role": "editor", "tools": ["*"], "deny": ["get_node"]}}
+    async with Grove(Config.model_validate({"httpTools": specs, "agents": agents})) as grove:
+        desk = Conversation(await grove.agent("a"), Console())
+        assert desk.candidates("t0 ") == []
+        await desk.answer("help t0")
+        await desk.answer("help t1")
+        shown = capsys.readouterr().out
+        assert "t0: Ring." in shown
+        assert "   x" in shown
+        assert (await desk.call("t0", {}))["error"]["code"] == "forbidden"
+        assert (await desk.call("add_child", {"parentNodeId": "root", "payloadType": "T"}))["error"][
+            "code"
+        ] == "conflict"
 
 
 def test_the_prompt_reads_a_script_from_a_pipe() -> None:

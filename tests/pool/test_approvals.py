@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ ASKED = Request(
     definition_hash="def",
     rule="HTTP POST",
     receipt="r1",
+    sends={"method": "POST", "url": "https://shop.example/orders/7?key=[secret TOKEN]"},
 )
 
 
@@ -306,3 +308,17 @@ async def test_a_decision_of_another_process_is_told_when_it_is_used(tmp_path: P
         assert await gateway.claim() is not None
         decided = [event for event in gateway.events if isinstance(event, ApprovalDecided)]
         assert [(event.approval_id, event.approved, event.by) for event in decided] == [(asked.id, True, "grace")]
+
+
+async def test_approvals_of_an_older_state_file_are_found_again(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with StateFile(path) as state:
+        asked = await Desk(SqliteApprovals(state)).inbox.request(ASKED)
+    older = sqlite3.connect(path)
+    older.execute("ALTER TABLE approvals DROP COLUMN sends")
+    older.execute("PRAGMA user_version = 1")
+    older.close()
+    for _ in range(2):
+        with StateFile(path) as state:
+            found = await Desk(SqliteApprovals(state)).inbox.get(asked.id)
+            assert found.request == replace(ASKED, sends=None)

@@ -88,6 +88,7 @@ def test_a_good_definition_has_no_problems() -> None:
         ("inputSchema/properties/x", {"type": "strang"}, "inputSchema is not a valid JSON Schema"),
         ("inputSchema/properties/x", {"pattern": "("}, "inputSchema is not a valid JSON Schema"),
         ("inputSchema/properties/x", {"$ref": "#/nowhere"}, "inputSchema is not a valid JSON Schema"),
+        ("inputSchema/properties/x", {"$ref": f"#/required/{'1' * 5_000}"}, "inputSchema is not a valid JSON Schema"),
         ("inputSchema/properties/x", {"pattern": "a" * 1001}, "a pattern of more than 1000 characters"),
         ("inputSchema/properties", {f"p{i}": {} for i in range(501)}, "more than 500 properties"),
         ("inputSchema", nested(20), "nested deeper than 32 levels"),

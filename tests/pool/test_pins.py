@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +191,7 @@ def test_a_newer_state_file_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(StateTooNew) as refusal, StateFile(path):
         pass
     assert str(refusal.value) == (
-        f"{path} has format 99, and this version of Toolgrove knows formats up to 1: "
+        f"{path} has format 99, and this version of Toolgrove knows formats up to 2: "
         "update Toolgrove, or name another state file."
     )
 
@@ -200,6 +203,27 @@ def test_a_file_that_is_no_database_is_unavailable_and_untouched(tmp_path: Path,
     with pytest.raises(StateUnavailable, match="cannot be used"), StateFile(path):
         pass
     assert path.read_bytes() == content
+
+
+def test_who_reads_does_not_wait_for_who_writes(tmp_path: Path) -> None:
+    with StateFile(tmp_path / "state.db") as state, ThreadPoolExecutor(1) as other:
+        pins = SqlitePins(state, CLOCK)
+        pinned(pins)
+        with state.writing():
+            assert other.submit(pins.of, "wiki").result(10).keys() == pins.of("wiki").keys()
+
+
+def test_a_disk_that_takes_no_state_file_is_the_reason_that_is_told(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
+    try:
+        with pytest.raises(StateUnavailable) as refusal, StateFile(tmp_path / "state.db"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "disk I/O error" in str(refusal.value)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_the_system(tmp_path: Path) -> None:

@@ -166,6 +166,54 @@ async def test_a_source_that_breaks_takes_nobody_along() -> None:
     assert whole.ended.is_set()
 
 
+async def test_a_source_whose_memory_fails_takes_nobody_along() -> None:
+    class Forgetful(Shelf):
+        def last_known(self) -> Sequence[Offer]:
+            raise OSError("the state file cannot be read")
+
+    forgetful, whole = Forgetful("forgetful", "a"), Shelf("whole", "b")
+    forgetful.problem = "it is down"
+    async with running(forgetful, whole) as pool:
+        snapshot = await pool.snapshot()
+        assert snapshot.sources["forgetful"].problem == "it is down"
+        assert snapshot.offers["whole_b"].standing == "ready"
+        forgetful.problem = None
+        forgetful.changed()
+        assert (await pool.snapshot()).offers["forgetful_a"].standing == "ready"
+
+
+async def test_a_source_that_is_replaced_before_it_began_never_runs_on() -> None:
+    early, late = Shelf("s", "early"), Shelf("s", "late")
+    async with running(early) as pool:
+        pool.replace([late])
+        assert list((await pool.snapshot()).offers) == ["s_late"]
+        await early.ended.wait()
+        assert not late.ended.is_set()
+
+
+async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up() -> None:
+    class Hostile(Shelf):
+        def offer(self, own_name: str) -> Offer:
+            offer = super().offer(own_name)
+            assert offer.tool is not None
+            spec = replace(offer.tool.spec, description="ignore all " * 5_000)
+            return replace(offer, tool=replace(offer.tool, spec=spec))
+
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await anyio.sleep(0)
+            turns += 1
+
+    async with running(Hostile("s", *map(str, range(8)))) as pool, anyio.create_task_group() as tasks:
+        tasks.start_soon(turn)
+        assert len((await pool.snapshot()).offers) == 8
+        assert turns > 50
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_name_that_two_sources_claim_is_nobodys_and_both_are_named() -> None:
     async with running(Shelf("a", "b_c"), Shelf("a_b", "c", "d")) as pool:
         offers = (await pool.snapshot()).offers
@@ -189,6 +237,17 @@ async def test_a_built_in_name_can_never_be_taken_over() -> None:
     [rejected] = snapshot.rejected
     assert (rejected.source, rejected.standing) == ("get", "unvalidated")
     assert "cannot be taken over" in rejected.reason
+
+
+async def test_a_claim_on_a_built_in_name_that_comes_later_is_told_too() -> None:
+    builtin = replace(Shelf("workspace", "x").offer("x"), name="get_node", kind="builtin")
+    shelf = Shelf("get", "x")
+    async with running(shelf, builtin=[builtin]) as pool:
+        assert not (await pool.snapshot()).rejected
+        shelf.tools.append("node")
+        shelf.changed()
+        [rejected] = (await pool.snapshot()).rejected
+        assert rejected.name == "get_node"
 
 
 def test_a_long_name_is_cut_and_stays_told_apart() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -66,6 +67,31 @@ async def test_without_tools_or_key_neither_is_sent() -> None:
         await runner.run(await grove.agent("thinker"), "Think.")
     assert "tools" not in endpoint.requests[0].body
     assert "authorization" not in endpoint.requests[0].headers
+
+
+async def test_a_key_that_a_person_must_release_first_holds_nobody_up() -> None:
+    """A keyring may ask for its password, and waits until somebody types it."""
+    released = threading.Event()
+
+    def key() -> str:
+        return KEY if released.wait(DEADLINE / 2) else "nobody could release it"
+
+    config = Config.model_validate({"agents": {"thinker": {}}})
+    async with Grove(config) as grove, serving(scripted(say("done"))) as endpoint:
+        runner = OpenAIRunner(url=endpoint.url, model="scripted", api_key=key)
+        agent = await grove.agent("thinker")
+        with anyio.fail_after(DEADLINE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(runner.run, agent, "Think.")
+                await anyio.wait_all_tasks_blocked()
+                released.set()
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_date_beyond_all_dates_is_no_date() -> None:
+    headers = {"Retry-After": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Date": "Mon, 01 Jan 2029 00:00:00 GMT"}
+    error, _ = await failure(lambda request: Reply(status=500, headers=headers))
+    assert error.facts["reason"] == "model_unavailable"
 
 
 async def test_each_result_answers_its_call_by_id_and_the_model_sees_its_own_message_again() -> None:

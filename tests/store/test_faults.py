@@ -331,6 +331,15 @@ async def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     assert "cannot be opened" in await refused_to_open(tmp_path / "folder")
 
 
+async def test_a_lock_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
+    lock = tmp_path / "grove.db-lock"
+    lock.write_text("remember the milk\n" * 500)
+    message = await refused_to_open(tmp_path / "grove.db")
+    assert "in use" not in message
+    lock.unlink()
+    await a_store(tmp_path / "grove.db")
+
+
 async def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "private"
     folder.mkdir(mode=0o500)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import anyio
 import pytest
 
 from store_kit import STORES, AnyJournal, ManualClock, Scribe
-from toolgrove.store.audit import JsonLines, verify
+from toolgrove.store.audit import JsonLines, Sealed, verify
 from toolgrove.store.audit_log import AuditQuery
-from toolgrove.store.journal import Behind
+from toolgrove.store.journal import Behind, KeyLimits
+from toolgrove.store.unusable import StoreUnusable
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +36,7 @@ class Shelf:
 
 @pytest.fixture(params=STORES)
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
-    shelf = Shelf(request.param, tmp_path, keys_per_agent=3, key_lifetime=60)
+    shelf = Shelf(request.param, tmp_path, limits=KeyLimits(per_agent=3, lifetime=60))
     await shelf.journal.open()
     yield shelf
     await shelf.journal.close()
@@ -249,3 +251,45 @@ async def test_a_log_file_whose_last_line_was_torn_goes_on_with_a_whole_one(kind
     lines = log.read_text().splitlines()
     assert verify(lines) is None
     assert len(lines) == (6 if kind == "sqlite" else 5)
+
+
+class Fickle:
+    """A sink of somebody else's that fails at its second record."""
+
+    def __init__(self, fault: Exception) -> None:
+        self.fault = fault
+        self.taken = 0
+
+    def write(self, sealed: Sealed) -> None:
+        self.taken += 1
+        if self.taken == 2:
+            raise self.fault
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("I/O operation on closed file")])
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_sink_that_fails_leaves_the_other_logs_whole(kind: str, fault: Exception, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    shelf = Shelf(kind, tmp_path, sinks=[JsonLines(log), Fickle(fault)])
+    await shelf.journal.open()
+    kept = 0
+    for at in range(4):
+        with contextlib.suppress(type(fault)):
+            await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+            kept += 1
+    await shelf.journal.close()
+    lines = log.read_text().splitlines()
+    assert verify(lines) is None
+    assert len(lines) == kept == (4 if kind == "sqlite" else 3), "the store keeps what is kept, whoever copies it"
+
+
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("last", ["not a record\n", "remember the milk", '{"number": "1"}\n', "[]\n"])
+async def test_a_log_file_that_ends_with_something_else_is_named(kind: str, last: str, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    log.write_text(last)
+    with pytest.raises(StoreUnusable) as refusal:
+        await Shelf(kind, tmp_path, sinks=[JsonLines(log)]).journal.open()
+    assert str(log) in str(refusal.value)
+    assert "grove.db" not in str(refusal.value)
+    assert log.read_text() == last

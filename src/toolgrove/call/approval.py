@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from toolgrove.call.toolset import granted
 from toolgrove.errors import ApprovalRejected, ApprovalRequired, ApprovalUnavailable
@@ -26,6 +26,13 @@ _QUESTION = {
     },
     "required": ["approve"],
 }
+
+
+@runtime_checkable
+class Previewing(Protocol):
+    """A source that can tell what a call would send, without sending it."""
+
+    def preview(self, call: Call) -> Mapping[str, str]: ...
 
 
 class ApprovalStep:
@@ -116,6 +123,8 @@ class ApprovalStep:
                 hint="That is more than a person can look through; send less at a time.",
             )
         shown: Arguments = self._scrub(arguments)
+        source = tool.source
+        sends = self._scrub(source.preview(call)) if isinstance(source, Previewing) else None
         definition = _definition(tool)
         return Request(
             agent=call.caller.agent,
@@ -126,6 +135,7 @@ class ApprovalStep:
             definition_hash=tool.definition or _digest(canonical(definition)),
             rule=rule,
             receipt=call.receipt,
+            sends=sends,
         )
 
 

@@ -13,6 +13,7 @@ from toolgrove.tree.json_value import detached
 from toolgrove.types import Call, Next, Result, ToolSpec
 
 _NESTING = 200
+_EXCERPT = 250
 
 
 class ValidateStep:
@@ -50,4 +51,9 @@ def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:
         hint = f"Did you mean {near!r}?" if near else f"Known arguments: {', '.join(known)}."
     elif error.kind.name == "required":
         hint = f"Required: {', '.join(schema.get('required', ()))}." if not path else None
-    return SchemaMismatch(path=path, problem=error.message, hint=hint)
+    return SchemaMismatch(path=_brief(path), problem=_brief(error.message), hint=hint)
+
+
+def _brief(text: str) -> str:
+    """Both ends of a text: a validator repeats the whole value, which the caller knows and the audit log need not."""
+    return text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]} … {text[-_EXCERPT:]}"

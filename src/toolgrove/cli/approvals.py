@@ -95,6 +95,7 @@ def _details(approval: Approval) -> Table:
         "expires": moment(approval.expires_at).plain,
         "decided by": approval.decided_by,
         "reason": approval.reason,
+        "sends": "" if request.sends is None else f"{request.sends['method']} {request.sends['url']}",
         "arguments": visible_json(dict(request.arguments)),
         "definition": visible_json(dict(request.definition)),
     }

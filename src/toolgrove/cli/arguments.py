@@ -23,18 +23,25 @@ def read_words(words: Iterable[str], properties: Mapping[str, Any] | None = None
         key, equals, value = word.partition("=")
         if not equals:
             raise ValueError(f"{word!r} is not key=value")
-        if (properties or {}).get(key, {}).get("type") == "string":
-            arguments[key] = value
-            continue
-        try:
-            arguments[key] = json.loads(value)
-        except ValueError:
-            arguments[key] = value
+        schema = (properties or {}).get(key)
+        is_text = isinstance(schema, Mapping) and schema.get("type") == "string"
+        arguments[key] = value if is_text else read_value(value)
     return arguments
 
 
+def read_value(text: str) -> Any:
+    """JSON where it is some, else the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def _object(text: str) -> dict[str, Any]:
-    form = json.loads(text)
+    try:
+        form = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"the arguments are not one JSON object: {problem}") from None
     if not isinstance(form, dict):
-        raise ValueError("an object is needed")
+        raise ValueError("the arguments are not one JSON object")
     return form

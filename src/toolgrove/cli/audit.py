@@ -12,6 +12,7 @@ from typing import Any, get_args
 import anyio
 
 from toolgrove.cli.moment import moment
+from toolgrove.cli.number import whole
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
@@ -25,6 +26,7 @@ _STYLES = {"success": "green", "failure": "red", "refused": "yellow", "cancelled
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PAGE = 1_000
 _SHOWN = 50
+_count = whole("a number of records, from 1 on", low=1)
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -65,12 +67,6 @@ def _filters() -> argparse.ArgumentParser:
         help="only calls since then: 2026-01-31, 2026-01-31T12:00, 30m, 2h or 7d",
     )
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < len(text) < 10 or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of records, from 1 on")
-    return int(text)
 
 
 def _since(text: str) -> str:
@@ -126,7 +122,9 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 def _verify(chosen: argparse.Namespace, screen: Screen) -> int:
-    breach, first, last = anyio.run(_proved, _log(load(chosen)))
+    log = _log(load(chosen))
+    with screen.waiting("Reading the log …"):
+        breach, first, last = anyio.run(_proved, log)
     if breach is None:
         extent = f"records {first} to {last} are as they were written" if last else "it is empty"
         told = line(f"The log is whole: {extent}.", "green")

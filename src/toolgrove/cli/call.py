@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from contextlib import suppress
 from typing import Any
 
 import anyio
 
-from toolgrove.cli.arguments import read_words
+from toolgrove.cli.arguments import read_value, read_words
 from toolgrove.cli.project import load, opened
-from toolgrove.cli.screen import Screen
+from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
 
 
@@ -66,19 +66,24 @@ class Terminal:
         if not sys.stdin.isatty():
             return None
         self._screen.say(message, "bold")
-        return await anyio.to_thread.run_sync(self._ask, schema or {}, abandon_on_cancel=True)
-
-    def _ask(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        answers: dict[str, Any] = {}
+        schema, answers = schema or {}, dict[str, Any]()
         for name, wanted in schema.get("properties", {}).items():
+            wanted = wanted if isinstance(wanted, dict) else {}
             hint = wanted.get("enum") or wanted.get("type", "")
-            self._screen.err.print(f"{name} ({hint}): ", end="")
-            typed = sys.stdin.readline().strip()
+            self._screen.err.print(line(f"{name} ({hint}): "), end="")
+            typed = await _line()
             if typed:
                 answers[name] = _typed(typed, wanted)
             elif name in schema.get("required", ()):
                 return None
         return answers
+
+
+async def _line() -> str:
+    """What the person types next; waiting for it in a thread would keep Ctrl-C from ending the command."""
+    with suppress(OSError):  # what cannot be waited for is read at once
+        await anyio.wait_readable(sys.stdin)
+    return sys.stdin.readline().strip()
 
 
 def _typed(text: str, schema: dict[str, Any]) -> Any:
@@ -87,7 +92,4 @@ def _typed(text: str, schema: dict[str, Any]) -> Any:
     words = {"y": True, "yes": True, "n": False, "no": False}
     if schema.get("type") == "boolean" and text.lower() in words:
         return words[text.lower()]
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return read_value(text)

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from toolgrove.cli.number import port
 from toolgrove.cli.screen import Screen
 from toolgrove.cli.serve import Service, issue_missing, listen
 from toolgrove.config import ConfigFile
@@ -37,7 +38,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="Write a sample project into a folder, which is kept, and serve it on this machine: a kitchen "
         "garden, four agents with different rights, a seed shop, and an order that waits for your approval.",
     )
-    parser.add_argument("--port", type=int, default=8000, help="port (8000)")
+    parser.add_argument("--port", type=port, default=8000, help="port (8000)")
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"the project's folder ({FOLDER})")
     parser.add_argument("--no-browser", action="store_true", help="only print the console's address")
     parser.add_argument("--still", action="store_true", help="no agent works by itself")
@@ -91,7 +92,7 @@ async def _prepare(grove: Grove, start: Any, *, still: bool) -> None:
 
 def _tokens(grove: Grove) -> Mapping[str, str]:
     """The operator's token is new each time, so that the address which is printed always works."""
-    return {OPERATOR: grove.tokens.issue(OPERATOR), **issue_missing(grove.tokens, grove.config.agents)}
+    return {OPERATOR: grove.tokens.issue(OPERATOR), **issue_missing(grove)}
 
 
 def _has_display() -> bool:

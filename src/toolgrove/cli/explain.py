@@ -11,7 +11,8 @@ from rich.table import Table
 
 from toolgrove.agent import Agent
 from toolgrove.cli.advice import advice
-from toolgrove.cli.project import depth, load, opened
+from toolgrove.cli.number import depth
+from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
 from toolgrove.errors import NotFound, ToolNotFound

@@ -34,6 +34,10 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
             starter.write(STARTER.read_text(encoding="utf-8"))
     except FileExistsError:
         raise ValueError(f"{target} is there already and stays as it is; name another file with --config") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(
+            f"{target.parent} is not a folder; make it first, or name another file with --config"
+        ) from None
     schema.write_text(visible_json(Config.json_schema()) + "\n", encoding="utf-8")
     agents = list(Config.load(target).agents)
     there = "" if target == DEFAULT else f" --config {target}"

@@ -14,7 +14,7 @@ from io import TextIOWrapper
 
 from toolgrove.cli.project import add_options, options
 from toolgrove.cli.screen import Screen
-from toolgrove.errors import GroveError
+from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.logs import JsonLine, OneLine
 from toolgrove.store.state import StateTooNew
 
@@ -95,14 +95,18 @@ def _failed(problem: Exception, screen: Screen) -> int:
     if not isinstance(problem, GroveError | OSError | ValueError | StateTooNew):
         if os.environ.get("TOOLGROVE_DEBUG"):
             raise problem
-        screen.say(f"toolgrove: a fault of ours ({type(problem).__name__}); TOOLGROVE_DEBUG=1 shows where.", "red")
-        return FAILED
+        problem = GroveError(f"a fault of ours ({type(problem).__name__}); TOOLGROVE_DEBUG=1 shows where.")
+    elif not isinstance(problem, GroveError):
+        problem = InvalidArgument(_told(problem))
     if screen.as_json:
-        screen.data(problem.to_json() if isinstance(problem, GroveError) else _as_error(problem))
+        screen.data(problem.to_json())
     else:
         screen.say(f"toolgrove: {problem}", "red")
     return FAILED
 
 
-def _as_error(problem: Exception) -> dict[str, object]:
-    return {"error": {"code": "invalid_argument", "message": str(problem)}}
+def _told(problem: Exception) -> str:
+    """What went wrong; of a file, with its name and without the system's number."""
+    if isinstance(problem, OSError) and problem.filename is not None and problem.strerror:
+        return f"{os.fsdecode(problem.filename)}: {problem.strerror}."
+    return str(problem)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import anyio
@@ -14,9 +15,9 @@ from rich.console import Console
 
 from toolgrove.agent import Agent
 from toolgrove.cli.arguments import read_arguments
-from toolgrove.cli.screen import Screen
+from toolgrove.cli.project import opened
+from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
-from toolgrove.grove import Grove
 from toolgrove.tools.sample import DOCUMENT, RULESETS
 from toolgrove.types import ToolSpec
 
@@ -44,7 +45,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Talk until the person leaves."""
     config = Config.load(chosen.config) if chosen.config is not None else _sample_config()
-    anyio.run(_converse, config, chosen, screen.out)
+    anyio.run(_converse, config, chosen, screen)
     return 0
 
 
@@ -52,26 +53,32 @@ def _sample_config() -> Config:
     return Config.model_validate({"workspace": {"rulesets": RULESETS}})
 
 
-async def _converse(config: Config, chosen: argparse.Namespace, console: Console) -> None:
-    async with Grove(config) as grove:
+async def _converse(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
+    console = screen.out
+    async with opened(config, screen) as grove:
         desk = Conversation(await grove.agent(chosen.agent), console)
         if chosen.sample:
             await desk.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
         complete_with(desk.candidates)
         console.print(f"{len(desk.agent.tools)} tools as {desk.agent.name}; 'help', 'help TOOL', 'quit'.")
-        for line in _lines():
-            if line in ("quit", "exit"):
+        for typed in _lines():
+            if typed in ("quit", "exit"):
                 break
-            if line:
-                await desk.answer(line)
+            if typed:
+                await desk.answer(typed)
 
 
 def _lines() -> Iterator[str]:
     while True:
+        # The event loop's own handler would only note a Ctrl-C, and the prompt would go on waiting.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            yield input("grove> ").strip()
+            typed = input("grove> ").strip()
         except (EOFError, KeyboardInterrupt):
             return
+        finally:
+            signal.signal(signal.SIGINT, before)
+        yield typed
 
 
 def complete_with(candidates: Callable[[str], list[str]]) -> None:
@@ -96,45 +103,52 @@ class Conversation:
         self._console = console
         self._specs: dict[str, ToolSpec] = {spec.name: spec for spec in agent.tools}
 
-    def candidates(self, line: str) -> list[str]:
+    def candidates(self, typed: str) -> list[str]:
         """What may come next on a line: a tool, or an argument of the tool on it."""
-        words = line.split()
-        if len(words) < 1 or (len(words) == 1 and not line.endswith(" ")):
+        words = typed.split()
+        if len(words) < 1 or (len(words) == 1 and not typed.endswith(" ")):
             return [f"{name} " for name in (*self._specs, "help", "quit")]
         if words[0] == "help":
             return list(self._specs)
         spec = self._specs.get(words[0])
-        return [f"{name}=" for name in spec.input_schema["properties"]] if spec else []
+        return [f"{name}=" for name in _properties(spec)] if spec else []
 
-    async def answer(self, line: str) -> None:
+    async def answer(self, typed: str) -> None:
         """Carry out one line: `tool key=value …`, `tool {json}` or `help [tool]`."""
-        name, _, rest = line.partition(" ")
+        name, _, rest = typed.partition(" ")
         if name == "help":
             self._help(rest.strip())
             return
         try:
             arguments = read_arguments(rest.strip())
         except ValueError as problem:
-            self._console.print(f"cannot read the arguments: {problem}", style="red", markup=False)
+            self._console.print(line(f"cannot read the arguments: {problem}", "red"))
             return
         self._console.print_json(json.dumps(await self.call(name, arguments)))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool; a mutation without a version gets the current one."""
         spec = self._specs.get(name)
-        if spec is not None and not spec.annotations.readonly and "versionToken" not in arguments:
+        if spec is not None and not spec.annotations.readonly and "versionToken" in _properties(spec):
             root = await self.agent.call("get_node", {"nodeId": "root"})
-            arguments["versionToken"] = root.get("version")
+            arguments = {**({"versionToken": root["version"]} if "version" in root else {}), **arguments}
         return await self.agent.call(name, arguments)
 
     def _help(self, name: str) -> None:
         spec = self._specs.get(name)
         if spec is None:
-            self._console.print(" ".join(self._specs), markup=False)
+            self._console.print(line(" ".join(self._specs)))
             return
-        self._console.print(f"{spec.name}: {spec.description}", markup=False)
-        required = spec.input_schema["required"]
-        for argument, schema in spec.input_schema["properties"].items():
+        self._console.print(line(f"{spec.name}: {spec.description}"))
+        required = spec.input_schema.get("required", ())
+        for argument, schema in _properties(spec).items():
             if argument not in _WRITING:
                 mark = "*" if argument in required else " "
-                self._console.print(f" {mark} {argument}  {schema.get('description', '')}", markup=False)
+                about = schema.get("description", "") if isinstance(schema, Mapping) else ""
+                self._console.print(line(f" {mark} {argument}  {about}"))
+
+
+def _properties(spec: ToolSpec) -> Mapping[str, Any]:
+    """The arguments of a tool; a foreign one need not name any."""
+    properties: Mapping[str, Any] = spec.input_schema.get("properties", {})
+    return properties

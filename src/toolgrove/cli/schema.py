@@ -13,6 +13,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "schema",
+        parents=[shared],
         help="print the JSON Schema of the project file",
         description="Print the JSON Schema of the project file, for editors that complete and check it.",
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -11,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 _HIDDEN = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
-_PIPE_WIDTH = 10_000
+_WIDTH, _HEIGHT = 10_000, 25  # rich asks for both, or a dumb terminal is 80 wide whatever is said
 
 
 class Screen:
@@ -22,33 +24,42 @@ class Screen:
         self.out = _console(stderr=False)
         self.err = _console(stderr=True)
 
-    def answer(self, form: Any, *shown: RenderableType) -> None:
-        """The result: the form for machines, the rest for people."""
+    def answer(self, form: Any, *shown: RenderableType, fold: bool = True) -> None:
+        """The result: the form for machines, the rest for people; what they copy from it is not to be folded."""
         if self.as_json:
-            self.out.out(visible_json(form), highlight=False)
-            return
-        if self.out.is_terminal:
+            self.data(form)
+        elif fold and self.out.is_terminal:
             self.out.print(Group(*shown))
-            return
-        with self.out.capture() as captured:
-            self.out.print(Group(*shown))
-        lines = captured.get().splitlines()  # columns are padded to the last, which only a terminal needs
-        self.out.out("\n".join(each.rstrip() for each in lines), highlight=False)
+        else:
+            # A file or a pipe has no edge, and a terminal copies a line whole that it has folded itself.
+            wide = _console(stderr=False, width=_WIDTH, height=_HEIGHT)
+            with wide.capture() as captured:
+                wide.print(Group(*shown))
+            lines = captured.get().splitlines()  # columns are padded to the last, which only a terminal needs
+            self.out.out("\n".join(each.rstrip() for each in lines), highlight=False)
 
     def data(self, form: Any) -> None:
         """A result that is JSON for everybody."""
         self.out.out(visible_json(form), highlight=False)
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Show for what a person at a terminal waits meanwhile."""
+        if not self.err.is_terminal or self.err.is_dumb_terminal:
+            yield
+            return
+        with self.err.status(line(text)):
+            yield
 
     def say(self, text: str, style: str = "") -> None:
         """A remark on the side; it never mixes with the result."""
         self.err.print(line(text, style))
 
 
-def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+def _console(*, stderr: bool, width: int | None = None, height: int | None = None) -> Console:
+    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=width, height=height)
     if not console.is_terminal:
-        # A file or a pipe has no edge: nothing is folded at column 80.
-        console = Console(stderr=stderr, markup=False, highlight=False, emoji=False, width=_PIPE_WIDTH)
+        console.width = _WIDTH
     return console
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ from typing import Any
 import anyio
 
 from apcore_mcp.server.transport import run_http, stop_on_signals
-from toolgrove.cli.project import DEFAULT
+from toolgrove.cli.number import port
+from toolgrove.cli.project import DEFAULT, OPENING
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.config import ConfigFile
+from toolgrove.config import Config, ConfigFile
 from toolgrove.grove import Grove
 from toolgrove.store.collector import settled_collector
-from toolgrove.store.tokens import OPERATOR, Tokens
+from toolgrove.store.tokens import OPERATOR
 
 log = logging.getLogger("toolgrove.serve")
 LOOK = 1.0
@@ -37,7 +39,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="CONFIG", help=f"the project file ({DEFAULT})")
     parser.add_argument("--host", default="127.0.0.1", help="bind address (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="port (8000)")
+    parser.add_argument("--port", type=port, default=8000, help="port (8000)")
     parser.add_argument(
         "--allowed-host", action="append", default=[], metavar="NAME", help="another name of this host (repeatable)"
     )
@@ -70,16 +72,28 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        raise ValueError(
-            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}. "
-            "Stop what uses the port, or name another with --port."
-        ) from None
+    except OSError as error:
+        problem, _, _ = (error.strerror or str(error)).partition(" (")
+        raise ValueError(f"cannot listen on {host}:{port}: {problem}. {_advice(error)}") from None
+
+
+def _advice(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "Stop what uses the port, or name another with --port."
+    if error.errno == errno.EACCES:
+        return "Name a port from 1024 on with --port."
+    return "Name an address of this machine with --host."
 
 
 @asynccontextmanager
 async def _alone(grove: Grove) -> AsyncIterator[None]:
     yield
+
+
+def issue_missing(grove: Grove) -> dict[str, str]:
+    """A token for the operator and every agent that has none."""
+    have = grove.tokens.holders()
+    return {who: grove.tokens.issue(who) for who in (OPERATOR, *grove.config.agents) if who not in have}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,14 +107,16 @@ class Service:
     allowed_hosts: Sequence[str] = ()
     anonymous: bool = False
     beside: Callable[[Grove], AbstractAsyncContextManager[None]] = _alone
-    tokens: Callable[[Grove], Mapping[str, str]] = lambda grove: issue_missing(grove.tokens, grove.config.agents)
+    tokens: Callable[[Grove], Mapping[str, str]] = issue_missing
     greeted: Callable[[str], None] = lambda console: None
 
     async def run(self) -> None:
         """Serve it."""
         stop = asyncio.Event()
         with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
-            async with Grove(self.file.config) as grove:
+            async with AsyncExitStack() as stack:
+                with self.screen.waiting(OPENING):
+                    grove = await stack.enter_async_context(Grove(self.file.config))
                 await self._serve(grove, stop)
 
     async def _serve(self, grove: Grove, stop: asyncio.Event) -> None:
@@ -108,7 +124,7 @@ class Service:
         app = gateway.app
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
             self._greet(grove)
-            tasks.start_soon(_follow, self.file, grove, self.screen)
+            tasks.start_soon(self._follow, grove)
             with settled_collector():
                 await run_http(app, gateway.drain, self.listening, stop)
             tasks.cancel_scope.cancel()
@@ -116,7 +132,7 @@ class Service:
     def _greet(self, grove: Grove) -> None:
         host, port = self.listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        made = {} if self.anonymous else self.tokens(grove)
+        made = self._issue(grove, self.tokens)
         token = made.get(OPERATOR)
         console = f"{address}/console" + (f"#token={token}" if token else "")
         agents = {name: f"{address}/agents/{name}/mcp" for name in grove.config.agents}
@@ -124,34 +140,35 @@ class Service:
         shown = table("AGENT", "ADDRESS", "TOKEN (shown this once)" if made.keys() - {OPERATOR} else "")
         for name, url in agents.items():
             shown.add_row(line(name), line(url), line(made.get(name, "")))
-        self.screen.answer(form, line(f"Console: {console}", "bold"), shown)
+        self.screen.answer(form, line(f"Console: {console}", "bold"), shown, fold=False)
         self.screen.out.file.flush()
         self.greeted(console)
 
+    def _issue(self, grove: Grove, tokens: Callable[[Grove], Mapping[str, str]]) -> Mapping[str, str]:
+        """Tokens that are new; nobody needs one where everybody on this machine is let in."""
+        return {} if self.anonymous else tokens(grove)
 
-async def _follow(file: ConfigFile, grove: Grove, screen: Screen) -> None:
-    """Take every good change of the project file; a bad one keeps the last good one running."""
-    while True:
-        await anyio.sleep(LOOK)
-        if not file.touched():
-            continue
-        outcome = file.reload()
-        if outcome.problem:
-            log.error("%s", outcome.problem)
-        elif outcome.changed:
-            before = grove.config
-            try:
-                await grove.reload(outcome.config)
-            except Exception as problem:  # whatever a source makes of its section must not end the others
-                log.error("%s\nThe configuration that was read before stays in force.", problem)
-                await grove.reload(before)
+    async def _follow(self, grove: Grove) -> None:
+        """Take every good change of the project file; a bad one keeps the last good one running."""
+        while True:
+            await anyio.sleep(LOOK)
+            if not self.file.touched():
                 continue
-            log.info("the project file was read again")
-            for holder, token in issue_missing(grove.tokens, grove.config.agents).items():
-                screen.say(f"Token of {holder} (shown this once): {token}", "bold")
+            outcome = self.file.reload()
+            if outcome.problem:
+                log.error("%s", outcome.problem)
+            elif outcome.changed:
+                await self._take(grove, outcome.config)
 
-
-def issue_missing(tokens: Tokens, agents: Iterable[str]) -> dict[str, str]:
-    """A token for the operator and every agent that has none."""
-    have = tokens.holders()
-    return {holder: tokens.issue(holder) for holder in (OPERATOR, *agents) if holder not in have}
+    async def _take(self, grove: Grove, config: Config) -> None:
+        before = grove.config
+        try:
+            await grove.reload(config)
+        except Exception as problem:  # whatever a source makes of its section must not end the others
+            log.error("%s\nThe configuration that was read before stays in force.", problem)
+            await grove.reload(before)
+            return
+        log.info("the project file was read again")
+        for holder, token in self._issue(grove, issue_missing).items():
+            self.screen.say(f"Token of {holder}, shown this once:", "bold")
+            self.screen.say(token, "bold")

@@ -51,7 +51,7 @@ def _new(chosen: argparse.Namespace, screen: Screen) -> int:
     with shelf(load(chosen), make=True) as kept:
         token = kept.tokens.issue(holder)
     told = line(f"Token of {_shown(holder)}, shown this once:")
-    screen.answer({"holder": _shown(holder), "token": token}, told, line(token, "bold"))
+    screen.answer({"holder": _shown(holder), "token": token}, told, line(token, "bold"), fold=False)
     return 0
 
 
@@ -59,7 +59,7 @@ def _revoke(chosen: argparse.Namespace, screen: Screen) -> int:
     holder = _holder(chosen)
     with shelf(load(chosen)) as kept:
         if holder not in kept.tokens.holders():
-            raise InvalidArgument(f"{_shown(holder)} has no token.")
+            raise InvalidArgument(f"{_shown(holder)} has no token; 'toolgrove tokens' lists who has one.")
         kept.tokens.revoke(holder)
     screen.answer({"holder": _shown(holder), "revoked": True}, line(f"The token of {_shown(holder)} is void."))
     return 0

@@ -9,7 +9,8 @@ from typing import Any
 
 import anyio
 
-from toolgrove.cli.project import depth, load, opened
+from toolgrove.cli.number import depth
+from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
 from toolgrove.types import ToolSpec

@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
+from rich.text import Text
 from rich.tree import Tree as Branches
 
-from toolgrove.cli.screen import Screen, visible
-from toolgrove.tree.document import loads, read
+from toolgrove.cli.number import whole
+from toolgrove.cli.screen import Screen, line
+from toolgrove.tree.document import export, loads, read
 from toolgrove.tree.merge import Merge
 from toolgrove.tree.node import Node
 from toolgrove.tree.payload_type import PayloadTypes
@@ -22,30 +23,44 @@ _NODES = 1_000_000
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     """Add the command."""
-    parser = commands.add_parser("tree", help="print the tree in a JSON file", description="Print a tree.")
+    parser = commands.add_parser(
+        "tree", parents=[shared], help="print the tree in a JSON file", description="Print a tree."
+    )
     parser.add_argument("file", type=Path, help="a document of export_subtree or export_view, nested or flat")
-    parser.add_argument("--depth", type=int, default=None, help="levels to print")
-    parser.add_argument("--nodes", type=int, default=500, help="nodes to print at most (500)")
+    parser.add_argument("--depth", type=whole("a number of levels"), default=None, help="levels to print")
+    parser.add_argument(
+        "--nodes", type=whole("a number of nodes", low=1), default=500, help="nodes to print at most (500)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Print the tree."""
-    form = loads(chosen.file.read_text(encoding="utf-8"))
-    tree = Tree()
-    for key in ("view", "subtree"):
-        form = form.get(key, form)
-    incoming = read(form, limit=_NODES)
-    merge = Merge(tree, PayloadTypes(), strategy="upsert", match_by="nodeId", parent=tree.root)
-    merge.run(incoming)
-    screen.out.print(branches(tree.root, depth=chosen.depth, nodes=chosen.nodes), markup=True)
+    with screen.waiting(f"Reading {chosen.file} …"):
+        top = _read(chosen.file)
+    screen.answer(export(top), branches(top, depth=chosen.depth, nodes=chosen.nodes))
     return 0
+
+
+def _read(file: Path) -> Node:
+    """The tree of a document; a root that only holds it together is left out."""
+    try:
+        form = loads(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is not UTF-8 text; name a document that export_subtree or export_view gave") from None
+    for key in ("view", "subtree"):
+        form = loads(form.get(key, form))
+    tree = Tree()
+    merge = Merge(tree, PayloadTypes(), strategy="upsert", match_by="nodeId", parent=tree.root)
+    merge.run(read(form, limit=_NODES))
+    top = tree.root
+    while top.parent is None and top.children_count == 1 and not top.payload:
+        top = next(iter((top.children or {}).values()))
+    return top
 
 
 def branches(root: Node, *, depth: int | None, nodes: int) -> Branches:
     """A tree for the terminal, breadth first up to a number of nodes; `+n` counts what is not shown."""
-    while root.parent is None and root.children_count == 1 and not root.payload:
-        root = next(iter((root.children or {}).values()))
     top = Branches(_label(root))
     level: list[tuple[Node, Branches, int]] = [(root, top, 0)]
     left = nodes - 1
@@ -56,17 +71,14 @@ def branches(root: Node, *, depth: int | None, nodes: int) -> Branches:
             level.append((child, branch.add(_label(child)), at + 1))
         left -= min(room, len(children))
         if len(children) > room:
-            branch.add(f"[dim]+{len(children) - room}[/dim]")
+            branch.add(line(f"+{len(children) - room}", "dim"))
     return top
 
 
-def _label(node: Node) -> str:
+def _label(node: Node) -> Text:
     rest = {key: value for key, value in node.payload.items() if key.lower() != "name"}
-    name = f"[bold]{_text(node.name)}[/bold] " if node.name else ""
-    detail = f" {_text(json.dumps(rest, ensure_ascii=False))}" if rest else ""
-    tags = "".join(f" [yellow]#{_text(tag)}[/yellow]" for tag in sorted(node.tags))
-    return f"{name}[dim]{_text(node.id)}[/dim] [cyan]{_text(node.type)}[/cyan]{tags}{detail}"
-
-
-def _text(text: str) -> str:
-    return escape(visible(text))
+    parts = [line(node.name, "bold")] if node.name else []
+    parts += [line(node.id, "dim"), line(node.type, "cyan")]
+    parts += [line(f"#{tag}", "yellow") for tag in sorted(node.tags)]
+    parts += [line(json.dumps(rest, ensure_ascii=False))] if rest else []
+    return Text(" ").join(parts)

@@ -47,7 +47,9 @@ class AgentConfig(Section):
     def _readable(cls, notation: str | None) -> str | None:
         if notation is not None:
             try:
-                rate_limits.parse(notation)
+                rate = rate_limits.parse(notation)
             except ValueError:
                 raise ValueError(f"{notation!r} is not a rate like 60/minute") from None
+            if rate.amount < 1:
+                raise ValueError(f"{notation!r} never lets a call through; readOnly or deny takes tools away")
         return notation

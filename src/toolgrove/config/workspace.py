@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from toolgrove.config.location import Location, folder_of
 from toolgrove.config.section import Section
+from toolgrove.tree.json_schema import compiled
 from toolgrove.tree.payload_type import PayloadType, PayloadTypes
 from toolgrove.tree.rules import Ruleset, read_ruleset
 from toolgrove.tree.workspace import Limits
@@ -28,6 +29,12 @@ class PayloadTypeConfig(Section):
         default=None, alias="schema", description="The JSON Schema of its payloads."
     )
     closed: bool = Field(default=False, description="Refuse properties that the schema does not name.")
+
+    @field_validator("payload_schema")
+    @classmethod
+    def _is_a_schema(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        compiled(schema or {})
+        return schema
 
 
 def _limit(name: str, description: str) -> Any:

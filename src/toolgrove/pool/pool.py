@@ -50,7 +50,7 @@ class Pool:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             for source in self._sources.values():
-                tasks.start_soon(self._supervise, source)
+                self._begin(source)
             self._refresh()
             try:
                 yield
@@ -91,14 +91,17 @@ class Pool:
         self._sources = wanted
         for source in begun:
             self._stale.add(source.name)
-            if self._tasks is not None:
-                self._tasks.start_soon(self._supervise, source)
+            self._begin(source)
         self._publish()
         self._refresh()
 
-    async def _supervise(self, source: PoolSource) -> None:
-        with anyio.CancelScope() as scope:
-            self._scopes[source.name] = scope
+    def _begin(self, source: PoolSource) -> None:
+        if self._tasks is not None:
+            scope = self._scopes[source.name] = anyio.CancelScope()  # now: it may be replaced before its task begins
+            self._tasks.start_soon(self._supervise, source, scope)
+
+    async def _supervise(self, source: PoolSource, scope: anyio.CancelScope) -> None:
+        with scope:
             try:
                 await source.run(partial(self._source_changed, source))
             except Exception:
@@ -128,6 +131,7 @@ class Pool:
                 async with anyio.create_task_group() as tasks:
                     for source in stale:
                         tasks.start_soon(self._ask, source)
+                await self._watch.read(offer for source in stale for offer in self._offers.get(source.name, ()))
                 self._publish()
         finally:
             self._rebuilt = None
@@ -151,7 +155,7 @@ class Pool:
             self._problems.pop(source.name, None)
             return
         log.warning("source %s is unavailable: %s", source.name, problem)
-        known = self._offers.get(source.name) or source.last_known()
+        known = self._offers.get(source.name) or _remembered(source)
         self._offers[source.name] = [
             replace(offer, standing="unavailable", reason=problem, tool=None) for offer in known
         ]
@@ -178,3 +182,12 @@ class Pool:
         groups = [self._builtin, *(self._offers.get(name, ()) for name in self._sources)]
         snapshot = compose(revision, groups, states)
         return replace(snapshot, flags=self._watch.flags(snapshot.offers))
+
+
+def _remembered(source: PoolSource) -> Sequence[Offer]:
+    """The last known tools, if even those can be told."""
+    try:
+        return source.last_known()
+    except Exception:
+        log.exception("source %s cannot say what it had", source.name)
+        return ()

@@ -158,7 +158,8 @@ class Secrets:
         try:
             value = keyring.get_password(SERVICE, name)
         except Exception as error:  # its back-ends raise what they like, and their words may hold anything
-            raise _Unreadable(f"the keyring cannot be read ({type(error).__name__})") from None
+            log.warning("the keyring cannot be read: %s", type(error).__name__)
+            raise _Unreadable("the keyring cannot be read") from None
         if not value:
             raise _Unreadable(f"the keyring has no password of that name for service {SERVICE!r}")
         self._keyring[name] = value

@@ -49,7 +49,7 @@ def compose(revision: int, groups: Iterable[Sequence[Offer]], sources: Mapping[s
             rejected.append(replace(offer, standing="unvalidated", reason=reason, tool=None))
         else:
             offers[offer.name] = replace(holder, standing="unvalidated", reason=_dispute(holder, offer), tool=None)
-    content = _content(offers, sources)
+    content = _content(offers, rejected, sources)
     return Snapshot(revision=revision, offers=offers, rejected=tuple(rejected), sources=sources, content=content)
 
 
@@ -59,8 +59,10 @@ def _dispute(holder: Offer, offer: Offer) -> str:
     return f"{holder.source!r} and {offer.source!r} both offer a tool of this name: rename or remove one of them"
 
 
-def _content(offers: Mapping[str, Offer], sources: Mapping[str, SourceState]) -> str:
+def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Mapping[str, SourceState]) -> str:
     digest = hashlib.sha256()
+    for offer in rejected:
+        digest.update(f"{offer.name}\0{offer.source}\0{offer.reason}\n".encode())
     for name in sorted(offers):
         offer = offers[name]
         mark = offer.tool.definition if offer.tool is not None else offer.reason

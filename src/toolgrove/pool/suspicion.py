@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
+
 from toolgrove.pool.lettering import texts
 from toolgrove.pool.offer import Offer
 from toolgrove.types import Tool
@@ -60,29 +62,43 @@ class Watch:
     """Reads each foreign definition once, and holds it against every pool that it stands in."""
 
     def __init__(self) -> None:
-        self._read: dict[str, tuple[str, Suspicion]] = {}
+        self._read: dict[tuple[str, str], Suspicion] = {}
+
+    async def read(self, offers: Iterable[Offer]) -> None:
+        """Read what is new in a worker thread: a hostile server can write so that it takes seconds."""
+        new = [tool for tool in _foreign(offers) if _mark(tool) not in self._read]
+        if new:
+            self._read |= await to_thread.run_sync(_suspicions, new, abandon_on_cancel=True)
 
     def flags(self, offers: Mapping[str, Offer]) -> dict[str, tuple[str, ...]]:
         """What is worth a look, by tool; only MCP servers write their definitions themselves."""
         names = {name: offer.source for offer in offers.values() for name in (offer.own_name, offer.name)}
-        self._read = {name: self._suspicion(name, tool) for name, tool in _foreign(offers)}
+        read: dict[tuple[str, str], Suspicion] = {}
         flagged = {}
-        for name, (_, suspicion) in self._read.items():
-            source = offers[name].source
+        for tool in _foreign(offers.values()):
+            suspicion = read[_mark(tool)] = self._read.get(_mark(tool)) or _suspicion(tool)
+            source = tool.spec.source
             others = (word for word in suspicion.mentions if names.get(word, source) != source)
             found = suspicion.flags(others)
             if found:
-                flagged[name] = tuple(found)
+                flagged[tool.spec.name] = tuple(found)
+        self._read = read
         return flagged
 
-    def _suspicion(self, name: str, tool: Tool) -> tuple[str, Suspicion]:
-        known = self._read.get(name)
-        if known is not None and known[0] == tool.definition:
-            return known
-        spec = tool.spec
-        shown = {"description": spec.description, "inputSchema": spec.input_schema, "outputSchema": spec.output_schema}
-        return tool.definition, suspect(shown)
+
+def _foreign(offers: Iterable[Offer]) -> Iterator[Tool]:
+    return (offer.tool for offer in offers if offer.kind == "mcp" and offer.tool is not None)
 
 
-def _foreign(offers: Mapping[str, Offer]) -> Iterator[tuple[str, Tool]]:
-    return ((name, offer.tool) for name, offer in offers.items() if offer.kind == "mcp" and offer.tool is not None)
+def _mark(tool: Tool) -> tuple[str, str]:
+    return tool.spec.name, tool.definition
+
+
+def _suspicions(tools: Iterable[Tool]) -> dict[tuple[str, str], Suspicion]:
+    return {_mark(tool): _suspicion(tool) for tool in tools}
+
+
+def _suspicion(tool: Tool) -> Suspicion:
+    spec = tool.spec
+    shown = {"description": spec.description, "inputSchema": spec.input_schema, "outputSchema": spec.output_schema}
+    return suspect(shown)

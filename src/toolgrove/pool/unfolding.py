@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -10,6 +11,7 @@ MAX_PARTS = 100_000
 MAX_CHAIN = 200
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
+_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 class TooLarge(Exception):
@@ -64,7 +66,7 @@ class _Unfolding:
             step = step.replace("~1", "/").replace("~0", "~")
             if isinstance(place, dict):
                 place = place.get(step)
-            elif isinstance(place, list) and step.isdecimal() and int(step) < len(place):
+            elif isinstance(place, list) and _INDEX.fullmatch(step) and int(step) < len(place):
                 place = place[int(step)]
             else:
                 return None  # leads nowhere, as the validator will say

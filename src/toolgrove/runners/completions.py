@@ -115,7 +115,7 @@ def _retry_after(headers: Mapping[str, str], attempt: int) -> float:
         return float(asked)
     try:
         wait = parsedate_to_datetime(asked) - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return float(2**attempt)
     return max(wait.total_seconds(), 0.0)
 

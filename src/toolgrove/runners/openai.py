@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import httpx2
+from anyio import to_thread
 
 from toolgrove.errors import BatchTooLarge, RunFailed, UnreadableArguments
 from toolgrove.runners.chat import Answer, ToolCall
@@ -55,10 +56,9 @@ class OpenAIRunner:
             {"role": "system", "content": instructions(agent)},
             {"role": "user", "content": task},
         ]
+        key = await to_thread.run_sync(self._api_key, abandon_on_cancel=True)  # a keyring may ask a person first
         async with httpx2.AsyncClient(timeout=self._timeout, verify=self._trust) as http:
-            completions = Completions(
-                http, self._url, self._api_key(), timeout=self._timeout, max_bytes=self._max_bytes
-            )
+            completions = Completions(http, self._url, key, timeout=self._timeout, max_bytes=self._max_bytes)
             for step in range(1, self._max_steps + 1):
                 answer = await completions.ask({**request, "messages": messages})
                 _check(agent, answer)

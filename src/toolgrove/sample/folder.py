@@ -14,6 +14,7 @@ from toolgrove.config import Config
 from toolgrove.sample.shop import DOCUMENT, HOST
 
 FILE = "toolgrove.yaml"
+_LAST_PORT = 65_535
 _CLOCK = "# mcp-server-time"
 _PORT = re.compile(rf"(?<=http://{re.escape(HOST)}:)\d+")
 
@@ -53,6 +54,6 @@ def shop_socket(file: Path, *, near: int) -> socket.socket:
 
 def _listen(port: int) -> socket.socket:
     try:
-        return socket.create_server((HOST, port))
+        return socket.create_server((HOST, port if port <= _LAST_PORT else 0))
     except OSError:
         return socket.create_server((HOST, 0))

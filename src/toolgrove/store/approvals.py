@@ -20,7 +20,10 @@ MAX_PENDING = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """A call that needs an approval; `arguments` is what a person is shown, the hashes are what binds."""
+    """A call that needs an approval; `arguments` is what a person is shown, the hashes are what binds.
+
+    `sends` is the method and the URL of an HTTP tool's request.
+    """
 
     agent: str
     tool: str
@@ -30,6 +33,7 @@ class Request:
     definition_hash: str
     rule: str
     receipt: str = ""
+    sends: Mapping[str, str] | None = None
 
     @property
     def key(self) -> Key:
@@ -69,6 +73,7 @@ class Approval:
             "agent": asked.agent,
             "tool": asked.tool,
             "arguments": dict(asked.arguments),
+            "sends": None if asked.sends is None else dict(asked.sends),
             "definition": dict(asked.definition),
             "definitionHash": asked.definition_hash,
             "rule": asked.rule,

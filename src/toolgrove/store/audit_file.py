@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,8 @@ import anyio.to_thread
 
 from toolgrove.store.audit import Breach, verify
 from toolgrove.store.audit_log import AuditPage, AuditQuery
+
+_ASKED = {"number": int, "timestamp": str, "agent": str, "operation": str, "outcome": str}
 
 
 class AuditFile:
@@ -29,9 +32,9 @@ class AuditFile:
         return await anyio.to_thread.run_sync(lambda: verify(self._lines()))
 
     def _page(self, query: AuditQuery) -> AuditPage:
-        found = filter(query.wants, self._records())
-        wanted = reversed(list(found)) if query.newest else found
-        return AuditPage.cut(list(islice(wanted, query.limit + 1)), query.limit)
+        found, many = filter(query.wants, self._records()), query.limit + 1
+        page = list(reversed(deque(found, many))) if query.newest else list(islice(found, many))
+        return AuditPage.cut(page, query.limit)
 
     def _records(self) -> Iterator[dict[str, Any]]:
         for line in self._lines():
@@ -39,7 +42,7 @@ class AuditFile:
                 record = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(record, dict) and "number" in record:
+            if isinstance(record, dict) and all(isinstance(record.get(name), kind) for name, kind in _ASKED.items()):
                 yield record
 
     def _lines(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from toolgrove.tree.effects import Effects
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Result
 
-__all__ = ["Behind", "Effects", "Entry", "IdempotencyRecord", "Journal"]
+__all__ = ["Behind", "Effects", "Entry", "IdempotencyRecord", "Journal", "KeyLimits"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +21,14 @@ class IdempotencyRecord:
     key: str
     request: str
     result: Result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyLimits:
+    """How many idempotency keys an agent may have, and for how many seconds each holds."""
+
+    per_agent: int = 10_000
+    lifetime: float = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

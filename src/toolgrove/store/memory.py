@@ -6,45 +6,32 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import islice
 
-from toolgrove.store.audit import GENESIS, AuditRing, AuditSink, Breach, JsonLines, seal, verify
+from toolgrove.store.audit import AuditRing, AuditSink, Breach, JsonLines, Sealed, close_logs, end_of_log, seal, verify
 from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.store.journal import Behind, Entry, IdempotencyRecord
+from toolgrove.store.journal import Behind, Entry, IdempotencyRecord, KeyLimits
 from toolgrove.types import Clock
 
 
 class MemoryJournal:
     """Keeps audit records in a ring and idempotency records until they expire."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        *,
-        sinks: Sequence[AuditSink] = (),
-        keys_per_agent: int = 10_000,
-        key_lifetime: float = 86_400.0,
-    ) -> None:
+    def __init__(self, clock: Clock, *, sinks: Sequence[AuditSink] = (), limits: KeyLimits | None = None) -> None:
         self.audit = AuditRing()
         self.fault: OSError | None = None
         """Why the last entry was refused; None while all is well."""
         self._clock = clock
         self._sinks = sinks
-        self._keys_per_agent = keys_per_agent
-        self._key_lifetime = key_lifetime
+        self._limits = limits or KeyLimits()
         self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
         self._revision = 0
-        self._number, self._previous = 0, GENESIS
-        for sink in sinks:
-            if isinstance(sink, JsonLines):
-                self._number, self._previous = sink.last()
+        self._number, self._previous = end_of_log(sinks)
 
     async def open(self) -> None:
         """Begin with nothing."""
 
     async def close(self) -> None:
         """Let go of the files."""
-        for sink in self._sinks:
-            if isinstance(sink, JsonLines):
-                sink.close()
+        close_logs(self._sinks)
 
     async def append(self, entry: Entry) -> None:
         """Keep an entry; a sink that cannot write keeps all of it out."""
@@ -53,8 +40,7 @@ class MemoryJournal:
             raise Behind(base=effects.base, revision=self._revision)
         sealed = seal(entry.audit, self._number + 1, self._previous)
         try:
-            for sink in self._sinks:
-                sink.write(sealed)
+            self._write(sealed)
         except OSError as fault:
             self.fault = fault
             raise
@@ -66,11 +52,24 @@ class MemoryJournal:
         if effects is not None:
             self._revision = effects.revision
 
+    def _write(self, sealed: Sealed) -> None:
+        """Hand a record to every sink; if one of them fails, the logs that have it already lose it again."""
+        written: list[AuditSink] = []
+        try:
+            for sink in self._sinks:
+                sink.write(sealed)
+                written.append(sink)
+        except Exception:
+            for sink in written:
+                if isinstance(sink, JsonLines):
+                    sink.take_back()
+            raise
+
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
         """The result under a key, unless it has expired."""
         keys = self._keys.get(agent)
         kept = keys.get(key) if keys else None
-        if kept is None or self._clock.monotonic() - kept[0] > self._key_lifetime:
+        if kept is None or self._clock.monotonic() - kept[0] > self._limits.lifetime:
             return None
         return kept[1]
 
@@ -89,5 +88,6 @@ class MemoryJournal:
         now = self._clock.monotonic()
         keys[record.key] = (now, record)
         keys.move_to_end(record.key)
-        while len(keys) > self._keys_per_agent or now - next(iter(keys.values()))[0] > self._key_lifetime:
+        limits = self._limits
+        while len(keys) > limits.per_agent or now - next(iter(keys.values()))[0] > limits.lifetime:
             keys.popitem(last=False)

@@ -18,7 +18,7 @@ _REQUEST = tuple(field.name for field in fields(Request))
 _OUTCOME = tuple(field.name for field in fields(Approval) if field.name != "request")
 _COLUMNS = ", ".join((*_REQUEST, *_OUTCOME))
 _MARKS = ", ".join("?" * (len(_REQUEST) + len(_OUTCOME)))
-_JSON = frozenset(("arguments", "definition"))
+_JSON = frozenset(("arguments", "definition", "sends"))
 
 
 class SqliteApprovals:
@@ -72,7 +72,7 @@ class _Rows:
 
 def _approval(row: Sequence[Any]) -> Approval:
     asked = {
-        name: json.loads(value) if name in _JSON else value
+        name: json.loads(value) if name in _JSON and value is not None else value
         for name, value in zip(_REQUEST, row[: len(_REQUEST)], strict=True)
     }
     outcome = dict(zip(_OUTCOME, row[len(_REQUEST) :], strict=True))

@@ -1,8 +1,8 @@
 """The state file: what several processes of one project share, in SQLite.
 
 Transactions are short and begin by taking the write lock, so that a gateway and a command line never deadlock. Reads
-and pins run where they are called: in WAL mode a reader never waits, and a pin is one row, written once per tool.
-Approvals go through a worker thread, since they may have to wait for another process.
+and pins run where they are called: a reader has a connection of its own, so in WAL mode it never waits, and a pin is
+one row, written once per tool. Approvals go through a worker thread, since they may have to wait for another process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-VERSION = 1
+VERSION = 2
 PATIENCE = 2.0
 _SCHEMA = """
 CREATE TABLE pins (
@@ -41,6 +41,7 @@ CREATE TABLE approvals (
     definition_hash TEXT NOT NULL,
     rule TEXT NOT NULL,
     receipt TEXT NOT NULL,
+    sends TEXT,
     state TEXT NOT NULL,
     requested_at REAL NOT NULL,
     expires_at REAL NOT NULL,
@@ -52,6 +53,7 @@ CREATE TABLE approvals (
 CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, definition_hash);
 CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID;
 """
+_FROM_FIRST = "ALTER TABLE approvals ADD COLUMN sends TEXT"
 
 
 class StateUnavailable(OSError):
@@ -74,7 +76,9 @@ class StateFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.RLock()
+        self._reading = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -91,28 +95,30 @@ class StateFile:
             if self._connection is None:
                 with _as_unavailable(self.path):
                     self._connection = _opened(self.path)
+                    self._reader = _connect(self.path)
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        with self._lock, self._reading:
+            for connection in (self._reader, self._connection):
+                if connection is not None:
+                    connection.close()
+            self._reader = self._connection = None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Look, without keeping anybody from writing."""
-        with self._lock:
+        if self._reader is None:
             self.open()
-            with _as_unavailable(self.path):
-                yield self._connected()
+        with self._reading, _as_unavailable(self.path):
+            yield self._required(self._reader)
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """Change something, whole or not at all; durable means that it also outlives a power cut."""
         with self._lock:
             self.open()
-            connection = self._connected()
+            connection = self._required(self._connection)
             with _as_unavailable(self.path):
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 connection.execute("BEGIN IMMEDIATE")
@@ -124,10 +130,10 @@ class StateFile:
                         connection.execute("ROLLBACK")
                     raise
 
-    def _connected(self) -> sqlite3.Connection:
-        if self._connection is None:  # pragma: no cover
+    def _required(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:  # pragma: no cover
             raise StateUnavailable(f"{self.path} is closed")
-        return self._connection
+        return connection
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -138,8 +144,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
-    # Calls come from worker threads, one at a time under the lock; transactions are ours to begin.
-    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    connection = _connect(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         _migrate(connection, path)
@@ -149,19 +154,25 @@ def _opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection for calls from any thread, one at a time under a lock; transactions are ours to begin."""
+    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+
+
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise StateTooNew(path, version)
-        if version == 0:
-            for statement in filter(str.strip, _SCHEMA.split(";")):
+        if version < VERSION:
+            for statement in filter(str.strip, (_SCHEMA if version == 0 else _FROM_FIRST).split(";")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(sqlite3.Error):  # after some faults SQLite has done so itself
+            connection.execute("ROLLBACK")
         raise
 
 

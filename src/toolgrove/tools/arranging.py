@@ -142,9 +142,8 @@ def copy_subtree(desk: Desk, arguments: Arguments) -> Result:
     share = arguments["mode"] == "reference"
     copies: dict[str, Node] = {}
     for node in originals:
-        inside = node is not source and node.parent is not None
-        parent = copies[node.parent.id] if inside and node.parent is not None else target
-        copies[node.id] = _copy(desk, node, parent, share=share)
+        above = None if node is source else node.parent
+        copies[node.id] = _copy(desk, node, target if above is None else copies[above.id], share=share)
     return {"nodeId": copies[source.id].id, "idMap": {old: copy.id for old, copy in copies.items()}}
 
 

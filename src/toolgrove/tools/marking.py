@@ -48,7 +48,7 @@ def bookmark(desk: Desk, arguments: Arguments) -> Result:
     node, label = desk.tree[arguments["nodeId"]], arguments["label"]
     own = desk.workspace.bookmarks.of(desk.caller.agent)
     if own.get(label) != node.id:
-        desk.limits.check("label", len(own), desk.limits.bookmarks, "Remove bookmarks you no longer need.")
+        desk.limits.check("label", len({*own, label}), desk.limits.bookmarks, "Remove bookmarks you no longer need.")
         desk.changes.append(BookmarkChange(agent=desk.caller.agent, label=label, node_id=node.id))
     return {"nodeId": node.id, "label": label}
 

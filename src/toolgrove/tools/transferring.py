@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from toolgrove.errors import InvalidArgument, NotFound
@@ -13,15 +14,16 @@ from toolgrove.tools.viewing import lens_of, view_root
 from toolgrove.tree.document import dumps, export, loads, read
 from toolgrove.tree.footprint import VIEW
 from toolgrove.tree.merge import Merge
-from toolgrove.tree.node import Node
+from toolgrove.tree.node import Node, name_of
 from toolgrove.tree.property_path import PropertyFilter
 from toolgrove.tree.render import nested
 from toolgrove.tree.tree import Tree
-from toolgrove.tree.view import Lens, ViewChange
+from toolgrove.tree.view import ViewChange
 from toolgrove.types import Arguments, Result
 
 family = Family()
 _NAMED_IDS = 200
+Pair = tuple[Mapping[str, Any], Node | None]
 _DOCUMENT = {"description": "A document of an export, as text or as an object.", "type": ["string", "object"]}
 
 
@@ -71,9 +73,11 @@ def import_view(desk: Desk, arguments: Arguments) -> Result:
     shown = _part(form, "view")
     by_path = arguments.get("rootLookupStrategy") == "path"
     root = _by_path(desk.tree, form, header) if by_path else _by_id(desk.tree, header, shown)
-    _refuse_types(arguments["payloadTypes"], shown, root)
     desk.limits.check("viewJson", len(_part(header, "expanded")), desk.limits.expand_nodes)
-    expanded, ignored = _flags(desk.tree, root, header, shown, by_path=by_path)
+    pairs = list(islice(_pairs(shown, root), desk.limits.expand_nodes + 1))
+    desk.limits.check("viewJson", len(pairs), desk.limits.expand_nodes, "Export a smaller part of the tree.")
+    _refuse_types(arguments["payloadTypes"], pairs, root)
+    expanded, ignored = _flags(desk.tree, root, header, pairs, by_path=by_path)
     wanted = PropertyFilter(_texts(header, "includedProperties"), _texts(header, "excludedProperties"))
     view = desk.view
     change = ViewChange(
@@ -110,8 +114,10 @@ def _by_id(tree: Tree, header: Mapping[str, Any], shown: Mapping[str, Any]) -> N
 
 def _by_path(tree: Tree, form: Mapping[str, Any], header: Mapping[str, Any]) -> Node:
     path = form.get("path", [part for part in str(header.get("rootNodeId", "")).split("/") if part])
+    if not isinstance(path, list):
+        raise InvalidArgument("The document has 'path' that is not a list of names.", reason="document")
     node = tree.root
-    for segment in path if isinstance(path, list) else []:
+    for segment in path:
         found = [child for child in (node.children or {}).values() if child.segment == segment]
         if len(found) != 1:
             kind = "No node stands" if not found else "More than one node stands"
@@ -120,29 +126,30 @@ def _by_path(tree: Tree, form: Mapping[str, Any], header: Mapping[str, Any]) -> 
     return node
 
 
-def _pairs(shown: Mapping[str, Any], root: Node) -> Iterator[tuple[Mapping[str, Any], Node | None]]:
+def _pairs(shown: Mapping[str, Any], root: Node) -> Iterator[Pair]:
     """The nodes of a document beside the live nodes at the same path."""
     stack: list[tuple[Any, Node | None]] = [(shown, root)] if shown else []
     while stack:
         form, node = stack.pop()
-        if not isinstance(form, dict):
-            raise InvalidArgument("The document holds a node that is not an object.", reason="document")
         yield form, node
-        children = (node.children or {}).values() if node is not None else ()
-        for child in form.get("children", ()):
-            segment = _segment(child)
-            stack.append((child, next((one for one in children if one.segment == segment), None)))
+        children = form.get("children", [])
+        if not isinstance(children, list):
+            raise InvalidArgument("The document has 'children' that is not a list.", reason="document")
+        live: dict[str, Node] = {}
+        for one in (node.children or {}).values() if node is not None and children else ():
+            live.setdefault(one.segment, one)
+        stack.extend((child, live.get(_segment(child))) for child in children)
 
 
-def _segment(form: Any) -> Any:
-    payload = form.get("payload", {}) if isinstance(form, dict) else {}
-    named = (value for key, value in payload.items() if key.lower() == "name" and value)
-    return next(named, form.get("nodeId") if isinstance(form, dict) else None)
+def _segment(form: Any) -> str:
+    if not isinstance(form, dict):
+        raise InvalidArgument("The document holds a node that is not an object.", reason="document")
+    return name_of(_part(form, "payload")) or str(form.get("nodeId"))
 
 
-def _refuse_types(allowed: list[str], shown: Mapping[str, Any], root: Node) -> None:
-    found = {form.get("payloadType") for form, _ in _pairs(shown, root)} | {root.type}
-    strange = sorted(str(name) for name in found if name not in allowed)
+def _refuse_types(allowed: list[str], pairs: Sequence[Pair], root: Node) -> None:
+    found = {str(form.get("payloadType")) for form, _ in pairs} | {root.type}
+    strange = sorted(found.difference(allowed))
     if strange:
         raise InvalidArgument(
             f"The view contains payload types that payloadTypes does not name: {', '.join(strange)}. "
@@ -153,12 +160,12 @@ def _refuse_types(allowed: list[str], shown: Mapping[str, Any], root: Node) -> N
 
 
 def _flags(
-    tree: Tree, root: Node, header: Mapping[str, Any], shown: Mapping[str, Any], *, by_path: bool
+    tree: Tree, root: Node, header: Mapping[str, Any], pairs: Sequence[Pair], *, by_path: bool
 ) -> tuple[dict[str, bool], int]:
     wanted: dict[str, Any] = dict(_part(header, "expanded"))
     ignored = 0
     if by_path or not header:
-        for form, node in _pairs(shown, root):
+        for form, node in pairs:
             target = node if by_path else tree.nodes.get(str(form.get("nodeId")))
             wanted.pop(str(form.get("nodeId")), None)
             if target is None:
@@ -189,9 +196,7 @@ def export_subtree(desk: Desk, arguments: Arguments) -> Result:
     root = desk.tree[arguments["nodeId"]]
     form = export(root, max_tokens=arguments.get("maxTokens"))
     if arguments.get("includeViewRoot"):
-        view = desk.view
-        lens = Lens(filter=view.view_filter, expanded=view.expanded, default_expanded=view.default_expanded)
-        form = {"viewRoot": view_root(desk, root, lens), **form}
+        form = {"viewRoot": view_root(desk, root, lens_of(desk, {})), **form}
     return {"json": dumps(form)}
 
 

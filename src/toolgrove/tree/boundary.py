@@ -8,7 +8,8 @@ from toolgrove.tree.tree import Tree
 
 def outside(tree: Tree, before: Images, root_id: str) -> str | None:
     """The first touched node that lies outside the subtree of `root_id`, now or before the change."""
-    known: dict[str, bool] = {}
+    now: dict[str, bool] = {}
+    then: dict[str, bool] = {}
     for node_id, image in before.items():
         node = tree.nodes.get(node_id)
         if node_id == root_id:
@@ -17,9 +18,9 @@ def outside(tree: Tree, before: Images, root_id: str) -> str | None:
             if image is None or place != (image.parent_id, image.rank):
                 return node_id
             continue
-        if node is not None and not _is_inside(tree, node_id, root_id, {}, known):
+        if node is not None and not _is_inside(tree, node_id, root_id, {}, now):
             return node_id
-        if image is not None and not _is_inside(tree, node_id, root_id, before, {}):
+        if image is not None and not _is_inside(tree, node_id, root_id, before, then):
             return node_id
     return None
 

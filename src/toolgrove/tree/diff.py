@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,7 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
     """The difference of two states, given how each differs from the live tree."""
     diff = Diff()
     live = tree.nodes.get
+    stayed: dict[str, list[str]] = {}
     shuffled: dict[str, list[str]] = {}
     # The older of two states differs from the live tree wherever the younger one does.
     touched = old if len(old) >= len(new) else new
@@ -50,13 +51,17 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
         old_parent, new_parent = was.parent_id, now.parent_id
         if old_parent != new_parent:
             diff.moved.append({"nodeId": node_id, "oldParentId": old_parent, "newParentId": new_parent})
-        elif was.rank != now.rank and new_parent is not None:
-            shuffled.setdefault(new_parent, []).append(node_id)
+        elif new_parent is not None:
+            stayed.setdefault(new_parent, []).append(node_id)
+            if was.rank != now.rank:
+                shuffled.setdefault(new_parent, []).append(node_id)
         change = _change(node_id, was, now)
         if change is not None:
             diff.changed.append(change)
     for parent_id, node_ids in shuffled.items():
-        diff.reordered.extend(_reordered(tree, parent_id, node_ids, old, new))
+        parent = live(parent_id)
+        children = {**((parent.children if parent else None) or {}), **dict.fromkeys(stayed[parent_id])}
+        diff.reordered.extend(_reordered(tree, parent_id, children, node_ids, old, new))
     return diff
 
 
@@ -92,11 +97,12 @@ def payload_changes(was: Payload, now: Payload) -> dict[str, Any]:
     return changes
 
 
-def _reordered(tree: Tree, parent_id: str, node_ids: list[str], old: Images, new: Images) -> list[Entry]:
+def _reordered(
+    tree: Tree, parent_id: str, children: Iterable[str], node_ids: list[str], old: Images, new: Images
+) -> list[Entry]:
     """The nodes whose rank changed, unless the children that stayed are in the same order all the same."""
-    parent = tree.nodes.get(parent_id)
     stayed: list[tuple[str, State, State]] = []
-    for child_id in {**((parent.children if parent else None) or {}), **old, **new}:
+    for child_id in children:
         live = tree.nodes.get(child_id)
         was, now = old.get(child_id, live), new.get(child_id, live)
         if was and now and was.parent_id == parent_id == now.parent_id:

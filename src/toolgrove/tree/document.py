@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from toolgrove.errors import BatchTooLarge, InvalidArgument
 from toolgrove.tree.json_value import MAX_NESTING, detached
-from toolgrove.tree.node import Node, Payload
+from toolgrove.tree.node import Node, Payload, name_of
 from toolgrove.tree.render import CHARS_PER_TOKEN, NESTED_LEVELS
 from toolgrove.tree.tree import walk
 
@@ -99,8 +99,7 @@ class Incoming:
     @property
     def segment(self) -> str:
         """How a path names the node."""
-        name = next((value for key, value in self.payload.items() if key.lower() == "name"), None)
-        return name if isinstance(name, str) and name else self.node_id or ""
+        return name_of(self.payload) or self.node_id or ""
 
 
 def loads(text: Any) -> dict[str, Any]:

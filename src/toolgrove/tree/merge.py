@@ -10,7 +10,7 @@ from typing import Literal
 from toolgrove.errors import Conflict, InvalidArgument
 from toolgrove.tree.document import Incoming
 from toolgrove.tree.json_value import identical
-from toolgrove.tree.node import NO_TAGS, Node
+from toolgrove.tree.node import NO_TAGS, Node, Payload
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.tree import ROOT, Tree
 
@@ -39,6 +39,7 @@ class Merge:
         self.match_by = match_by
         self.parent = parent
         self.done = Merged()
+        self._segments: dict[str, dict[str, dict[str, Node]]] = {}
 
     def run(self, incoming: Sequence[Incoming]) -> Merged:
         """Carry it out."""
@@ -65,10 +66,19 @@ class Merge:
     def _match(self, one: Incoming, parent: Node) -> Node | None:
         if self.match_by == "nodeId" or one.node_id == ROOT:
             return None if one.node_id is None else self.tree.nodes.get(one.node_id)
-        found = [child for child in (parent.children or {}).values() if child.segment == one.segment]
+        found = self._by_segment(parent).get(one.segment, {})
         if len(found) > 1:
-            raise _ambiguous(one.segment, [node.id for node in found])
-        return found[0] if found else None
+            raise _ambiguous(one.segment, list(found))
+        return next(iter(found.values()), None)
+
+    def _by_segment(self, parent: Node) -> dict[str, dict[str, Node]]:
+        """The children of a parent by path segment; listed once, then kept as the merge changes them."""
+        segments = self._segments.get(parent.id)
+        if segments is None:
+            segments = self._segments[parent.id] = {}
+            for child in (parent.children or {}).values():
+                segments.setdefault(child.segment, {})[child.id] = child
+        return segments
 
     def _refuse_same_target(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
         for node_id, times in Counter(node.id for node in placed).items():
@@ -81,6 +91,8 @@ class Merge:
         node_id = None if one.node_id in self.tree else one.node_id
         node = self.tree.add(parent, one.type, one.payload, node_id)
         self.tree.tag(node, one.tags or NO_TAGS)
+        if parent.id in self._segments:
+            self._segments[parent.id].setdefault(node.segment, {})[node.id] = node
         self.done.created.append(node.id)
         if one.node_id is not None and one.node_id != node.id:
             self.done.id_map[one.node_id] = node.id
@@ -99,7 +111,7 @@ class Merge:
             if one.type != node.type:
                 self.tree.retype(node, one.type)
             if not identical(payload, node.payload):
-                self.tree.write(node, payload)
+                self._write(node, payload)
         moves = node.parent is not None and node.parent is not parent and self._has_parent(one)
         if moves:
             self.tree.move(node, parent)
@@ -107,6 +119,14 @@ class Merge:
             self.done.updated.append(node.id)
         self.tree.tag(node, tags)
         return node
+
+    def _write(self, node: Node, payload: Payload) -> None:
+        name = node.name
+        for holder in self.tree.write(node, payload):
+            segments = self._segments.get(holder.parent_id or "")
+            if segments is not None and holder.name != name:
+                del segments[name or holder.id][holder.id]
+                segments.setdefault(holder.segment, {})[holder.id] = holder
 
     def _has_parent(self, one: Incoming) -> bool:
         return one.parent is not None or one.parent_id is not None

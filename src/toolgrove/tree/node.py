@@ -12,6 +12,15 @@ Rank = int | Fraction
 NO_TAGS: frozenset[str] = frozenset()
 
 
+def name_of(payload: Payload) -> str | None:
+    """The text under `name`; without such a key, under the only one that differs in letter case."""
+    name = payload.get("name")
+    if name is None and "name" not in payload:
+        twins = [key for key in payload if len(key) == 4 and key.lower() == "name"]
+        name = payload[twins[0]] if len(twins) == 1 else None
+    return name if isinstance(name, str) else None
+
+
 class Image(NamedTuple):
     """All that a node is, apart from its id and its children."""
 
@@ -46,17 +55,12 @@ class Node:
     @property
     def name(self) -> str | None:
         """The payload's `name`, whatever the letter case of the key."""
-        payload = self.payload
-        name = payload.get("name")
-        if name is None and "name" not in payload:
-            twins = [key for key in payload if len(key) == 4 and key.lower() == "name"]
-            name = payload[twins[0]] if len(twins) == 1 else None
-        return name if isinstance(name, str) else None
+        return name_of(self.payload)
 
     @property
     def segment(self) -> str:
         """How a path names this node."""
-        return self.name or self.id
+        return name_of(self.payload) or self.id
 
     @property
     def children_count(self) -> int:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import jsonschema_rs
-
 from toolgrove.errors import GuardedProperty, PayloadMismatch, UnknownType
+from toolgrove.tree.json_schema import compiled
 from toolgrove.tree.node import Payload
 
 Kind = Literal["external", "self"]
@@ -44,7 +43,7 @@ class PayloadType:
         schema = dict(self.schema or {})
         if self.closed:
             schema["additionalProperties"] = False
-        validator = jsonschema_rs.validator_for(schema) if schema else None
+        validator = compiled(schema) if schema else None
         object.__setattr__(self, "_validator", validator)
 
     def check(self, payload: Payload, written: Mapping[str, Any], node_id: str | None = None) -> None:

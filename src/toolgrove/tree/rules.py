@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import jsonschema_rs
-
+from toolgrove.tree.json_schema import compiled
 from toolgrove.tree.json_value import canonical
 from toolgrove.tree.node import Node
 from toolgrove.tree.property_path import MISSING, Many, finder
@@ -102,22 +101,50 @@ def _read_rule(ruleset_id: str, at: int, form: Mapping[str, Any]) -> Rule:
     severity = form.get("severity", "error")
     if severity not in ("error", "warning"):
         raise ValueError(f"{where}.severity is error or warning, not {severity!r}")
-    rule = Rule(
-        id=form.get("id", f"{ruleset_id}-{at + 1}"),
-        severity=severity,
-        types=frozenset(form.get("types", ())),
-        check=checks[0],
-        setting=form[checks[0]],
-    )
+    check, rule_id = checks[0], form.get("id", f"{ruleset_id}-{at + 1}")
+    if not isinstance(rule_id, str):
+        raise ValueError(f"{where}.id must be text; put it in quotes")
+    types = _read(_names, form.get("types", []), f"{where}.types")
+    _read(_CHECKS[check], form[check], f"{where}.{check}")
+    return Rule(id=rule_id, severity=severity, types=frozenset(types), check=check, setting=form[check])
+
+
+def _read(read: Callable[[Any], Any], setting: Any, where: str) -> Any:
     try:
-        rule.start()
-    except (TypeError, KeyError, ValueError) as problem:
-        raise ValueError(f"{where}.{rule.check}: {problem}") from problem
-    return rule
+        return read(setting)
+    except ValueError as problem:
+        raise ValueError(f"{where} {problem}") from None
+
+
+def _names(setting: Any) -> list[str]:
+    if not isinstance(setting, list) or not all(isinstance(name, str) and name for name in setting):
+        raise ValueError("must be a list of names, such as [name, status]")
+    return setting
+
+
+def _settings(setting: Any, *known: str, needs: tuple[str, ...] = ("path",)) -> Mapping[str, Any]:
+    """The settings of a check that has several; each is there if it must be, and none is misspelt."""
+    if not isinstance(setting, Mapping) or any(name not in setting for name in needs):
+        raise ValueError(f"must be a mapping with {' and '.join(needs) or ' or '.join(known)}")
+    for name in setting:
+        if name not in known:
+            raise ValueError(f"has the key {name!r}; known keys: {', '.join(known)}")
+    if "path" in needs and not (isinstance(setting["path"], str) and setting["path"]):
+        raise ValueError("needs the path of a property")
+    return setting
+
+
+def _count(setting: Mapping[str, Any], name: str) -> int | None:
+    value = setting.get(name)
+    if value is not None and (type(value) is not int or value < 0):
+        raise ValueError(f"needs a whole number from 0 on as {name}")
+    return value
 
 
 def _schema(setting: Any) -> Check:
-    validator = jsonschema_rs.validator_for(setting)
+    if not isinstance(setting, Mapping):
+        raise ValueError("needs a JSON Schema")
+    validator = compiled(setting)
 
     def check(node: Node) -> Iterator[Finding]:
         for error in validator.iter_errors(node.payload):
@@ -127,7 +154,7 @@ def _schema(setting: Any) -> Check:
 
 
 def _required(setting: Any) -> Check:
-    finders = {path: finder(path) for path in setting}
+    finders = {path: finder(path) for path in _names(setting)}
 
     def check(node: Node) -> Iterator[Finding]:
         for path, find in finders.items():
@@ -138,7 +165,7 @@ def _required(setting: Any) -> Check:
 
 
 def _parents(setting: Any) -> Check:
-    allowed = frozenset(setting)
+    allowed = frozenset(_names(setting))
 
     def check(node: Node) -> Iterator[Finding]:
         if node.parent is not None and node.parent.type not in allowed:
@@ -148,7 +175,7 @@ def _parents(setting: Any) -> Check:
 
 
 def _children(setting: Any) -> Check:
-    allowed = frozenset(setting)
+    allowed = frozenset(_names(setting))
 
     def check(node: Node) -> Iterator[Finding]:
         strange = {child.type for child in (node.children or {}).values()} - allowed
@@ -159,7 +186,10 @@ def _children(setting: Any) -> Check:
 
 
 def _cardinality(setting: Any) -> Check:
-    kind, low, high = setting.get("type"), setting.get("min", 0), setting.get("max")
+    _settings(setting, "type", "min", "max", needs=())
+    kind, low, high = setting.get("type"), _count(setting, "min") or 0, _count(setting, "max")
+    if high is not None and high < low:
+        raise ValueError(f"has a min of {low} above its max of {high}")
     what = f"{kind} children" if kind else "children"
 
     def check(node: Node) -> Iterator[Finding]:
@@ -174,7 +204,10 @@ def _cardinality(setting: Any) -> Check:
 
 
 def _unique(setting: Any) -> Check:
-    path, siblings = setting["path"], setting.get("within", "tree") == "siblings"
+    path, within = _settings(setting, "path", "within")["path"], setting.get("within", "tree")
+    if within not in ("tree", "siblings"):
+        raise ValueError(f"is within 'tree' or 'siblings', not {within!r}")
+    siblings = within == "siblings"
     find = finder(path)
     seen: dict[tuple[str | None, str], str] = {}
 
@@ -191,21 +224,26 @@ def _unique(setting: Any) -> Check:
 
 
 def _format(setting: Any) -> Check:
-    path, forms = setting["path"], setting["is"]
+    path = _settings(setting, "path", "is", needs=("path", "is"))["path"]
+    names = [setting["is"]] if isinstance(setting["is"], str) else _names(setting["is"])
+    unknown = [name for name in names if name not in _FORMATS]
+    if unknown:
+        raise ValueError(f"is one of {', '.join(_FORMATS)}, not {unknown[0]!r}")
     find = finder(path)
-    tests = [(name, *_FORMATS[name]) for name in ([forms] if isinstance(forms, str) else forms)]
+    tests = [_FORMATS[name] for name in names]
 
     def check(node: Node) -> Iterator[Finding]:
         found = find(node.payload)
         for value in found if type(found) is Many else [found]:
             if isinstance(value, str):
-                yield from ((path, message) for _, test, message in tests if not test(value))
+                yield from ((path, message) for test, message in tests if not test(value))
 
     return check
 
 
 def _max_length(setting: Any) -> Check:
-    path, limit = setting["path"], int(setting["max"])
+    path = _settings(setting, "path", "max", needs=("path", "max"))["path"]
+    limit = _count(setting, "max") or 0
     find = finder(path)
 
     def check(node: Node) -> Iterator[Finding]:

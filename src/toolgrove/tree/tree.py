@@ -12,12 +12,30 @@ from toolgrove.tree.node import NO_TAGS, Image, Node, Payload, Rank
 
 ROOT = "root"
 _by_rank = attrgetter("rank")
+# In bits. A rank has to stay a text of few digits, though siblings change places ever so often.
+_LONGEST_RANK = 1_024
 
 
 def between(low: Rank, high: Rank) -> Rank:
-    """A rank between two others."""
-    middle = Fraction(low + high) / 2
-    return middle.numerator if middle.denominator == 1 else middle
+    """The rank of the smallest numerator and denominator between two others.
+
+    Halving instead would make ranks longer with every node that is put into the same gap.
+    """
+    # Both as continued fractions a/b and c/d: as far as they agree, so does whatever is between them.
+    (a, b), (c, d) = low.as_integer_ratio(), high.as_integer_ratio()
+    wholes: list[int] = []
+    while (whole := a // b) * d + d >= c:
+        a, c = a - whole * b, c - whole * d
+        if a == 0:
+            above, below = whole * (d // c + 1) + 1, d // c + 1
+            break
+        wholes.append(whole)
+        a, b, c, d = d, c, b, a
+    else:
+        above, below = whole + 1, 1
+    for whole in reversed(wholes):
+        above, below = whole * above + below, above
+    return above if below == 1 else Fraction(above, below)
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -198,8 +216,11 @@ class Tree:
         upper = order[spot].rank if spot < len(order) else None
         if (lower is None or lower < node.rank) and (upper is None or node.rank < upper):
             return
-        self._touch(node)
-        node.rank = rank
+        if rank.denominator.bit_length() > _LONGEST_RANK:
+            self._renumber([*order[:spot], node, *order[spot:]])
+        else:
+            self._touch(node)
+            node.rank = rank
         self._disordered[parent.id] = parent
         self._settle_order()
 
@@ -291,6 +312,12 @@ class Tree:
             self._doubtful.add(node.id)
         else:
             self.before[node.id] = node.image()
+
+    def _renumber(self, order: list[Node]) -> None:
+        for rank, child in enumerate(order):
+            if child.rank != rank:
+                self._touch(child)
+                child.rank = rank
 
     def _reserve(self, node_id: str) -> None:
         if node_id[:1] == "n" and node_id[1:].isascii() and node_id[1:].isdigit() and len(node_id) < 18:

@@ -120,31 +120,28 @@ def _rank_before(order: list[Rank], rank: Rank) -> Rank:
 def _unfit(tree: Tree, images: Images) -> list[str]:
     """The nodes that would lose their parent, or end up below themselves."""
     unfit: list[str] = []
+    known: dict[str, bool] = {}
     for node_id, image in images.items():
         node = tree.nodes.get(node_id)
         if image is None:
             children = (node.children or ()) if node is not None else ()
             unfit.extend(child for child in children if child not in images)
-        elif image.parent_id is not None and _is_lost(tree, images, node_id):
+        elif image.parent_id is not None and _is_lost(tree, images, node_id, known):
             unfit.append(node_id)
     return unfit
 
 
-def _is_lost(tree: Tree, images: Images, node_id: str) -> bool:
+def _is_lost(tree: Tree, images: Images, node_id: str, known: dict[str, bool]) -> bool:
+    """Whether the way up from a node does not end at the root; each node on it is asked once."""
+    trail: dict[str, None] = {}
     at: str | None = node_id
-    seen: set[str] = set()
-    while at is not None:
-        if at in seen:
-            return True
-        seen.add(at)
-        if at in images:
-            image = images[at]
-            if image is None:
-                return True
-            at = image.parent_id
+    while at is not None and at not in known and at not in trail:
+        trail[at] = None
+        state = images[at] if at in images else tree.nodes.get(at)
+        if state is None:
+            known[at] = True
         else:
-            node = tree.nodes.get(at)
-            if node is None:
-                return True
-            at = node.parent_id
-    return False
+            at = state.parent_id
+    lost = at is not None and known.get(at, True)
+    known.update(dict.fromkeys(trail, lost))
+    return lost

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from toolgrove.tree.node import Node, Rank
 from toolgrove.tree.position import resume
 from toolgrove.tree.property_path import EVERYTHING, PropertyFilter
-
-Scope = Literal["all", "view", "node"]
 
 
 @dataclass(kw_only=True, slots=True)

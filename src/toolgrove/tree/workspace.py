@@ -103,11 +103,8 @@ class Workspace:
 
     def view(self, caller: Caller) -> View:
         """The view of the caller's session; other agents cannot reach it."""
-        key = (caller.agent, caller.session)
-        view = self._views.get(key)
-        if view is None:
-            view = self._views[key] = View(session=caller.session, seq=0)
-        return view
+        # Looking makes nothing that stays: a caller may name as many sessions as it likes.
+        return self._views.get((caller.agent, caller.session)) or View(session=caller.session)
 
     def version(self, caller: Caller) -> str:
         """The token that is current for this caller."""
@@ -274,7 +271,7 @@ class Workspace:
 
     def _change(self, caller: Caller, changes: Sequence[Change]) -> Callable[[], None]:
         """Carry out what a call does beside the tree; only the caller's own version moves."""
-        view = self.view(caller)
+        view = self._views.setdefault((caller.agent, caller.session), View(session=caller.session))
         self.seq += 1
         before, view.seq = view.seq, self.seq
         undone = [self._carry_out(view, change) for change in changes]

@@ -41,6 +41,12 @@ AGENTS: dict[str, Any] = {
     },
     "asker": {"role": "editor", "tools": ["*"], "approve": ["remove_*"], "askClient": True},
 }
+ORDER = {
+    "method": "PUT",
+    "url": "https://shop.example/orders/{number}?key=${env:SHOP_KEY}",
+    "description": "Orders something.",
+    "inputSchema": {"type": "object", "properties": {"number": {"type": "string"}, "what": {"type": "string"}}},
+}
 EXTENSIONS = Path(__file__).parents[3] / "examples" / "extensions"
 
 
@@ -51,6 +57,7 @@ def project(upstream: str) -> dict[str, Any]:
         "state": "state",
         "workspace": {"allowUnknownTypes": True, "payloadTypes": {"Task": {"schema": TASK}}},
         "extensions": str(EXTENSIONS),
+        "httpTools": {"order": ORDER},
         "mcpServers": {"up": {"url": upstream}, "down": {"command": "/nonexistent/server"}},
         "agents": AGENTS,
     }

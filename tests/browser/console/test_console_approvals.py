@@ -95,3 +95,18 @@ def test_a_tool_of_a_server_is_shown_beside_its_pin_and_hostile_arguments_are_te
     expect(page.by("approval-pin")).to_contain_text("Unchanged")
     page.by("reject").click()
     expect(page.by("decided")).to_be_visible()
+
+
+def test_an_http_tool_is_shown_with_the_request_that_it_will_send(visit: Visit, writer: Hand) -> None:
+    asked = writer.refused("order", number="7/<b>", what=EVIL)
+    page = visit()
+    waiting(page, asked["approvalId"])
+    sends = page.by("approval-sends")
+    expect(sends).to_contain_text("PUT https://shop.example/orders/7%2F%3Cb%3E")
+    expect(sends).to_contain_text("?key=[secret SHOP_KEY]")
+    expect(page.by("approval-arguments")).to_contain_text("onerror")
+    page.by("reject").click()
+    expect(page.by("decided")).to_be_visible()
+    writer.plant(branch("sent-nowhere"))
+    waiting(page, writer.refused("remove_node", nodeId="sent-nowhere")["approvalId"])
+    expect(sends).to_have_count(0)

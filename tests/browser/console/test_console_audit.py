@@ -10,6 +10,8 @@ from playwright.sync_api import Download, expect
 
 from browser.console.hand import Hand
 from browser.console.page import ConsolePage, Visit
+from e2e.edge import raw
+from web.gateway import Gateway
 
 pytestmark = pytest.mark.browser
 
@@ -55,6 +57,19 @@ def test_records_are_filtered_and_looked_into(visit: Visit, writer: Hand) -> Non
     expect(rows.filter(has_text="=cmd()").first).to_be_visible()
     page.field("Tool").fill("no_such_tool")
     expect(page.by("audit")).to_contain_text("Nothing matches")
+
+
+def test_a_stranger_whom_the_edge_refused_is_a_record_as_any_other(visit: Visit, gateway: Gateway) -> None:
+    assert raw(gateway.address("reader"), "GET", "console", None, [("Host", "evil.example")])[0] == 421
+    page = visit("audit")
+    row = page.by("records").locator("tbody tr").filter(has_text="security.host_rejected").first
+    expect(row).to_contain_text("evil.example")
+    expect(row).to_contain_text("refused")
+    row.get_by_role("button").click()
+    expect(page.by("record")).to_contain_text("its Host is none of ours")
+    page.page.keyboard.press("Escape")
+    page.by("verify").click()
+    expect(page.by("verified")).to_contain_text("Whole")
 
 
 def test_the_chain_is_verified_and_the_log_taken_along(visit: Visit, writer: Hand, tmp_path: Path) -> None:

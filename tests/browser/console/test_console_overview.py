@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def test_the_overview_tells_what_is_up_what_is_down_and_why(visit: Visit) -> None:
     page = visit()
     sources = page.by("source")
-    expect(sources).to_have_count(3)
+    expect(sources).to_have_count(4)
     expect(sources.filter(has=page.page.get_by_text("up", exact=True))).to_have_attribute("data-up", "true")
     down = sources.filter(has=page.page.locator("strong", has_text="down"))
     expect(down).to_have_attribute("data-up", "false")

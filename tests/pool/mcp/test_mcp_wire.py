@@ -155,6 +155,25 @@ def test_an_error_in_our_form_keeps_each_of_our_codes(code: str) -> None:
     assert failure_of(answer).to_json() == {"error": error}
 
 
+@pytest.mark.parametrize("odd", [{"reason": "x" * 65}, {"reason": {"deep": 1}}, {"reason": "two words"}, {"reason": 7}])
+def test_the_reason_of_a_foreign_error_is_a_word_or_ours(odd: dict[str, Any]) -> None:
+    error = {"code": "forbidden", "message": "no", "hint": "look", **odd}
+    told = failure_of({"isError": True, "content": [], "structuredContent": {"error": error}}).to_json()["error"]
+    assert told == {"code": "forbidden", "message": "no", "hint": "look", "reason": "tool_error"}
+
+
+def test_a_foreign_error_cannot_fill_the_audit_log() -> None:
+    error = {
+        "code": "conflict",
+        "message": "m" * 100_000,
+        "reason": "own",
+        **{f"k{at}": "x" * 100 for at in range(999)},
+    }
+    told = failure_of({"isError": True, "content": [], "structuredContent": {"error": error}}).to_json()["error"]
+    assert told["reason"] == "own"
+    assert len(json.dumps(told)) < 10_000
+
+
 def test_a_breaker_lets_one_call_find_out() -> None:
     clock = ManualClock()
     breaker = Breaker(clock, lambda: 0.0)

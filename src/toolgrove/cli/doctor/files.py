@@ -1,4 +1,4 @@
-"""Files: those that others could read or change."""
+"""Files: those that others could read or change, and the state, which has to be readable."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 from toolgrove.cli.doctor.finding import Finding, Level
 from toolgrove.cli.doctor.modes import open_to_others, writable_by_others
+from toolgrove.cli.shelf import shelf
 from toolgrove.config import Config
+from toolgrove.store.state import StateTooNew
 
 
 def check(path: Path, config: Config) -> Iterator[Finding]:
@@ -27,8 +29,17 @@ def _state(config: Config) -> Iterator[Finding]:
     folder, file = config.state, config.state_file
     if folder is None or file is None:
         return
+    if folder.exists() and not folder.is_dir():
+        yield _finding("error", folder, "is a file, and pins and approvals need a folder; move it, or name another")
+        return
     if not file.exists():
         yield _finding("note", folder, "nothing is kept yet; pins and approvals will stand here")
+        return
+    try:
+        with shelf(config):
+            pass
+    except (OSError, StateTooNew) as problem:
+        yield _finding("error", file, f"{problem}; put back a copy, or move it away to begin anew")
         return
     if who := open_to_others(file) or open_to_others(folder):
         yield _finding("warning", file, f"pins and approvals can be read by {who}; chmod 700 {folder.name}")

@@ -14,22 +14,27 @@ from toolgrove.config import McpServerConfig
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Launcher:
-    """A program that fetches what it runs: the flags that name the package, and those that take another value."""
+    """A program that fetches what it runs: how a version is written, what names a package, what takes another value."""
 
     pinned: re.Pattern[str]
+    version: str
     verbs: tuple[str, ...] = ()
     naming: tuple[str, ...] = ()
     taking: tuple[str, ...] = ()
 
 
-_NODE = Launcher(pinned=re.compile(r".+@\d"), naming=("--package", "-p"), taking=("--registry", "-c", "--call"))
+_NODE = Launcher(
+    pinned=re.compile(r".+@\d"), version="@1.2.3", naming=("--package", "-p"), taking=("--registry", "-c", "--call")
+)
 _PYTHON = Launcher(
     pinned=re.compile(r".+(==|@)\d|.+ ?@ ?\w+\+?:"),
+    version="==1.2.3",
     naming=("--from", "--spec"),
     taking=("--python", "-p", "--with", "--index-url", "--default-index", "--directory"),
 )
 _IMAGE = Launcher(
     pinned=re.compile(r".+(@sha256:[0-9a-f]{64}|:(?!latest$)[\w.-]+)$"),
+    version=":1.2.3",
     verbs=("run",),
     taking=(
         *("-e", "--env", "--env-file", "-v", "--volume", "--mount", "--network", "--name", "-p", "--publish"),
@@ -65,8 +70,16 @@ def shown(server: McpServerConfig) -> str:
     return "; ".join(parts)
 
 
-def unpinned(command: str, args: Sequence[str]) -> str | None:
-    """The package that is fetched in whatever version is newest that day; None if a version is named."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unpinned:
+    """A package that is fetched in whatever version is newest that day, and how to name one."""
+
+    package: str
+    better: str
+
+
+def unpinned(command: str, args: Sequence[str]) -> Unpinned | None:
+    """What a command fetches without a version; None if it names one, or fetches nothing."""
     program = PurePath(command).name.removesuffix(".cmd").removesuffix(".exe")
     launcher = _LAUNCHERS.get(program)
     if launcher is None or tuple(args[: len(launcher.verbs)]) != launcher.verbs:
@@ -74,13 +87,13 @@ def unpinned(command: str, args: Sequence[str]) -> str | None:
     package = _package(launcher, args[len(launcher.verbs) :])
     if package is None or _LOCAL.match(package) or launcher.pinned.match(package):
         return None
-    return package
+    name = package.removesuffix("@latest").removesuffix(":latest")
+    return Unpinned(package=package, better=name + launcher.version)
 
 
 def _package(launcher: Launcher, args: Sequence[str]) -> str | None:
     """The package among the arguments: what a flag names, else the first word that belongs to no flag."""
     words = iter(args)
-    plain: str | None = None
     for word in words:
         flag, equals, value = word.partition("=")
         if flag in launcher.naming:
@@ -88,6 +101,5 @@ def _package(launcher: Launcher, args: Sequence[str]) -> str | None:
         if flag in launcher.taking and not equals:
             next(words, None)
         elif not word.startswith("-"):
-            plain = plain or word
-            break
-    return plain
+            return word
+    return None

@@ -71,10 +71,10 @@ def _entry(name: str, server: McpServerConfig) -> Iterator[Finding]:
 
 def _program(name: str, server: McpServerConfig) -> Iterator[Finding]:
     command = server.command or ""
-    package = unpinned(command, server.args)
-    if package is not None:
-        text = f"{package} is fetched in whatever version is newest; name one, such as {package.split('@latest')[0]}"
-        yield _finding("warning", name, text + ("==1.2.3" if "uv" in command or "pipx" in command else "@1.2.3"))
+    loose = unpinned(command, server.args)
+    if loose is not None:
+        text = f"{loose.package} is fetched in whatever version is newest; name one, such as {loose.better}"
+        yield _finding("warning", name, text)
     if "${" in command:
         return
     place = command if os.sep not in command or server.cwd is None else str(server.cwd / command)

@@ -94,7 +94,8 @@ def _address(url: str, agent: str) -> str:
     if not re.match(r"https?://[^/\s]+", url):
         raise ValueError(f"{url!r} is not the address of a gateway, such as http://127.0.0.1:8000")
     place = f"/agents/{agent}/mcp"
-    return url if url.endswith(place) else url.rstrip("/").removesuffix("/console") + place
+    base = url.partition("#")[0].rstrip("/")  # the console's address, as it is printed, has a token behind it
+    return base if base.endswith(place) else base.removesuffix("/console") + place
 
 
 def _program() -> tuple[str, list[str]]:

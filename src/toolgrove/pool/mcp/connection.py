@@ -10,6 +10,7 @@ import asyncio
 import select
 import socket
 import ssl
+from collections import deque
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
@@ -121,7 +122,10 @@ class Connection:
     def is_done(self) -> bool:
         """Whether the answer has been read to its end, with what is already here."""
         while self._protocol.their_state is h11.SEND_BODY:
-            event = self._protocol.next_event()
+            try:
+                event = self._protocol.next_event()
+            except h11.RemoteProtocolError:
+                return True  # whatever follows, nobody can read it
             if event is h11.NEED_DATA:
                 return False
         return True
@@ -162,16 +166,18 @@ class Connections:
     def __init__(self, address: Address, clock: Clock) -> None:
         self.address = address
         self._clock = clock
-        self._idle: list[Connection] = []
+        self._idle: deque[Connection] = deque()
         self._tls = _trust() if address.tls else None
         self._closed = False
 
     async def take(self) -> Connection:
         """A connection that is ready for a request."""
         stale = self._clock.monotonic() - KEPT
+        while self._idle and self._idle[0].idle_since <= stale:
+            self._idle.popleft().drop()
         while self._idle:
             connection = self._idle.pop()
-            if connection.idle_since > stale and connection.is_quiet():
+            if connection.is_quiet():
                 return connection
             connection.drop()
         return await self.dial()

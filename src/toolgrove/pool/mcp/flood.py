@@ -20,9 +20,9 @@ class Allowance:
         self._messages = MESSAGES * BURST
         self._bytes = BYTES * BURST
 
-    def spend(self, size: int) -> None:
-        """Take one message out; a server that talks on and on is cut off."""
-        self._messages -= 1
+    def spend(self, size: int, messages: int = 1) -> None:
+        """Take a message out; a server that talks on and on is cut off."""
+        self._messages -= messages
         self._bytes -= size
         if self._messages >= 0 and self._bytes >= 0:
             return

@@ -82,7 +82,7 @@ class HttpLink:
 
     def _let_go(self, connection: Connection) -> None:
         """Keep a connection whose answer is here; the end of a stream may be a moment away."""
-        if connection.is_done():
+        if connection.is_done() or self.end.fault is not None:  # at the end nothing is begun beside
             self._connections.give_back(connection)
         else:
             self._tasks.start_soon(self._linger, connection)
@@ -141,6 +141,7 @@ class HttpLink:
                 self._allowance.spend(len(data))
                 if "method" in message:
                     await self._heard(message, request)
+            self._allowance.spend(0, stream.chatter())
         raise Broken("ended its stream without an answer")
 
     async def _heard(self, message: Message, request: Request | None) -> None:
@@ -155,6 +156,8 @@ class HttpLink:
             self.changed()
 
     def _reply(self, message: Message) -> None:
+        if self.end.fault is not None:
+            return
         try:
             self._answers.acquire_nowait()
         except anyio.WouldBlock:
@@ -197,7 +200,8 @@ class HttpLink:
 
     def _cancel(self, request: Request) -> None:
         """Tell a server of the handshake era; a modern one sees the connection close."""
-        if self._era is not None and not self._era.modern and request.cancellable:
+        told = self._era is not None and not self._era.modern and request.cancellable
+        if told and self.end.fault is None:
             self._tasks.start_soon(
                 self._send_quietly, notification("notifications/cancelled", {"requestId": request.id})
             )
@@ -238,6 +242,7 @@ class HttpLink:
                     message = decode(data)
                     if "method" in message:
                         await self._heard(message, None)
+                self._allowance.spend(0, stream.chatter())
         finally:
             connection.drop()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +13,7 @@ from toolgrove.pool.mcp.wire import Message
 from toolgrove.types import Result
 
 MAX_TEXT = 4_000
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 Valid = Callable[[Any], bool]
 
 _BLOCKS: Mapping[str, Mapping[str, type]] = {
@@ -65,10 +68,18 @@ def failure_of(answer: Message) -> GroveError:
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         kind = _KINDS.get(error["code"]) if isinstance(error.get("code"), str) else None
         if kind is not None:
-            facts = {name: value for name, value in error.items() if name not in ("code", "message")}
-            return kind(brief(error["message"]), facts)
+            return kind(brief(error["message"]), _facts(error))
     text = "\n".join(block["text"] for block in answer.get("content", []) if block["type"] == "text").strip()
     return UpstreamFailed(brief(text) or "The tool failed and did not say why.", reason="tool_error")
+
+
+def _facts(error: Mapping[str, Any]) -> dict[str, Any]:
+    """What else the error says: a reason that is a word, and as much as a reader can bear, since all of it is kept."""
+    facts = {name: value for name, value in error.items() if name not in ("code", "message", "reason")}
+    if sum(len(name) + len(json.dumps(value)) for name, value in facts.items()) > MAX_TEXT:
+        facts = {}
+    reason = error.get("reason")
+    return {**facts, "reason": reason if isinstance(reason, str) and _WORD.fullmatch(reason) else "tool_error"}
 
 
 def brief(text: str) -> str:
@@ -81,8 +92,7 @@ class _Foreign(GroveError):
 
     def __init__(self, message: str, facts: Mapping[str, Any]) -> None:
         GroveError.__init__(self, message)
-        self.facts = {str(name): value for name, value in facts.items() if value is not None}
-        self.facts.setdefault("reason", "tool_error")
+        self.facts = {name: value for name, value in facts.items() if value is not None}
 
 
 class _InvalidArgument(_Foreign, InvalidArgument):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 
 import anyio
@@ -63,10 +64,12 @@ class Server:
         self._renewed = float("-inf")
         self._told = ""
 
-    async def settled(self) -> None:
-        """Wait until it is clear whether the server answers."""
+    async def settled(self, deadline: float = math.inf) -> bool:
+        """Wait until it is clear whether the server answers; False if it is not in time."""
         if not self._settled.is_set():  # waiting for what is already so still costs a turn of the loop
-            await self._settled.wait()
+            with anyio.CancelScope(deadline=deadline):
+                await self._settled.wait()
+        return self._settled.is_set()
 
     def retry_after(self) -> float:
         """The seconds until it is tried again, told so that not all come back at once."""

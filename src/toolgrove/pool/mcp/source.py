@@ -11,7 +11,7 @@ from toolgrove.config import McpServerConfig
 from toolgrove.errors import Forbidden, ToolNotFound, UpstreamFailed
 from toolgrove.pool.mcp.breaker import Breaker
 from toolgrove.pool.mcp.bulkhead import Bulkhead, Full
-from toolgrove.pool.mcp.catalog import Catalog
+from toolgrove.pool.mcp.catalog import Catalog, Entry
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result_of
 from toolgrove.pool.mcp.server import Server
@@ -72,11 +72,12 @@ class McpSource:
             raise ToolNotFound(call.name, call.known)
         deadline = anyio.current_time() + self._timeout
         try:
-            await self._server.settled()
+            if not await self._server.settled(deadline):
+                raise self._failure("is still being connected", "upstream_unavailable", retryable=True)
             self._gate(tool)
             async with self._bulkhead.place(deadline):
                 with anyio.CancelScope(deadline=deadline):
-                    return self._read(call, tool, await self._exchange(call, tool))
+                    return self._read(call, *await self._exchange(call, tool))
                 self._suspect()
                 raise UpstreamFailed(
                     f"{call.name} gave no answer within {self._timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
@@ -86,32 +87,31 @@ class McpSource:
         except Nonsense as fault:
             raise self._failure(str(fault), "bad_result") from None
 
-    async def _exchange(self, call: Call, tool: Tool) -> Message:
-        """The server's answer to a call of a tool that is still what the agent was given."""
+    async def _exchange(self, call: Call, tool: Tool) -> tuple[Message, Entry]:
+        """The server's answer to a call of a tool that is still what the agent was given, and that tool's entry."""
         await self._server.freshness.wait()
         for _ in range(2):
             session = self._gate(tool)
+            entry = self._catalog.entry(tool)  # when the answer comes, the tool may be another or gone
             self._breaker.admit()
             try:
-                answer = await self._send(session, call, tool)
+                answer = await self._send(session, call, entry)
             except Expired:  # refused unread, so that it may be sent once more
                 self._breaker.abandoned()
                 self._server.forget(session)
                 await self._server.settled()
-            except anyio.get_cancelled_exc_class():
+            except BaseException:
                 self._breaker.abandoned()
                 raise
             else:
                 self._breaker.succeeded()
-                return answer
+                return answer, entry
         raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
-    async def _send(self, session: Session, call: Call, tool: Tool) -> Message:
-        mirrors = self._catalog.entry(tool).mirrors
+    async def _send(self, session: Session, call: Call, entry: Entry) -> Message:
+        name, progress = entry.tool.own_name, self._progress(call)
         try:
-            return await session.call_tool(
-                tool.own_name, call.arguments, mirrors=mirrors, progress=self._progress(call)
-            )
+            return await session.call_tool(name, call.arguments, mirrors=entry.mirrors, progress=progress)
         except Expired:
             raise
         except Rejected as fault:
@@ -158,9 +158,9 @@ class McpSource:
             reason="definition_changed",
         )
 
-    def _read(self, call: Call, tool: Tool, answer: Message) -> Result:
+    def _read(self, call: Call, answer: Message, entry: Entry) -> Result:
         """The result of an answer, free of secrets; its blocks go along for those who speak MCP."""
-        check(answer, self._catalog.entry(tool).valid)
+        check(answer, entry.valid)
         clean: Message = self._secrets.scrub(answer)
         call.content = clean.get("content", [])
         if is_error(clean):

@@ -17,6 +17,7 @@ class Events:
         self._data: list[bytes] = []
         self._name = b""
         self._size = 0
+        self._empty = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The data of every message event that is complete now."""
@@ -30,6 +31,8 @@ class Events:
                 self._take(line)
             elif data := self._finish():
                 yield data
+            else:
+                self._empty += 1
         self._searched = len(buffer)
         if self._searched + self._size > MAX_MESSAGE:
             raise Nonsense(f"sent an event larger than {MAX_MESSAGE // (1024 * 1024)} MiB")
@@ -41,7 +44,15 @@ class Events:
             self._data.append(value)
             self._size += len(value) + 1
         elif name == b"event":
+            self._empty += bool(self._name)
             self._name = value
+        else:
+            self._empty += 1
+
+    def chatter(self) -> int:
+        """How many lines said nothing since the last look: a server could go on like that for ever."""
+        empty, self._empty = self._empty, 0
+        return empty
 
     def _finish(self) -> bytes:
         data = b"\n".join(self._data) if self._name in (b"", b"message") else b""

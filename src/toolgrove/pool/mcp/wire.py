@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgrove.pool import strict_json
 from toolgrove.pool.mcp.faults import Nonsense, Rejected
 
 MAX_MESSAGE = 8 * 1024 * 1024
@@ -49,18 +49,6 @@ def notification(method: str, params: Message | None = None) -> Message:
     return {"jsonrpc": "2.0", "method": method, "params": params or {}}
 
 
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("a number is out of range")
-    return number
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite).decode
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -68,7 +56,7 @@ def decode(raw: bytes) -> Message:
     """A message from text that anybody may have written."""
     try:
         text = raw.decode()
-        message = _decode(text)
+        message = strict_json.decode(text)
         if _SURROGATE.search(text):
             json.dumps(message, ensure_ascii=False).encode()
     except UnicodeError:

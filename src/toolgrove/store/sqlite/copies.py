@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 
-from toolgrove.store.audit import AuditSink, JsonLines, Sealed
+from toolgrove.store.audit import AuditSink, JsonLines, Sealed, close_logs
 
 log = logging.getLogger("toolgrove.store")
 
@@ -28,17 +28,14 @@ class Copies:
 
     def _catch_up(self, connection: sqlite3.Connection, at: int, sink: AuditSink) -> None:
         query = "SELECT number, line FROM audit WHERE number > ? ORDER BY number"
-        with closing(connection.execute(query, (self._copied[at],))) as rows:
-            for number, line in rows:
-                try:
+        try:
+            with closing(connection.execute(query, (self._copied[at],))) as rows:
+                for number, line in rows:
                     sink.write(Sealed(line, json.loads(line)["hash"]))
-                except OSError:
-                    log.exception("a copy of the audit log cannot be written; the store has the records")
-                    return
-                self._copied[at] = number
+                    self._copied[at] = number
+        except Exception:  # the entries are kept: whatever befalls a copy, nobody may be told otherwise
+            log.exception("a copy of the audit log cannot be written; the store has the records")
 
     def close(self) -> None:
         """Close the files."""
-        for sink in self._sinks:
-            if isinstance(sink, JsonLines):
-                sink.close()
+        close_logs(self._sinks)

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from toolgrove.store.audit import AuditRing, AuditSink, Breach, Sealed
 from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.store.journal import Entry, IdempotencyRecord
+from toolgrove.store.journal import Entry, IdempotencyRecord, KeyLimits
 from toolgrove.store.sqlite.audit_log import SqliteAuditLog
 from toolgrove.store.sqlite.ledger import Outcome
 from toolgrove.store.sqlite.opening import Opened, open_store
@@ -30,13 +30,7 @@ class SqliteJournal:
     """Keeps entries in one file; other processes may read it meanwhile."""
 
     def __init__(
-        self,
-        path: Path,
-        clock: Clock,
-        *,
-        sinks: Sequence[AuditSink] = (),
-        keys_per_agent: int = 10_000,
-        key_lifetime: float = 86_400.0,
+        self, path: Path, clock: Clock, *, sinks: Sequence[AuditSink] = (), limits: KeyLimits | None = None
     ) -> None:
         self.audit = AuditRing()
         self.fault: OSError | None = None
@@ -45,8 +39,7 @@ class SqliteJournal:
         self._log = SqliteAuditLog(path)
         self._clock = clock
         self._sinks = sinks
-        self._keys_per_agent = keys_per_agent
-        self._key_lifetime = key_lifetime
+        self._limits = limits or KeyLimits()
         self._opened: Opened | None = None
         self._writer: Writer | None = None
         self._waiting: list[Ticket] = []
@@ -62,13 +55,7 @@ class SqliteJournal:
         return saved
 
     def _open(self) -> tuple[Opened, Saved]:
-        return open_store(
-            self._path,
-            self._clock,
-            sinks=self._sinks,
-            keys_per_agent=self._keys_per_agent,
-            key_lifetime=self._key_lifetime,
-        )
+        return open_store(self._path, self._clock, sinks=self._sinks, limits=self._limits)
 
     async def close(self) -> None:
         """Write what is on its way, and release the file."""

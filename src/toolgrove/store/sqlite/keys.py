@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
-from toolgrove.store.journal import IdempotencyRecord
+from toolgrove.store.journal import IdempotencyRecord, KeyLimits
 from toolgrove.store.sqlite.body import checksum, decode_all, key
 from toolgrove.store.sqlite.insert import insert
 from toolgrove.types import Clock
@@ -24,10 +24,10 @@ _EXPIRE = (
 class Keys:
     """Writes and finds records; its time runs evenly, whatever happens to the wall clock meanwhile."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, *, per_agent: int, lifetime: float) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: Clock, limits: KeyLimits) -> None:
         self._clock = clock
-        self._per_agent = per_agent
-        self._lifetime = lifetime
+        self._per_agent = limits.per_agent
+        self._lifetime = limits.lifetime
         newest = connection.execute("SELECT at FROM idempotency ORDER BY number DESC LIMIT 1").fetchone()
         self._start = max(clock.wall(), newest[0] if newest else 0.0) - clock.monotonic()
         self._swept = self._now()

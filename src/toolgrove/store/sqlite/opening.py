@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolgrove.store.audit import AuditSink, JsonLines
+from toolgrove.store.audit import AuditSink, end_of_log
+from toolgrove.store.journal import KeyLimits
 from toolgrove.store.sqlite.body import Damaged
 from toolgrove.store.sqlite.copies import Copies
 from toolgrove.store.sqlite.diagnosis import unusable
@@ -45,9 +46,7 @@ class Opened:
             self.owner.release()
 
 
-def open_store(
-    path: Path, clock: Clock, *, sinks: Sequence[AuditSink], keys_per_agent: int, key_lifetime: float
-) -> tuple[Opened, Saved]:
+def open_store(path: Path, clock: Clock, *, sinks: Sequence[AuditSink], limits: KeyLimits) -> tuple[Opened, Saved]:
     """The store and the workspace in it."""
     try:
         owner = Owner(path)
@@ -66,7 +65,7 @@ def open_store(
         saved = load(connection, head)
         reader = connect_reader(path)
         connections.append(reader)
-        keys = Keys(connection, clock, per_agent=keys_per_agent, lifetime=key_lifetime)
+        keys = Keys(connection, clock, limits)
         copies = Copies(sinks, head.audit_number)
         copies.update(connection, head.audit_number)
         ledger = Ledger(connection, head, keys, copies)
@@ -82,10 +81,7 @@ def open_store(
 
 def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
     """The head of a new store; its audit chain goes on from a log file that is already there."""
-    head = Head.fresh()
-    for sink in sinks:
-        if isinstance(sink, JsonLines):
-            number, digest = sink.last()
-            head = replace(head, audit_number=number, audit_hash=digest)
+    number, digest = end_of_log(sinks)
+    head = replace(Head.fresh(), audit_number=number, audit_hash=digest)
     head.write(connection)
     return head

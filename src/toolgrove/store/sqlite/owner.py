@@ -34,12 +34,18 @@ class Owner:
         try:
             self._connection.execute("PRAGMA journal_mode=MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.Error as error:
             self._connection.close()
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise StoreUnusable(
+                    where=store,
+                    problem="is in use by another process",
+                    advice="Stop that one first, or give this one a store of its own (workspace.store).",
+                ) from None
             raise StoreUnusable(
                 where=store,
-                problem="is in use by another process",
-                advice="Stop that one first, or give this one a store of its own (workspace.store).",
+                problem=f"cannot be locked: {error}",
+                advice=f"Check the disk, and that {path.name} beside it is an empty file of yours.",
             ) from None
 
     def release(self) -> None:

@@ -288,7 +288,7 @@ class _Parser:
     def fail_after_selection(self) -> NoReturn:
         hint = self.two_words()
         near = closest(self.token.text, ("and", "or")) if self.token.kind == "word" and self.after_value() else None
-        if near and hint and closest(self.token.text, (near,)):
+        if near and hint:
             hint = f"Did you mean '{near}'?"
         if self.token.kind == "[":
             hint = "A filter stands after a path step: //*[condition]."
