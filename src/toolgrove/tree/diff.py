@@ -35,7 +35,6 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
     """The difference of two states, given how each differs from the live tree."""
     diff = Diff()
     live = tree.nodes.get
-    stayed: dict[str, list[str]] = {}
     shuffled: dict[str, list[str]] = {}
     # The older of two states differs from the live tree wherever the younger one does.
     touched = old if len(old) >= len(new) else new
@@ -51,17 +50,15 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
         old_parent, new_parent = was.parent_id, now.parent_id
         if old_parent != new_parent:
             diff.moved.append({"nodeId": node_id, "oldParentId": old_parent, "newParentId": new_parent})
-        elif new_parent is not None:
-            stayed.setdefault(new_parent, []).append(node_id)
-            if was.rank != now.rank:
-                shuffled.setdefault(new_parent, []).append(node_id)
+        elif was.rank != now.rank and new_parent is not None:
+            shuffled.setdefault(new_parent, []).append(node_id)
         change = _change(node_id, was, now)
         if change is not None:
             diff.changed.append(change)
-    for parent_id, node_ids in shuffled.items():
-        parent = live(parent_id)
-        children = {**((parent.children if parent else None) or {}), **dict.fromkeys(stayed[parent_id])}
-        diff.reordered.extend(_reordered(tree, parent_id, children, node_ids, old, new))
+    if shuffled:
+        families = _families(tree, shuffled, touched, old)
+        for parent_id, node_ids in shuffled.items():
+            diff.reordered.extend(_reordered(tree, parent_id, families[parent_id], node_ids, old, new))
     return diff
 
 
@@ -95,6 +92,20 @@ def payload_changes(was: Payload, now: Payload) -> dict[str, Any]:
     if len(now) > len(was) - gone:
         changes.update((key, {"new": copied(new)}) for key, new in now.items() if key not in was)
     return changes
+
+
+def _families(tree: Tree, parents: Iterable[str], touched: Images, old: Images) -> dict[str, dict[str, None]]:
+    """The children of some parents, those included that are gone from the live tree."""
+    live = tree.nodes.get
+    families: dict[str, dict[str, None]] = {}
+    for parent_id in parents:
+        parent = live(parent_id)
+        families[parent_id] = dict.fromkeys((parent.children if parent else None) or ())
+    for node_id in touched:
+        was = old[node_id] if node_id in old else live(node_id)
+        if was is not None and was.parent_id in families:
+            families[was.parent_id][node_id] = None
+    return families
 
 
 def _reordered(
