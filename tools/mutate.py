@@ -1,7 +1,7 @@
-"""Breaks the tree workspace on purpose, one small fault at a time, and records which tests notice.
+"""Breaks Toolgrove on purpose, one small fault at a time, and records in docs/mutations.md which tests notice.
 
-python tools/mutate.py            runs all faults and writes docs/mutations.md
-python tools/mutate.py WORD …     runs only the faults whose description holds one of the words
+python tools/mutate.py            runs all faults
+python tools/mutate.py WORD …     runs only the faults whose description or file holds one of the words
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "toolgrove"
+PAGE = ROOT / "docs" / "mutations.md"
+NONE = "**none**"
 TESTS = (
     "tests/grove/test_core_scenarios.py",
     "tests/grove/test_extended_scenarios.py",
@@ -37,6 +39,7 @@ class Fault:
     file: str
     old: str
     new: str
+    tests: tuple[str, ...] = TESTS
 
 
 FAULTS = (
@@ -61,7 +64,7 @@ FAULTS = (
     Fault("an unchanged order is reported as reordered", "tree/diff.py", "if before == after:", "if not before:"),
     Fault("undo tears nodes away from those built on them", "tree/undo.py", "blocked = changed or _unfit(tree, images)", "blocked = changed"),
     Fault("undo overwrites what others changed since", "tree/undo.py", "blocked = changed or _unfit(tree, images)", "blocked = _unfit(tree, images)"),
-    Fault("a node may be pulled into the write root from outside", "tree/boundary.py", "if image is not None and not _is_inside(tree, node_id, root_id, before, {}):", "if image is not None and not root_id:"),
+    Fault("a node may be pulled into the write root from outside", "tree/boundary.py", "if image is not None and not _is_inside(tree, node_id, root_id, before, then):", "if image is not None and not root_id:"),
     Fault("a page token fits any question", "tree/page_token.py", 'bound = question.encode("utf-8", "surrogatepass") + b"\\0" + body', "bound = body"),
     Fault("the last item of a page is repeated on the next", "tree/position.py", "later = bisect_right(children, rank, key=_rank)", "later = max(0, bisect_right(children, rank, key=_rank) - 1)"),
     Fault("!= is the same as =", "tree/dsl/condition.py", 'negated = condition.op == "!="', "negated = False"),
@@ -72,9 +75,28 @@ FAULTS = (
     Fault("the depth limit shows one level more", "tree/view.py", "depth >= self.depth_limit", "depth > self.depth_limit"),
     Fault("a commit that could not be recorded stays", "tools/line.py", "            newest.recorded.take_back()\n", ""),
     Fault("missing values sort first", "tools/searching.py", "return [node for _, node in present] + [node for key, node in keyed if key is None]", "return [node for key, node in keyed if key is None] + [node for _, node in present]"),
-    Fault("a snapshot remembers the latest change instead of the first", "tree/history.py", "for commit in reversed(self.since(seq)):", "for commit in self.since(seq):"),
+    Fault("a snapshot remembers the latest change instead of the first", "tree/history.py", "for commit in reversed(self.back_to(seq)):", "for commit in self.back_to(seq):"),
     Fault("bookmarks outlive their node", "tree/bookmarks.py", "        if not gone:\n", "        if gone:\n"),
     Fault("an id may stand twice in a document", "tree/document.py", "    if twins:\n", "    if len(twins) > len(node_ids):\n"),
+    Fault("a change that rests on another revision is kept", "store/sqlite/ledger.py", "if effects.base != revision:", "if effects.base > revision:", ("tests/store/test_store_contract.py",)),
+    Fault("a sink that fails makes what is kept look refused", "store/sqlite/copies.py", "except Exception:", "except OSError:", ("tests/store/test_store_contract.py",)),
+    Fault("a log keeps the record of an entry that was refused", "store/memory.py", "                    sink.take_back()\n", "                    continue\n", ("tests/store/test_store_contract.py",)),
+    Fault("an expired key still answers", "store/sqlite/keys.py", "self._now() - row[0] > self._lifetime", "self._now() < row[0]", ("tests/store/test_store_contract.py",)),
+    Fault("a cancelled caller believes that nothing was written", "store/sqlite/writer.py", "while self.outcome is None:", "while self.outcome is self.rows:", ("tests/store/test_store_contract.py",)),
+    Fault("the end of the audit log can be cut off unseen", "store/sqlite/audit_log.py", 'json.loads(last[1])["hash"] != head.audit_hash', "not last[1]", ("tests/store/test_reopening.py",)),
+    Fault("a row that was changed by hand is believed", "store/sqlite/body.py", "if [zlib.crc32(body.encode()) for body in bodies] != [crc for _, crc in rows]:", "if not bodies:", ("tests/store/test_faults.py",)),
+    Fault("two processes write one store", "store/sqlite/owner.py", '"BEGIN EXCLUSIVE"', '"BEGIN"', ("tests/store/test_faults.py",)),
+    Fault("a read of the state file waits for a writer", "store/state.py", "with self._reading, _as_unavailable(self.path):", "with self._lock, _as_unavailable(self.path):", ("tests/pool/test_pins.py",)),
+    Fault("an approval serves twice", "store/approvals.py", "if found.closed_at is None and found.state in", "if found.state in", ("tests/pool/test_approvals.py",)),
+    Fault("a source that was replaced runs on", "pool/pool.py", "self._scopes.pop(name).cancel()", "self._scopes.pop(name)", ("tests/pool/test_pool.py",)),
+    Fault("a secret in base64 gets out", "pool/spelling.py", "forms.update((encoded, encoded.translate(_URL_SAFE)))", "forms.update((encoded, encoded)[:0])", ("tests/pool/test_secrets.py",)),
+    Fault("a definition that changed is offered as it is", "pool/mcp/catalog.py", "if pin is not None and pin.hash and pin.hash != one.digest:", "if pin is not None and not pin.hash:", ("tests/faults/test_metadata.py",)),
+    Fault("an answer is held against another definition than the agent's", "pool/mcp/source.py", "check(answer, entry.valid)", "check(answer, self._catalog.entry(entry.tool).valid)", ("tests/faults/test_metadata.py",)),
+    Fault("a private address is reached", "pool/http/dialer.py", "if reach not in self._allowed:", 'if reach == "never":', ("tests/pool/http/test_http_addresses.py",)),
+    Fault("an approval is good for any arguments", "call/approval.py", "arguments_hash=_digest(text),", 'arguments_hash="",', ("tests/call/test_approval.py",)),
+    Fault("a reader calls what changes something", "call/role.py", "if granted(call).mutates and not caller.may_write:", "if granted(call).mutates and caller.read_only:", ("tests/call/test_call_gate.py",)),
+    Fault("the second of two credentials is not looked at", "web/identity.py", "if len(given) != 1:", "if not given:", ("tests/web/test_web_identity.py",)),
+    Fault("an agent calls as another one", "web/identity.py", "return self.is_operator or self.name == agent", "return self.is_operator or bool(agent)", ("tests/web/test_web_identity.py",)),
 )  # fmt: skip
 
 
@@ -98,7 +120,7 @@ def failing_test(fault: Fault) -> str | None:
                 "-p",
                 "no:cacheprovider",
                 "--hypothesis-profile=no-shrink",
-                *TESTS,
+                *fault.tests,
             ],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -110,23 +132,35 @@ def failing_test(fault: Fault) -> str | None:
     return f"`{match[1]}` {match[2]}" if match else None
 
 
+def recorded() -> dict[str, str]:
+    """What the page says: by description, the test that noticed."""
+    text = PAGE.read_text() if PAGE.exists() else ""
+    return {what: caught for what, _, caught in re.findall(r"^\| (.+?) \| (`.+?`) \| (.+) \|$", text, re.MULTILINE)}
+
+
+def record(found: dict[str, str]) -> None:
+    """Write the page; what was not run now stands as it was."""
+    known = {**recorded(), **found}
+    rows = [f"| {fault.what} | `{fault.file}` | {known[fault.what]} |" for fault in FAULTS if fault.what in known]
+    noticed = sum(not row.endswith(f"| {NONE} |") for row in rows)
+    head = (
+        "# Faults that the tests notice\n\nWritten by `tools/mutate.py` from real runs: each row is one small "
+        "fault put into the source, and the first test that failed because of it.\n\n"
+        f"{noticed} of {len(rows)} noticed.\n\n| fault | file | first test that fails |\n|---|---|---|\n"
+    )
+    PAGE.write_text(head + "\n".join(rows) + "\n")
+
+
 def main() -> int:
-    chosen = [fault for fault in FAULTS if not sys.argv[1:] or any(word in fault.what for word in sys.argv[1:])]
-    rows, missed = [], 0
+    words = sys.argv[1:]
+    chosen = [fault for fault in FAULTS if not words or any(word in fault.what or word in fault.file for word in words)]
+    found: dict[str, str] = {}
     for fault in chosen:
         caught = failing_test(fault)
-        missed += caught is None
         print(f"{'missed' if caught is None else 'caught'}: {fault.what} ({caught})", flush=True)
-        rows.append(f"| {fault.what} | `{fault.file}` | {caught or '**none**'} |")
-    if len(chosen) == len(FAULTS):
-        head = (
-            "# Faults that the tests notice\n\nWritten by `tools/mutate.py` from a real run: each row is one small "
-            "fault put into the source, and the first test that failed because of it.\n\n"
-            f"{len(FAULTS) - missed} of {len(FAULTS)} noticed.\n\n| fault | file | first test that fails |\n|---|---|---|\n"
-        )
-        (ROOT / "docs").mkdir(exist_ok=True)
-        (ROOT / "docs" / "mutations.md").write_text(head + "\n".join(rows) + "\n")
-    return 1 if missed else 0
+        found[fault.what] = caught or NONE
+    record(found)
+    return 1 if NONE in found.values() else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel, to_snake
@@ -16,8 +17,9 @@ class _Told:
 
     def to_json(self) -> dict[str, Any]:
         """The event as a stream carries it: `type`, then its facts; what is not known is left out."""
-        form: dict[str, Any] = {"type": to_snake(type(self).__name__)}
-        for name, key in _keys(type(self)):
+        kind, keys = _spelt(type(self))
+        form: dict[str, Any] = {"type": kind}
+        for name, key in keys:
             value = getattr(self, name)
             if value is not None and key != "timestamp":
                 form[key] = list(value) if isinstance(value, tuple) else value
@@ -25,8 +27,11 @@ class _Told:
         return {**form, "timestamp": moment.isoformat(timespec="milliseconds")}
 
 
-def _keys(kind: type[Any]) -> list[tuple[str, str]]:
-    return [(field.name, to_camel(field.name)) for field in fields(kind)]
+def _spell(kind: type[Any]) -> tuple[str, list[tuple[str, str]]]:
+    return to_snake(kind.__name__), [(field.name, to_camel(field.name)) for field in fields(kind)]
+
+
+_spelt: Callable[[type[Any]], tuple[str, list[tuple[str, str]]]] = cache(_spell)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -139,3 +139,10 @@ def test_a_filter_that_cannot_be_is_a_usage_error(words: tuple[str, ...], capsys
         main(["audit", "list", *words])
     assert caught.value.code == 2
     assert "usage: toolgrove audit list" in capsys.readouterr().err
+
+
+def test_an_altered_record_is_listed_all_the_same(toolgrove: Toolgrove, log: Path) -> None:
+    record = {"number": 99, "timestamp": "never", "agent": "a", "operation": "o", "outcome": "?", "error": "no object"}
+    log.write_text(json.dumps(record) + "\n")
+    said = toolgrove("audit")
+    assert (said.code, said.out.splitlines()[1].split()) == (0, ["99", "never", "a", "o", "?"])

@@ -204,3 +204,15 @@ def test_where_nobody_needs_a_token_a_changed_file_brings_none(project: Project,
         shown += terminal.rest()
     assert "Token of" not in shown
     assert "tg_" not in shown
+
+
+def test_serve_takes_one_project_file(toolgrove: Toolgrove, project: Project) -> None:
+    project()
+    said = toolgrove("serve", "toolgrove.yaml", "--config", "other.yaml")
+    assert (said.code, "one project file, not toolgrove.yaml and other.yaml" in said.err) == (1, True)
+
+
+def test_the_demo_needs_a_folder(toolgrove: Toolgrove, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    said = toolgrove("demo", "--folder", "taken", "--port", "0")
+    assert (said.code, said.err) == (1, "toolgrove: taken is a file; name a folder for the demo with --folder\n")

@@ -1,37 +1,21 @@
 """The official conformance suite against our bridge, for both protocol eras."""
 
-import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from e2e.conformance import RESUMING, TASKS, checks
 from e2e.node_tools import CONFORMANCE, node, require
 from e2e.servers import Address, free_port, http_child
 
 pytestmark = pytest.mark.node
 
-TASKS = "tasks are an extension that the SDK we build on does not have"
 DEFS = "FR-SCHEMA-002 wants $defs inlined, so they are not there to be preserved (the suite does not score it)"
 NOT_APPLICABLE = {
-    "2025-11-25": {
-        "json-schema-2020-12": DEFS,
-        "server-sse-polling": "resumable streams need a store of past events; here a call ends with its stream",
-    },
-    "2026-07-28": {
-        "json-schema-2020-12": DEFS,
-        "tasks-lifecycle": TASKS,
-        "tasks-capability-negotiation": TASKS,
-        "tasks-wire-fields": TASKS,
-        "tasks-request-state-removal": TASKS,
-        "tasks-mrtr-input": TASKS,
-        "tasks-request-headers": TASKS,
-        "tasks-dispatch-and-envelope": TASKS,
-        "tasks-required-task-error": TASKS,
-        "tasks-mrtr-composition": TASKS,
-    },
+    "2025-11-25": {"json-schema-2020-12": DEFS, **RESUMING},
+    "2026-07-28": {"json-schema-2020-12": DEFS, **TASKS},
 }
 """Scenarios that fail, and why that is right; none of them is scored. One that starts to pass fails the test."""
 
@@ -64,13 +48,3 @@ def test_every_scored_scenario_of_the_suite_passes(server: Address, tmp_path: Pa
     assert len(checks(tmp_path, "FAILURE")) - len(failed) >= SCORED[revision]
     warned = {id for name, ids in checks(tmp_path, "WARNING").items() if name not in failed for id in ids}
     assert warned == set(WARNED[revision]), "a SHOULD that the suite only warns about is a must for us"
-
-
-def checks(results: Path, status: str) -> dict[str, list[str]]:
-    """Scenario to the ids of its checks that have the status."""
-    return {
-        re.sub(r"^server-(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$", r"\1", file.parent.name): [
-            check["id"] for check in json.loads(file.read_text()) if check["status"] == status
-        ]
-        for file in results.glob("server-*/checks.json")
-    }

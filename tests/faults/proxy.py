@@ -8,6 +8,9 @@ import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+
+from faults.listener import Work, listening
 
 
 def _abort_on_close(one: socket.socket) -> None:
@@ -32,17 +35,12 @@ class Proxy:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[Proxy]:
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            self.port = listening.getsockname()[1]
-            accepting = threading.Thread(target=self._accept, args=(listening,), daemon=True)
-            accepting.start()
-            try:
-                yield self
-            finally:
-                self._over.set()
-                listening.shutdown(socket.SHUT_RDWR)
-                self.reset()
-                accepting.join(10)
+        with listening(self._begin, self._end) as self.port:
+            yield self
+
+    def _end(self) -> None:
+        self._over.set()
+        self.reset()
 
     def reset(self) -> None:
         """Break every connection that is open now; the threads that serve them wake up and close them."""
@@ -52,18 +50,10 @@ class Proxy:
                 with contextlib.suppress(OSError):
                     change(one)
 
-    def _accept(self, listening: socket.socket) -> None:
-        threads = []
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = listening.accept()
-                far = socket.create_connection(("127.0.0.1", self.target))
-                self._open |= {near, far}
-                for source, sink in ((near, far), (far, near)):
-                    threads.append(threading.Thread(target=self._pump, args=(source, sink, near is sink), daemon=True))
-                    threads[-1].start()
-        for thread in threads:
-            thread.join(10)
+    def _begin(self, near: socket.socket) -> list[Work]:
+        far = socket.create_connection(("127.0.0.1", self.target))
+        self._open |= {near, far}
+        return [partial(self._pump, near, far, False), partial(self._pump, far, near, True)]
 
     def _pump(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
         with source, sink:

@@ -10,8 +10,9 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
+from faults.listener import Work, listening
 from faults.upstream import MODERN, Upstream
 
 SESSION = "mcp-session-id"
@@ -242,31 +243,19 @@ class Web:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[Web]:
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            self.port = listening.getsockname()[1]
-            accepting = threading.Thread(target=self._accept, args=(listening,), daemon=True)
-            accepting.start()
-            try:
-                yield self
-            finally:
-                self._over.set()
-                listening.shutdown(socket.SHUT_RDWR)
-                for connection in list(self._connections):
-                    with contextlib.suppress(OSError):
-                        connection.shutdown(socket.SHUT_RDWR)
-                accepting.join(10)
+        with listening(self._begin, self._end) as self.port:
+            yield self
 
-    def _accept(self, listening: socket.socket) -> None:
-        threads = []
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._connections.add(connection)
-                threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
-                threads[-1].start()
-        for thread in threads:
-            thread.join(10)
+    def _begin(self, connection: socket.socket) -> list[Work]:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connections.add(connection)
+        return [partial(self._serve, connection)]
+
+    def _end(self) -> None:
+        self._over.set()
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as file:

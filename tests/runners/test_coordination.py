@@ -10,12 +10,11 @@ import pytest
 
 from toolgrove import Agent, Config, Grove
 from toolgrove.errors import RunFailed
-from toolgrove.pool.coordination import SpawnLimits
+from toolgrove.pool.coordination import AT_ONCE, PER_CALL, PER_RUN
 from toolgrove.runners import RunnableAgent
 
 pytestmark = pytest.mark.anyio
 DEADLINE = 30
-LIMITS = SpawnLimits()
 AGENTS: dict[str, Any] = {
     "coordinator": {"tools": ["get_*", "spawn_agents", "list_available_agents"], "mayDelegate": ["search"]},
     "researcher": {"description": "Looks things up.", "tools": ["get_node", "search", "remove_node"], "role": "editor"},
@@ -113,7 +112,7 @@ async def test_only_a_few_work_at_the_same_time() -> None:
         nonlocal working, most
         working += 1
         most = max(most, working)
-        if working == LIMITS.at_once:
+        if working == AT_ONCE:
             full.set()
         await go_on.wait()
         working -= 1
@@ -122,12 +121,12 @@ async def test_only_a_few_work_at_the_same_time() -> None:
     with anyio.fail_after(DEADLINE):
         async with project(work) as grove, anyio.create_task_group() as tasks:
             agent = await coordinator(grove)
-            tasks.start_soon(agent.call, "spawn_agents", tasks_for(*["researcher"] * LIMITS.per_call))
+            tasks.start_soon(agent.call, "spawn_agents", tasks_for(*["researcher"] * PER_CALL))
             await full.wait()
             await anyio.wait_all_tasks_blocked()
-            assert working == LIMITS.at_once
+            assert working == AT_ONCE
             go_on.set()
-    assert most == LIMITS.at_once
+    assert most == AT_ONCE
 
 
 async def test_cancelling_the_parent_cancels_all_that_it_spawned() -> None:
@@ -171,7 +170,7 @@ async def test_whoever_waits_hears_how_many_are_done() -> None:
         {"agents": [{"agent": "researcher"}]},
         {"agents": [{"agent": "researcher", "input": ""}]},
         {"agents": [{"agent": "researcher", "input": "x", "depth": 0}]},
-        tasks_for(*["researcher"] * (LIMITS.per_call + 1)),
+        tasks_for(*["researcher"] * (PER_CALL + 1)),
     ],
 )
 async def test_a_request_that_does_not_fit_starts_nobody(arguments: dict[str, Any]) -> None:
@@ -193,7 +192,7 @@ async def test_a_run_and_all_that_it_spawns_share_one_budget() -> None:
 
     async def work(agent: RunnableAgent, task: str) -> str:
         started.append(agent.name)
-        answer = await agent.call("spawn_agents", tasks_for(*["writer"] * LIMITS.per_call))
+        answer = await agent.call("spawn_agents", tasks_for(*["writer"] * PER_CALL))
         if "error" in answer:
             refusals.append(answer["error"])
         return "done"
@@ -202,15 +201,15 @@ async def test_a_run_and_all_that_it_spawns_share_one_budget() -> None:
         async with project(work) as grove:
             agent = await coordinator(grove)
             await agent.call("spawn_agents", tasks_for("writer"))
-            assert len(started) <= LIMITS.per_run
-            assert len(started) == 1 + LIMITS.per_call * 3
+            assert len(started) <= PER_RUN
+            assert len(started) == 1 + PER_CALL * 3
             spent = [refusal for refusal in refusals if refusal.get("reason") == "spawn_budget"]
             assert spent
             assert all(refusal["code"] == "forbidden" for refusal in spent)
             assert "Ask for at most 15" in spent[0]["message"]
             started.clear()
             await agent.call("spawn_agents", tasks_for("writer"))
-            assert len(started) == 1 + LIMITS.per_call * 3
+            assert len(started) == 1 + PER_CALL * 3
 
 
 async def test_without_a_runner_the_answer_says_how_to_configure_one() -> None:

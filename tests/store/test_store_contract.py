@@ -158,6 +158,21 @@ async def test_a_cancelled_caller_leaves_a_whole_entry(shelf: Shelf) -> None:
     assert after == ["kept"]
 
 
+async def test_a_cancelled_caller_still_hears_that_its_change_was_refused(shelf: Shelf) -> None:
+    shelf.scribe.change()
+    groundless, heard = shelf.scribe.change(), []
+    async with anyio.create_task_group() as group:
+
+        async def append() -> None:
+            group.cancel_scope.cancel()
+            with pytest.raises(Behind):
+                await shelf.journal.append(groundless)
+            heard.append("refused")
+
+        group.start_soon(append)
+    assert heard == ["refused"]
+
+
 async def test_a_task_cancelled_the_plain_way_leaves_a_whole_entry_and_ends(shelf: Shelf) -> None:
     entry, after = shelf.scribe.change(), []
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgrove.tree.node import Node
-from toolgrove.tree.position import rank_of, rank_text
-from toolgrove.tree.tree import Tree, between
+from toolgrove.tree.rank import between, rank_of, rank_text
+from toolgrove.tree.tree import Tree
 
 _ranks = st.fractions(min_value=-3, max_value=3, max_denominator=40)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from e2e.conformance import RESUMING, TASKS, checks
 from e2e.node_tools import CONFORMANCE, node, require
 from e2e.servers import Address, free_port, http_child
-from e2e.test_conformance_suite import checks
 from web.gateway import DEADLINE
 
 pytestmark = pytest.mark.node
@@ -18,7 +18,6 @@ RESOURCES = "an agent is given tools; no resources of other servers are relayed,
 COMPLETION = "completion belongs to prompts and resource templates, of which there are none"
 LOGGING = "no log messages are relayed to an agent's client; they go to the operator's log"
 SAMPLING = "a tool behind the gate may ask the person (elicitation), never for the client's model or its folders"
-TASKS = "tasks are an extension that the SDK we build on does not have"
 DEFS = "an extension's $defs are inlined by the bridge (the suite does not score it)"
 NAMED = "the suite insists on the key of the question, and the bridge has a name of its own for it"
 COMMON = {
@@ -35,15 +34,16 @@ COMMON = {
 }
 NOT_OFFERED = {
     "2025-11-25": COMMON
+    | RESUMING
     | {
         "logging-set-level": LOGGING,
         "resources-subscribe": RESOURCES,
         "resources-unsubscribe": RESOURCES,
-        "server-sse-polling": "resumable streams need a store of past events; here a call ends with its stream",
         "tools-call-sampling": SAMPLING,
         "tools-call-with-logging": LOGGING,
     },
     "2026-07-28": COMMON
+    | TASKS
     | {
         "caching": "only its checks of prompts/list and resources/templates/list fail: neither is offered",
         "input-required-result-basic-elicitation": NAMED,
@@ -53,15 +53,6 @@ NOT_OFFERED = {
         "input-required-result-multiple-input-requests": SAMPLING,
         "input-required-result-non-tool-request": PROMPTS,
         "server-stateless": "only its check of a tool that needs the client's model fails: there can be none",
-        "tasks-lifecycle": TASKS,
-        "tasks-capability-negotiation": TASKS,
-        "tasks-wire-fields": TASKS,
-        "tasks-request-state-removal": TASKS,
-        "tasks-mrtr-input": TASKS,
-        "tasks-request-headers": TASKS,
-        "tasks-dispatch-and-envelope": TASKS,
-        "tasks-required-task-error": TASKS,
-        "tasks-mrtr-composition": TASKS,
     },
 }
 """Scenarios that fail, and why that is right behind a gate. One that starts to pass fails the test."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 import anyio
+from rich.text import Text
 
 from toolgrove.cli.moment import moment
 from toolgrove.cli.number import whole
@@ -108,17 +109,23 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     found = list(reversed(page.records))
     shown = table("NUMBER", "TIME", "AGENT", "TOOL", "OUTCOME", "MS", "ERROR")
     for record in found:
-        error = record.get("error") or {}
-        shown.add_row(
-            line(str(record["number"])),
-            moment(datetime.fromisoformat(record["timestamp"]).timestamp()),
-            *map(line, (record["agent"], record["operation"])),
-            line(record["outcome"], _STYLES.get(record["outcome"], "")),
-            line(f"{record['durationMs']:.1f}"),
-            line(str(error.get("code", ""))),
-        )
+        shown.add_row(*_row(record))
     screen.answer(found, shown if found else line("No call is recorded that fits."))
     return 0
+
+
+def _row(record: Mapping[str, Any]) -> Iterator[Text]:
+    """The cells of a record; one that somebody has altered is shown all the same."""
+    yield line(str(record["number"]))
+    try:
+        yield moment(datetime.fromisoformat(record["timestamp"]).timestamp())
+    except (ValueError, OverflowError):
+        yield line(record["timestamp"])
+    yield from map(line, (record["agent"], record["operation"]))
+    yield line(record["outcome"], _STYLES.get(record["outcome"], ""))
+    took, error = record.get("durationMs"), record.get("error")
+    yield line(f"{took:.1f}" if isinstance(took, int | float) else "")
+    yield line(str(error.get("code", "")) if isinstance(error, Mapping) else "")
 
 
 def _verify(chosen: argparse.Namespace, screen: Screen) -> int:

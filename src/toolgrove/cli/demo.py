@@ -46,6 +46,8 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
+    if chosen.folder.exists() and not chosen.folder.is_dir():
+        raise ValueError(f"{chosen.folder} is a file; name a folder for the demo with --folder")
     with listen("127.0.0.1", chosen.port) as listening:
         file = write(chosen.folder)
         with shop_socket(file, near=listening.getsockname()[1] + 1) as shop:

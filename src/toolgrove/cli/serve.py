@@ -53,6 +53,8 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
     anonymous: bool = chosen.no_tokens_on_loopback
     if anonymous and chosen.host not in LOOPBACK:
         raise ValueError(f"--no-tokens-on-loopback serves loopback only, not {chosen.host}; leave one of them out")
+    if chosen.file is not None and chosen.config is not None:
+        raise ValueError(f"serve takes one project file, not {chosen.file} and {chosen.config}; leave one of them out")
     file = ConfigFile(chosen.file or chosen.config or DEFAULT)
     with listen(chosen.host, chosen.port) as listening:
         service = Service(

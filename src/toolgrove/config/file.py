@@ -29,7 +29,6 @@ class ConfigFile:
         text = document.read(self.path)
         self.config = Config.parse(text, self.path)
         self._digest = _digest(text)
-        self.problem = ""
 
     def touched(self) -> bool:
         """Whether the file looks otherwise than when it was last read; costs one look at the folder."""
@@ -42,13 +41,12 @@ class ConfigFile:
             text = document.read(self.path)
             digest = _digest(text)
             if digest == self._digest:
-                self.problem = ""
                 return Reload(config=self.config, changed=False)
             config = Config.parse(text, self.path)
         except ConfigError as error:
-            self.problem = f"{error}\nThe configuration that was read before stays in force."
-            return Reload(config=self.config, changed=False, problem=self.problem)
-        self.config, self._digest, self.problem = config, digest, ""
+            problem = f"{error}\nThe configuration that was read before stays in force."
+            return Reload(config=self.config, changed=False, problem=problem)
+        self.config, self._digest = config, digest
         return Reload(config=config, changed=True)
 
     def _signature(self) -> tuple[int, int, int] | None:

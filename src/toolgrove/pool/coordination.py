@@ -15,6 +15,10 @@ from toolgrove.types import Annotations, Call, Result, Schema, Tool, ToolSpec
 
 SOURCE = "coordination"
 log = logging.getLogger("toolgrove.pool")
+PER_CALL = 16
+AT_ONCE = 4
+PER_RUN = 64
+"""The most sub-agents of a root agent's call with all that follows from it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,15 +28,6 @@ class AvailableAgent:
     name: str
     description: str
     tools: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SpawnLimits:
-    """How much may be spawned: by one call, at a time in it, and by a root agent's call with all that follows."""
-
-    per_call: int = 16
-    at_once: int = 4
-    per_run: int = 64
 
 
 Spawn = Callable[[Call, str, str], Awaitable[Result]]
@@ -65,11 +60,10 @@ class CoordinationSource:
 
     name = SOURCE
 
-    def __init__(self, *, available: Available, spawn: Spawn | None, limits: SpawnLimits | None = None) -> None:
+    def __init__(self, *, available: Available, spawn: Spawn | None) -> None:
         self._available = available
         self.spawn = spawn
-        self._limits = limits or SpawnLimits()
-        specs = (_spawn_agents(self._limits.per_call), _LIST_AVAILABLE_AGENTS)
+        specs = (_SPAWN_AGENTS, _LIST_AVAILABLE_AGENTS)
         self._tools = tuple(Tool(spec=spec, source=self, mutates=False, own_name=spec.name) for spec in specs)
 
     def tools(self) -> Sequence[Tool]:
@@ -91,11 +85,11 @@ class CoordinationSource:
                 "or hands one to Grove(config, runner=…)",
             )
         wanted = call.arguments["agents"]
-        budget = _budget.get(None) or _Budget(self._limits.per_run)
+        budget = _budget.get(None) or _Budget(PER_RUN)
         budget.take(len(wanted))
         results: list[Result] = [{}] * len(wanted)
         progress = _Progress(call, len(wanted))
-        slots = anyio.Semaphore(self._limits.at_once)
+        slots = anyio.Semaphore(AT_ONCE)
 
         async def run(index: int, agent: str, task: str) -> None:
             async with slots:
@@ -144,47 +138,46 @@ def _record(properties: dict[str, Any], *required: str) -> Schema:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _spawn_agents(per_call: int) -> ToolSpec:
-    task = _record(
-        {
-            "agent": {"type": "string", "description": "A name from list_available_agents."},
-            "input": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The whole task: a sub-agent sees nothing of this conversation.",
-            },
+_TASK = _record(
+    {
+        "agent": {"type": "string", "description": "A name from list_available_agents."},
+        "input": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The whole task: a sub-agent sees nothing of this conversation.",
         },
-        "agent",
-        "input",
-    )
-    error = {
-        "type": "object",
-        "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-        "required": ["code", "message"],
-    }
-    result = _record({"agent": {"type": "string"}, "output": {"type": "string"}, "error": error}, "agent")
-    return ToolSpec(
-        name="spawn_agents",
-        description=(
-            "Hand tasks to other agents, which work side by side with tools of their own, and wait for all of them. "
-            "Results come in the order asked; each has either 'output' or 'error', and one that fails stops no other."
-        ),
-        input_schema=_record(
-            {
-                "agents": {
-                    "type": "array",
-                    "items": task,
-                    "minItems": 1,
-                    "maxItems": per_call,
-                    "description": "One entry per sub-agent to start; the same agent may be named more than once.",
-                }
-            },
-            "agents",
-        ),
-        output_schema=_record({"results": {"type": "array", "items": result}}, "results"),
-        annotations=Annotations(open_world=True),
-        source=SOURCE,
-    )
+    },
+    "agent",
+    "input",
+)
+_ERROR = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+    "required": ["code", "message"],
+}
+_OUTCOME = _record({"agent": {"type": "string"}, "output": {"type": "string"}, "error": _ERROR}, "agent")
+_SPAWN_AGENTS = ToolSpec(
+    name="spawn_agents",
+    description=(
+        "Hand tasks to other agents, which work side by side with tools of their own, and wait for all of them. "
+        "Results come in the order asked; each has either 'output' or 'error', and one that fails stops no other."
+    ),
+    input_schema=_record(
+        {
+            "agents": {
+                "type": "array",
+                "items": _TASK,
+                "minItems": 1,
+                "maxItems": PER_CALL,
+                "description": "One entry per sub-agent to start; the same agent may be named more than once.",
+            }
+        },
+        "agents",
+    ),
+    output_schema=_record({"results": {"type": "array", "items": _OUTCOME}}, "results"),
+    annotations=Annotations(open_world=True),
+    source=SOURCE,
+)
 
 
 _LIST_AVAILABLE_AGENTS = ToolSpec(

@@ -6,13 +6,7 @@ import hashlib
 import re
 
 MAX_NAME = 64
-_LEGAL = re.compile(r"[A-Za-z0-9_-]+")
 _FOREIGN = re.compile(r"[A-Za-z0-9_./-]{1,128}")
-
-
-def is_legal(name: str) -> bool:
-    """Whether a name can stand in the pool as it is."""
-    return len(name) <= MAX_NAME and _LEGAL.fullmatch(name) is not None
 
 
 def is_foreign_legal(name: str) -> bool:

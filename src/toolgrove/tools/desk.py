@@ -13,8 +13,9 @@ from toolgrove.tree.history import Commit
 from toolgrove.tree.json_value import canonical
 from toolgrove.tree.node import Node
 from toolgrove.tree.payload_type import PayloadTypes
-from toolgrove.tree.position import position, rank_of, rank_text
+from toolgrove.tree.position import position
 from toolgrove.tree.property_path import PropertyFilter
+from toolgrove.tree.rank import rank_of, rank_text
 from toolgrove.tree.tree import Tree
 from toolgrove.tree.undo import Move
 from toolgrove.tree.view import View

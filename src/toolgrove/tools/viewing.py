@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import ChainMap, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from toolgrove.tools.declaration import READS, SETS, WRITES, Family
+from toolgrove.tools.declaration import READS, SETS, WRITES, Effect, Family, Run
 from toolgrove.tools.desk import Desk, place_of, ranks_of
 from toolgrove.tools.schema import (
     COUNT,
@@ -19,6 +19,7 @@ from toolgrove.tools.schema import (
     STRING,
     VIEW_PAGING,
     VIEW_ROOT,
+    Schema,
     choice,
     flag,
     listing,
@@ -120,9 +121,23 @@ _EXPANDED: dict[str, dict[str, object]] = {
     "isExpanded": {"type": "boolean"},
     "view": {"$ref": "#/$defs/node"},
 }
-_DEFS = {"node": tree_of(expandable=True)}
 _ONE = {"nodeId": node_id("The node.")}
 _ALL = {"rootNodeId": node_id("The top of the subtree.")}
+
+
+def _opens(
+    effect: Effect, needed: dict[str, Schema], more: dict[str, Schema] | None = None, *, example: dict[str, object]
+) -> Callable[[Run], Run]:
+    """A tool that opens or closes nodes; they differ in what they take."""
+    return family.tool(
+        effect,
+        arguments={**needed, **(more or {})},
+        required=tuple(needed),
+        returns=_EXPANDED,
+        defs={"node": tree_of(expandable=True)},
+        rests_on=_rests_on_view,
+        example=example,
+    )
 
 
 def _set(desk: Desk, root: Node, expanded: bool, changed: Mapping[str, bool]) -> Result:
@@ -166,88 +181,41 @@ def _set_below(desk: Desk, root: Node, expanded: bool, max_depth: int | None) ->
     return _set(desk, root, expanded, changed)
 
 
-@family.tool(
-    SETS,
-    arguments=_ONE,
-    required=("nodeId",),
-    returns=_EXPANDED,
-    defs=_DEFS,
-    rests_on=_rests_on_view,
-    example={"nodeId": "house"},
-)
+@_opens(SETS, _ONE, example={"nodeId": "house"})
 def expand_node(desk: Desk, arguments: Arguments) -> Result:
     """Open a node in your view, so that its children show."""
     return _set_one(desk, desk.tree[arguments["nodeId"]], True)
 
 
-@family.tool(
-    SETS,
-    arguments=_ONE,
-    required=("nodeId",),
-    returns=_EXPANDED,
-    defs=_DEFS,
-    rests_on=_rests_on_view,
-    example={"nodeId": "house"},
-)
+@_opens(SETS, _ONE, example={"nodeId": "house"})
 def collapse_node(desk: Desk, arguments: Arguments) -> Result:
     """Close a node in your view; it stays visible, what is below it does not."""
     return _set_one(desk, desk.tree[arguments["nodeId"]], False)
 
 
-@family.tool(
-    WRITES,
-    arguments=_ONE,
-    required=("nodeId",),
-    returns=_EXPANDED,
-    defs=_DEFS,
-    rests_on=_rests_on_view,
-    example={"nodeId": "house"},
-)
+@_opens(WRITES, _ONE, example={"nodeId": "house"})
 def toggle_node(desk: Desk, arguments: Arguments) -> Result:
     """Open a closed node in your view, or close an open one."""
     node = desk.tree[arguments["nodeId"]]
     return _set_one(desk, node, not desk.view.is_expanded(node.id))
 
 
-@family.tool(
-    SETS,
-    arguments=_ALL,
-    required=("rootNodeId",),
-    returns=_EXPANDED,
-    defs=_DEFS,
-    rests_on=_rests_on_view,
-    example={"rootNodeId": "house"},
-)
+@_opens(SETS, _ALL, example={"rootNodeId": "house"})
 def expand_all(desk: Desk, arguments: Arguments) -> Result:
     """Open a node and everything below it in your view."""
     return _set_below(desk, desk.tree[arguments["rootNodeId"]], True, None)
 
 
-@family.tool(
-    SETS,
-    arguments=_ALL,
-    required=("rootNodeId",),
-    returns=_EXPANDED,
-    defs=_DEFS,
-    rests_on=_rests_on_view,
-    example={"rootNodeId": "root"},
-)
+@_opens(SETS, _ALL, example={"rootNodeId": "root"})
 def collapse_all(desk: Desk, arguments: Arguments) -> Result:
     """Close a node and everything below it in your view."""
     return _set_below(desk, desk.tree[arguments["rootNodeId"]], False, None)
 
 
-@family.tool(
+@_opens(
     SETS,
-    arguments={
-        **_ONE,
-        "expanded": flag("true opens, false closes."),
-        "maxDepth": whole("Levels below the node; all of them unless told."),
-    },
-    required=("nodeId", "expanded"),
-    returns=_EXPANDED,
-    defs=_DEFS,
-    rests_on=_rests_on_view,
+    {**_ONE, "expanded": flag("true opens, false closes.")},
+    {"maxDepth": whole("Levels below the node; all of them unless told.")},
     example={"nodeId": "root", "expanded": True, "maxDepth": 1},
 )
 def set_expansion_recursive(desk: Desk, arguments: Arguments) -> Result:

@@ -34,7 +34,7 @@ def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
             return value
         raise NotJson(path=path, problem="is not a finite number")
     if room == 0:
-        raise NotJson(path=path, problem=f"is nested deeper than {MAX_NESTING} levels")
+        raise NotJson(path=path, problem="is nested too deeply")
     if isinstance(value, dict):
         whole: dict[str, Any] = {}
         for key, item in value.items():
@@ -47,7 +47,7 @@ def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
         return [detached(item, f"{path}[{index}]", room - 1) for index, item in enumerate(value)]
     if isinstance(value, str | int | float):
         return detached(_plain(value), path, room)
-    raise NotJson(path=path, problem=f"holds a {kind.__name__}, which JSON does not know")
+    raise NotJson(path=path, problem="holds a value that JSON does not know")
 
 
 def _plain(value: Any) -> Any:

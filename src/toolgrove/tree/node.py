@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, NamedTuple
 
+from toolgrove.tree.rank import Rank
+
 Payload = dict[str, Any]
-# Siblings are ordered by rank. A fraction always fits between two ranks, so no sibling is ever renumbered
-# because of another: before-images stay small and page tokens stay true.
-Rank = int | Fraction
 NO_TAGS: frozenset[str] = frozenset()
 
 

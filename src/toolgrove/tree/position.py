@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from fractions import Fraction
 from operator import attrgetter
 
-from toolgrove.tree.node import Node, Rank
+from toolgrove.tree.node import Node
+from toolgrove.tree.rank import Rank
 
 _rank = attrgetter("rank")
 
@@ -35,14 +35,3 @@ def resume(root: Node, ranks: Sequence[Rank]) -> tuple[list[Node], list[list[Nod
         trail.append(children[later - 1])
     rest.append(list(trail[-1].children.values()) if trail[-1].children else [])
     return trail, rest
-
-
-def rank_text(rank: Rank) -> str:
-    """A rank as a token carries it."""
-    return str(rank)
-
-
-def rank_of(text: str) -> Rank:
-    """The rank that a token carried."""
-    whole = Fraction(text)
-    return whole.numerator if whole.denominator == 1 else whole

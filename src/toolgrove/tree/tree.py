@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 from operator import attrgetter
 
 from toolgrove.errors import Conflict, InvalidArgument, NodeNotFound
 from toolgrove.tree.json_value import identical
-from toolgrove.tree.node import NO_TAGS, Image, Node, Payload, Rank
+from toolgrove.tree.node import NO_TAGS, Image, Node, Payload
+from toolgrove.tree.rank import Rank, between, is_long
 
 ROOT = "root"
 _by_rank = attrgetter("rank")
-# In bits. A rank has to stay a text of few digits, though siblings change places ever so often.
-_LONGEST_RANK = 1_024
-
-
-def between(low: Rank, high: Rank) -> Rank:
-    """The rank of the smallest numerator and denominator between two others.
-
-    Halving instead would make ranks longer with every node that is put into the same gap.
-    """
-    # Both as continued fractions a/b and c/d: as far as they agree, so does whatever is between them.
-    (a, b), (c, d) = low.as_integer_ratio(), high.as_integer_ratio()
-    wholes: list[int] = []
-    while (whole := a // b) * d + d >= c:
-        a, c = a - whole * b, c - whole * d
-        if a == 0:
-            above, below = whole * (d // c + 1) + 1, d // c + 1
-            break
-        wholes.append(whole)
-        a, b, c, d = d, c, b, a
-    else:
-        above, below = whole + 1, 1
-    for whole in reversed(wholes):
-        above, below = whole * above + below, above
-    return above if below == 1 else Fraction(above, below)
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -216,7 +192,7 @@ class Tree:
         upper = order[spot].rank if spot < len(order) else None
         if (lower is None or lower < node.rank) and (upper is None or node.rank < upper):
             return
-        if rank.denominator.bit_length() > _LONGEST_RANK:
+        if is_long(rank):
             self._renumber([*order[:spot], node, *order[spot:]])
         else:
             self._touch(node)

@@ -8,8 +8,9 @@ from typing import Literal
 
 from toolgrove.errors import Conflict
 from toolgrove.tree.history import Commit, History, Images
-from toolgrove.tree.node import Image, Rank
-from toolgrove.tree.tree import Tree, between, is_still
+from toolgrove.tree.node import Image
+from toolgrove.tree.rank import Rank, between
+from toolgrove.tree.tree import Tree, is_still
 
 Move = Literal["do", "undo", "redo"]
 Group = tuple[Commit, ...]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from toolgrove.tree.node import Node, Rank
+from toolgrove.tree.node import Node
 from toolgrove.tree.position import resume
 from toolgrove.tree.property_path import EVERYTHING, PropertyFilter
+from toolgrove.tree.rank import Rank
 
 
 @dataclass(kw_only=True, slots=True)

@@ -27,6 +27,8 @@ class Revocations:
                 await self._look()
             except OSError as problem:
                 log.warning("Whether tokens were revoked cannot be seen: %s", problem)
+            except Exception:  # an endpoint may close meanwhile; that must not end the gateway, nor this watch
+                log.exception("ending what a void token opened failed")
 
     async def _look(self) -> None:
         users = self._streams.users | self._doors.users

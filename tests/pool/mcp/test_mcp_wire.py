@@ -209,7 +209,7 @@ def test_a_pause_grows_to_its_bound_and_starts_anew_after_a_stable_life(lives: l
 
 def test_a_server_may_talk_in_bursts_but_not_without_end() -> None:
     clock = ManualClock()
-    allowance = Allowance(clock, Broken)
+    allowance = Allowance(clock)
     for _ in range(int(MESSAGES * BURST)):
         allowance.spend(10)
     clock.now += 1

@@ -12,8 +12,6 @@ Fault
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class Fault(Exception):
     """A server did not do its part; the message continues a sentence that began with its name."""
@@ -22,11 +20,10 @@ class Fault(Exception):
 class Rejected(Fault):
     """A JSON-RPC error; its text is the server's own."""
 
-    def __init__(self, code: int, text: str, data: Any = None) -> None:
+    def __init__(self, code: int, text: str) -> None:
         super().__init__(f"answered with error {code}")
         self.code = code
         self.text = text
-        self.data = data
 
 
 class Nonsense(Fault):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolgrove.pool.mcp.faults import Fault
+from toolgrove.pool.mcp.faults import Broken
 from toolgrove.types import Clock
 
 MESSAGES = 1_000.0
@@ -13,8 +13,7 @@ BURST = 4
 class Allowance:
     """Fills up with time, so many messages and bytes a second; answers to our own requests are free."""
 
-    def __init__(self, clock: Clock, fault: type[Fault]) -> None:
-        self._fault = fault
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._then = clock.monotonic()
         self._messages = MESSAGES * BURST
@@ -31,4 +30,4 @@ class Allowance:
         self._messages = min(self._messages + passed * MESSAGES, MESSAGES * BURST)
         self._bytes = min(self._bytes + passed * BYTES, BYTES * BURST)
         if self._messages < 0 or self._bytes < 0:
-            raise self._fault("sent a flood of messages that nobody asked for")
+            raise Broken("sent a flood of messages that nobody asked for")

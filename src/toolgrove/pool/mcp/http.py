@@ -41,7 +41,7 @@ class HttpLink:
         self._fixed = _fixed(self._connections.address, headers)
         self._session: bytes | None = None
         self._era: Era | None = None
-        self._allowance = Allowance(clock, Broken)
+        self._allowance = Allowance(clock)
         self._answers = anyio.Semaphore(_ANSWERS)
 
     async def open(self, tasks: TaskGroup) -> None:

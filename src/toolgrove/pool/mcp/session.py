@@ -31,12 +31,12 @@ class Session:
         self.era = era
         self._numbers = numbers
         tools = capabilities.get("tools")
-        self.has_tools = isinstance(tools, dict)
-        self.tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
+        self._has_tools = isinstance(tools, dict)
+        self._tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
 
     async def list_tools(self) -> list[Any]:
         """Every tool as the server describes it."""
-        if not self.has_tools:
+        if not self._has_tools:
             return []
         tools: list[Any] = []
         cursors: set[str] = set()
@@ -84,7 +84,7 @@ class Session:
     @property
     def listens(self) -> bool:
         """Whether it takes a request of its own to hear of changed tools."""
-        return self.tells_changes and (self.era.modern or self.link.streams)
+        return self._tells_changes and (self.era.modern or self.link.streams)
 
     async def follow(self) -> None:
         """Hear of changed tools as long as the server lives; that we do is a reason to list them too."""

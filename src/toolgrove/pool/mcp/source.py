@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
+from random import random
 
 import anyio
 
@@ -31,14 +31,7 @@ class McpSource:
     kind: Kind = "mcp"
 
     def __init__(
-        self,
-        name: str,
-        config: McpServerConfig,
-        *,
-        secrets: Secrets,
-        pins: Pins,
-        clock: Clock | None = None,
-        random: Callable[[], float] = random.random,
+        self, name: str, config: McpServerConfig, *, secrets: Secrets, pins: Pins, clock: Clock | None = None
     ) -> None:
         self.name = name
         self._timeout = config.timeout

@@ -48,7 +48,7 @@ class StdioLink:
         self._server = server
         self._command = command
         self._errors = ErrorOutput(server, secrets, clock)
-        self._allowance = Allowance(clock, Broken)
+        self._allowance = Allowance(clock)
         self._lines = Lines()
         self._waiting: dict[int, _Waiting] = {}
         self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)

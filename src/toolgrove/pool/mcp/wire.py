@@ -109,7 +109,7 @@ def _rejection(error: Any) -> Rejected | Nonsense:
     if not isinstance(error, dict):
         return Nonsense("sent an answer without a result")
     code, text = error.get("code"), error.get("message")
-    return Rejected(code if isinstance(code, int) else -32603, text if isinstance(text, str) else "", error.get("data"))
+    return Rejected(code if isinstance(code, int) else -32603, text if isinstance(text, str) else "")
 
 
 def reply(message: Message) -> Message:

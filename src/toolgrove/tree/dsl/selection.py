@@ -8,9 +8,10 @@ from itertools import count
 from toolgrove.tree.dsl.condition import Scene, compile_condition
 from toolgrove.tree.dsl.parser import parse
 from toolgrove.tree.dsl.syntax import Condition, Path
-from toolgrove.tree.node import Node, Rank
+from toolgrove.tree.node import Node
 from toolgrove.tree.position import resume
 from toolgrove.tree.predicate import Predicate, every
+from toolgrove.tree.rank import Rank
 from toolgrove.tree.tree import Tree
 
 # How far the paths have come, one bit per step: at the node itself, and at it or any node above.
