@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel, to_snake
@@ -27,11 +26,15 @@ class _Told:
         return {**form, "timestamp": moment.isoformat(timespec="milliseconds")}
 
 
-def _spell(kind: type[Any]) -> tuple[str, list[tuple[str, str]]]:
-    return to_snake(kind.__name__), [(field.name, to_camel(field.name)) for field in fields(kind)]
+_spellings: dict[type[Any], tuple[str, list[tuple[str, str]]]] = {}
 
 
-_spelt: Callable[[type[Any]], tuple[str, list[tuple[str, str]]]] = cache(_spell)
+def _spelt(kind: type[Any]) -> tuple[str, list[tuple[str, str]]]:
+    """The name of a kind of event and of its facts, as a stream writes them; found out once."""
+    if kind not in _spellings:
+        keys = [(field.name, to_camel(field.name)) for field in fields(kind)]
+        _spellings[kind] = (to_snake(kind.__name__), keys)
+    return _spellings[kind]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -55,6 +55,16 @@ class Broken(Working):
         raise RuntimeError("/srv/app/secret.py: password=hunter2")
 
 
+class Forsaken(Working):
+    """Waits for work of its own that it cancelled itself."""
+
+    async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+        work = asyncio.ensure_future(asyncio.sleep(60))
+        work.cancel()
+        await work
+        return {"done": True}
+
+
 class Held(Working):
     """Waits until it is cancelled."""
 
@@ -74,7 +84,12 @@ HELD = "held"
 
 def modules(held: Held | None = None) -> Registry:
     registry = Registry()
-    for name, module in {"working": Working(), "threaded": Threaded(), "broken": Broken()}.items():
+    for name, module in {
+        "working": Working(),
+        "threaded": Threaded(),
+        "broken": Broken(),
+        "forsaken": Forsaken(),
+    }.items():
         registry.register(name, module)
     if held is not None:
         registry.register(HELD, held)
@@ -164,6 +179,15 @@ async def test_a_failure_is_a_structured_event_and_the_run_goes_on() -> None:
     }
     assert [event["type"] for event in told].count("run_finished") == 1
     assert {record["receipt"] for record in records} == {agent.receipt.hash}
+
+
+async def test_a_module_that_ends_as_if_it_were_cancelled_has_failed() -> None:
+    async with Grove(project(), extensions=modules()) as grove:
+        told = await events(await grove.agent("a"), {"tool": "forsaken"}, {"tool": "working"})
+        assert [record["outcome"] for record in grove.audit] == ["failure", "success"]
+    assert [event["type"] for event in told if event["type"] != "tool_progress"] == [
+        *("tool_started", "tool_failed", "tool_started", "tool_succeeded", "run_finished")
+    ]
 
 
 async def test_an_empty_run_ends_at_once() -> None:

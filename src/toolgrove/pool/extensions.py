@@ -115,9 +115,12 @@ class ExtensionSource:
         context: Context[Any] = Context.create(identity=identity, cancel_token=token, data=data)
         try:
             output = await self._executor.call_async(call.tool.own_name, call.arguments, context)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             token.cancel()
-            raise
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise _failure(error, call) from error  # nobody cancelled us: something that it waited for was
         except (Exception, SystemExit) as error:
             raise _failure(error, call) from error
         try:
