@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pty
 import re
 import select
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -69,8 +66,7 @@ class Terminal:
 def at_a_terminal(*words: str, cwd: Path, width: int = 80) -> Iterator[Terminal]:
     """Run a command at a terminal of some width; whoever asks for it has to end it."""
     screen, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    environ = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
+    environ = os.environ | {"TERM": "dumb", "COLUMNS": str(width), "LINES": "24"}
     command = [sys.executable, "-m", "toolgrove", *words]
     with subprocess.Popen(command, stdin=child, stdout=child, stderr=child, cwd=cwd, env=environ) as process:
         os.close(child)

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
-from grove_kit import ManualClock
+from grove_kit import ManualClock, config, hand
+from toolgrove import Grove
 from toolgrove.call import fold
 from toolgrove.call.approval import MAX_ARGUMENTS, ApprovalStep
 from toolgrove.call.audit import AuditStep
@@ -195,6 +196,26 @@ async def test_a_fresh_version_token_is_not_another_request_on_a_built_in_tool()
     [waiting] = await bench.inbox.list("approved")
     assert waiting.request.arguments == {"id": 1}
     assert await bench.call(id=1, versionToken="v2", idempotencyKey="k2") == {"status": 201}
+
+
+async def test_an_approval_outlives_a_version_that_is_no_longer_current_and_is_still_good_for_one_run() -> None:
+    """Who waits for a person comes back with an old version more often than not."""
+    add = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {}}
+    agents = {"ann": {"role": "editor", "approve": ["add_child"]}, "bob": {"role": "editor"}}
+    async with Grove(config(agents=agents)) as grove:
+        ann, bob = await hand(grove, "ann"), await hand(grove, "bob")
+        heard: list[Event] = []
+        grove.listen(heard.append)
+        old = await ann.version()
+        asked = await ann.refused("add_child", **add, versionToken=old)
+        await grove.approvals.decide(asked["approvalId"], approve=True, by="grace")
+        await bob.ok("add_child", **add)
+        assert (await ann.refused("add_child", **add, versionToken=old))["reason"] == "stale_version"
+        await ann.ok("add_child", **add, versionToken=await ann.version())
+        again = await ann.refused("add_child", **add, versionToken=await ann.version())
+        assert again["reason"] == "approval_required"
+        assert again["approvalId"] != asked["approvalId"]
+        assert sum(isinstance(event, ApprovalDecided) for event in heard) == 1
 
 
 async def test_a_version_token_of_a_foreign_tool_is_an_argument_like_any_other() -> None:

@@ -119,6 +119,15 @@ def test_an_interrupt_at_a_question_ends_the_command(project: Project, tmp_path:
     assert terminal.process.returncode == 130
 
 
+def test_the_id_of_an_approval_can_be_copied_from_a_narrow_terminal(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    project(agents={"a": {"tools": ["*"], "approve": ["list_bookmarks"]}})
+    waiting = toolgrove("call", "a", "list_bookmarks").json["error"]["approvalId"]
+    with at_a_terminal("approvals", cwd=tmp_path, width=50) as terminal:
+        terminal.read_until(rf"\n{waiting} ")
+
+
 def test_a_person_at_a_terminal_answers_the_question(project: Project, tmp_path: Path) -> None:
     project(agents={"a": {"role": "editor", "tools": ["*"], "approve": ["list_bookmarks"], "askClient": True}})
     with at_a_terminal("call", "a", "list_bookmarks", cwd=tmp_path) as terminal:

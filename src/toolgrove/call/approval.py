@@ -6,11 +6,12 @@ import datetime
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
 from toolgrove.call.toolset import granted
-from toolgrove.errors import ApprovalRejected, ApprovalRequired, ApprovalUnavailable
+from toolgrove.errors import ApprovalRejected, ApprovalRequired, ApprovalUnavailable, StaleVersion
 from toolgrove.store.approvals import AlreadyDecided, Approval, Inbox, InboxFull, Request
 from toolgrove.tree.json_value import canonical
 from toolgrove.types import Arguments, Call, Next, Result, Tool
@@ -62,16 +63,7 @@ class ApprovalStep:
     async def _approved(self, call: Call, onward: Next, rule: str) -> Result:
         request = self._request(call, granted(call), rule)
         try:
-            if not await self._claimed(request):
-                approval = await self._inbox.request(request)
-                await self._ask(call, approval)
-                if not await self._claimed(request):
-                    raise ApprovalRequired(
-                        tool=call.name,
-                        approval_id=approval.id,
-                        rule=request.rule,
-                        expires_at=_moment(approval.expires_at),
-                    )
+            claimed = await self._claimed(request) or await self._asked(call, request)
         except InboxFull as error:
             raise ApprovalUnavailable(
                 tool=call.name,
@@ -84,15 +76,31 @@ class ApprovalStep:
                 problem="the inbox cannot be reached",
                 hint="Nothing was sent. The operator must look after the state file; do not retry until then.",
             ) from None
-        return await onward(call)
+        try:
+            return await onward(call)
+        except StaleVersion:  # nothing ran, and who waited for a person seldom has a version that is still current
+            with suppress(OSError):  # it is then asked for again
+                await self._inbox.give_back(claimed.id)
+            raise
 
-    async def _claimed(self, request: Request) -> bool:
+    async def _asked(self, call: Call, request: Request) -> Approval:
+        """The approval of somebody who is asked now; most often it must be waited for."""
+        approval = await self._inbox.request(request)
+        await self._ask(call, approval)
+        claimed = await self._claimed(request)
+        if claimed is None:
+            raise ApprovalRequired(
+                tool=call.name, approval_id=approval.id, rule=request.rule, expires_at=_moment(approval.expires_at)
+            )
+        return claimed
+
+    async def _claimed(self, request: Request) -> Approval | None:
         approval = await self._inbox.claim(*request.key)
         if approval is not None and approval.state == "rejected":
             raise ApprovalRejected(
                 tool=request.tool, approval_id=approval.id, by=approval.decided_by, why=approval.reason
             )
-        return approval is not None
+        return approval
 
     async def _ask(self, call: Call, approval: Approval) -> None:
         agent = call.caller.agent

@@ -46,7 +46,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     with shelf(load(chosen)) as kept:
         found = anyio.run(kept.inbox.list, None if chosen.all else "pending")
-    shown = table("ID", "STATE", "AGENT", "TOOL", "RULE", "ASKED", "EXPIRES")
+    shown = table("ID", "STATE", "AGENT", "TOOL", "RULE", "ASKED", "EXPIRES", whole="ID")
     for approval in found:
         request = approval.request
         shown.add_row(

@@ -51,7 +51,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     with shelf(load(chosen)) as kept:
         pins = kept.pins.list()
-    shown = table("SERVER", "TOOL", "STATE", "HASH", "PINNED", "BY")
+    shown = table("SERVER", "TOOL", "STATE", "HASH", "PINNED", "BY", whole="HASH")
     for pin in pins:
         state = Text("changed", style="red") if pin.changed else Text("as pinned", style="green")
         short = line(pin.hash[:_SHORT])

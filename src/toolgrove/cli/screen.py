@@ -68,11 +68,11 @@ def line(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style)
 
 
-def table(*headings: str) -> Table:
-    """Columns without a frame."""
+def table(*headings: str, whole: str = "") -> Table:
+    """Columns without a frame; the one that people copy from is never folded."""
     grid = Table(box=None, pad_edge=False, header_style="bold", show_header=bool(headings))
     for heading in headings:
-        grid.add_column(heading, overflow="fold")
+        grid.add_column(heading, overflow="fold", no_wrap=heading == whole)
     return grid
 
 

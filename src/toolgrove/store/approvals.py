@@ -173,7 +173,7 @@ class Inbox:
         self._emit = emit
         self._lifetime = lifetime
         self._max_pending = max_pending
-        self._decided_here: set[str] = set()
+        self._decided_here: dict[str, float] = {}
 
     async def request(self, request: Request) -> Approval:
         """Put a call before a person; one that waits or is approved already is found again."""
@@ -206,7 +206,8 @@ class Inbox:
             lambda table: _decide(table, approval_id, approve, by, reason, now)
         )
         if fresh:
-            self._decided_here.add(decided.id)
+            waiting = {known: until for known, until in self._decided_here.items() if until > now}
+            self._decided_here = {**waiting, decided.id: decided.expires_at}
             self._tell(decided)
         return decided
 
@@ -218,8 +219,14 @@ class Inbox:
         if claimed is not None:
             if claimed.id not in self._decided_here:
                 self._tell(claimed)
-            self._decided_here.discard(claimed.id)
+            self._decided_here.pop(claimed.id, None)
         return claimed
+
+    async def give_back(self, approval_id: str) -> None:
+        """Let an approval be claimed once more, since nothing ran."""
+        open_again = await self._approvals.transact(lambda table: _give_back(table, approval_id))
+        if open_again is not None:
+            self._decided_here[approval_id] = open_again.expires_at
 
     async def get(self, approval_id: str) -> Approval:
         """One approval as it stands now."""
@@ -288,6 +295,15 @@ def _claim(table: Table, key: Key, now: float) -> Approval | None:
             table.put(claimed)
             return claimed
     return None
+
+
+def _give_back(table: Table, approval_id: str) -> Approval | None:
+    found = table.get(approval_id)
+    if found is None or found.state != "used":
+        return None
+    open_again = replace(found, state="approved", closed_at=None)
+    table.put(open_again)
+    return open_again
 
 
 class MemoryApprovals:

@@ -290,6 +290,7 @@ class Tree:
             self.before[node.id] = node.image()
 
     def _renumber(self, order: list[Node]) -> None:
+        """Once in a thousand moves into one gap; a page token from before may then be off its place."""
         for rank, child in enumerate(order):
             if child.rank != rank:
                 self._touch(child)
