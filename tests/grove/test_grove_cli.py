@@ -145,7 +145,7 @@ async def test_a_tool_of_a_foreign_server_is_called_and_explained_at_the_prompt(
 
 def test_the_prompt_reads_a_script_from_a_pipe() -> None:
     script = "get_node nodeId=house\nremove_node nodeId=shed\nget_node nodeId=shed\n"
-    command = [sys.executable, "-m", "toolgrove.cli", "repl", "--sample"]
+    command = [sys.executable, "-m", "toolgrove", "repl", "--sample"]
     done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=60, check=True)
     assert '"removedCount": 1' in done.stdout
     assert '"code": "not_found"' in done.stdout

@@ -362,7 +362,7 @@ async def test_one_process_writes_while_others_may_read(tmp_path: Path) -> None:
     async with Grove(stored(path)) as grove:
         await (await hand(grove, "ann")).ok("add_child", **ADD)
         assert "in use by another process" in await refused_to_open(path)
-        command = [sys.executable, "-m", "toolgrove.cli", "repl", "--config", str(tmp_path / "project.yaml")]
+        command = [sys.executable, "-m", "toolgrove", "repl", "--config", str(tmp_path / "project.yaml")]
         (tmp_path / "project.yaml").write_text(f"workspace:\n  store: sqlite:{path}\n")
         second = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         assert second.returncode == 1
@@ -417,7 +417,7 @@ async def test_the_command_line_says_one_line_and_fails(tmp_path: Path) -> None:
     text.write_text("remember the milk\n" * 500)
     project = tmp_path / "project.yaml"
     project.write_text(f"workspace:\n  store: sqlite:{text}\n")
-    command = [sys.executable, "-m", "toolgrove.cli", "repl", "--config", str(project)]
+    command = [sys.executable, "-m", "toolgrove", "repl", "--config", str(project)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
     assert " ".join(done.stderr.split()).startswith("toolgrove: The store")

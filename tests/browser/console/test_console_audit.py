@@ -23,7 +23,7 @@ def numbers(page: ConsolePage) -> list[int]:
 
 
 def test_the_newest_come_first_page_by_page(visit: Visit, writer: Hand) -> None:
-    for _ in range(60):
+    for _ in range(100):
         writer.ok("list_bookmarks")
     page = visit("audit")
     shown = numbers(page)
