@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from fnmatch import translate
 
@@ -24,9 +25,9 @@ class Globs:
     def __init__(self, patterns: Iterable[str]) -> None:
         self.patterns = tuple(patterns)
         self._exact = frozenset(filter(is_exact, self.patterns))
-        self._stems = {p[:-1]: p for p in self.patterns if p.endswith("*") and is_exact(p[:-1])}
-        self._stem_lengths = sorted({len(stem) for stem in self._stems})
-        others = [p for p in self.patterns if p not in self._exact and p[:-1] not in self._stems]
+        stems = {p[:-1] for p in self.patterns if p.endswith("*") and is_exact(p[:-1])}
+        others = [p for p in self.patterns if p not in self._exact and p[:-1] not in stems]
+        self._stems = _shortest(stems)
         self._starred: dict[str, list[_Starred]] = {}
         for starred in (_Starred(p) for p in others if _ONLY_STARS(p)):
             self._starred.setdefault(starred.tail, []).append(starred)
@@ -38,11 +39,9 @@ class Globs:
         """A pattern that names it: the exact one if there is one."""
         if name in self._exact:
             return name
-        stems = self._stems
-        for length in self._stem_lengths:
-            stem = name[:length]
-            if stem in stems:
-                return stems[stem]
+        at = bisect_right(self._stems, name)  # none begins with another, so only the one before can fit
+        if at and name.startswith(self._stems[at - 1]):
+            return self._stems[at - 1] + "*"
         size = len(name)
         for length in self._tail_lengths:
             for starred in self._starred.get(name[size - length :], ()):
@@ -61,6 +60,15 @@ class Globs:
     def names(self, name: str) -> bool:
         """Whether the very name is listed, not merely covered by a glob."""
         return name in self._exact
+
+
+def _shortest(stems: Iterable[str]) -> list[str]:
+    """The stems in order, without those that a shorter one covers."""
+    kept: list[str] = []
+    for stem in sorted(stems):
+        if not kept or not stem.startswith(kept[-1]):
+            kept.append(stem)
+    return kept
 
 
 _ONLY_STARS = re.compile(r"[^?[]*").fullmatch
