@@ -7,8 +7,9 @@ import random
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,20 +28,27 @@ WAITER = {"role": "editor", "tools": ["slow"]}
 
 
 class Client:
-    """One keep-alive connection of one agent."""
+    """One keep-alive connection of one agent; a new one where the gateway did not keep it."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
 
     async def __aenter__(self) -> "Client":
-        self._reader, self._writer = await asyncio.open_connection(sock=self._connection.socket)
+        await self._open()
         return self
+
+    async def _open(self) -> None:
+        self._connection = self._connect()
+        self._reader, self._writer = await asyncio.open_connection(sock=self._connection.socket)
 
     async def __aexit__(self, *exc: object) -> None:
         self._writer.close()
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         asked = request(MODERN, "tools/call", {"name": tool, "arguments": arguments})
+        if self._reader.at_eof():
+            self._writer.close()
+            await self._open()
         self._writer.write(self._connection.encode(asked))
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].split()[0])
@@ -67,7 +75,8 @@ class Crowd:
     async def _calm(self, seconds: float) -> Round:
         async with contextlib.AsyncExitStack() as stack:
             clients = [
-                await stack.enter_async_context(Client(self.gate.connect(MODERN, "a0"))) for _ in range(self._clients)
+                await stack.enter_async_context(Client(partial(self.gate.connect, MODERN, "a0")))
+                for _ in range(self._clients)
             ]
             begun = time.perf_counter()
             waits = await asyncio.gather(*(self._now_and_then(each, begun + seconds) for each in clients))
@@ -109,7 +118,7 @@ class Crowd:
             await reader.read()
 
     async def _wait(self) -> None:
-        async with Client(self.gate.connect(MODERN, "waiter")) as client:
+        async with Client(partial(self.gate.connect, MODERN, "waiter")) as client:
             await client.call("slow", {})
 
 
@@ -118,7 +127,7 @@ def flood(port: int, token: str, seconds: float) -> tuple[int, int]:
     outcomes: Counter[str] = Counter()
 
     async def one(end: float) -> None:
-        async with Client(Connection(port, "/agents/flooder/mcp", MODERN, token)) as client:
+        async with Client(partial(Connection, port, "/agents/flooder/mcp", MODERN, token)) as client:
             while time.monotonic() < end:
                 answer = await client.call("get_node", {"nodeId": "root"})
                 outcomes[answer.get("error", {}).get("code", "")] += 1

@@ -401,7 +401,10 @@ async def gate(report: Report, effort: Effort) -> None:
         through, alone = await whole.agent("bench"), await bare.agent("bench")
         tool = next(spec.name for spec in through.tools if spec.source == "extensions" and "add" in spec.name)
 
-        async def pipeline(number: int) -> Any:
+        async def trivial(number: int) -> Any:
+            return await executor.call_async(ADD, {"a": number, "b": 1})
+
+        async def with_context(number: int) -> Any:
             context: Any = Context.create(cancel_token=CancelToken(), data={})
             return await executor.call_async(ADD, {"a": number, "b": 1}, context)
 
@@ -411,7 +414,8 @@ async def gate(report: Report, effort: Effort) -> None:
             return await begun.tool.source.call(begun)
 
         subjects: dict[str, Callable[[int], Awaitable[Any]]] = {
-            "limit": pipeline,
+            "limit": trivial,
+            "with context": with_context,
             "ours": lambda number: through.call(tool, {"a": number, "b": 1}),
             "gated": lambda number: alone.call(tool, {"a": number, "b": 1}),
             "source": source_only,
@@ -433,6 +437,8 @@ async def gate(report: Report, effort: Effort) -> None:
     table.add(
         "p50", dict(values), ratio=net / p50["limit"], target="gate ≤ 0.10 of apcore's", met=net <= p50["limit"] / 10
     )
+    given = p50["with context"]
+    table.add("… of a call with a context made before", {"limit": given}, ratio=net / given)
     for step, share in steps_of(profile):
         table.add(f"… {step}, % of the gate by profile", {"bare": share})
 
