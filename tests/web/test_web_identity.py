@@ -11,6 +11,7 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from e2e.waiting import eventually
 from e2e.wire import ERAS, Handshake, call_body, messages, modern_body, modern_headers
@@ -333,6 +334,26 @@ async def test_made_up_names_never_become_labels_of_metrics(gateway: Gateway) ->
         assert "made-up" not in exposition.text
         assert 'toolgrove_calls_total{agent="editor",outcome="not_found",tool=""}' in exposition.text
         assert not [token for token in gateway.tokens.values() if token in exposition.text]
+
+
+async def test_every_call_is_counted_and_timed(gateway: Gateway) -> None:
+    async with gateway.http("editor") as http, gateway.http("operator") as operator:
+
+        async def value(name: str, **labels: str) -> float:
+            families = text_string_to_metric_families((await operator.get("/metrics")).text)
+            samples = [sample for family in families for sample in family.samples if sample.name == name]
+            return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+
+        counted = {"agent": "editor", "tool": "get_node", "outcome": "success"}
+        before = await value("toolgrove_calls_total", **counted)
+        timed = await value("toolgrove_call_seconds_count", agent="editor")
+        for _ in range(3):
+            await call(http, "editor", "get_node", {"nodeId": "root"})
+        assert await value("toolgrove_calls_total", **counted) == before + 3
+        assert await value("toolgrove_call_seconds_count", agent="editor") == timed + 3
+        assert await value("toolgrove_call_seconds_bucket", agent="editor", le="+Inf") == timed + 3
+        assert await value("toolgrove_call_seconds_bucket", agent="editor", le="30") == timed + 3
+        assert await value("toolgrove_call_seconds_sum", agent="editor") > 0
 
 
 async def test_a_stream_of_events_is_for_the_operator_and_tells_of_every_call(gateway: Gateway) -> None:

@@ -65,26 +65,21 @@ def resolve(
     within: Ceiling | None = None,
 ) -> Toolset:
     """The tools of an agent at a depth, and why."""
-    judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within)
+    decide = _Judge(snapshot, agent, depth, read_only or agent.read_only, within).decide
     verdicts: dict[str, Verdict] = {}
-    tools: dict[str, Tool] = {}
-    visible: list[Tool] = []
-    for offer in snapshot.offers.values():
-        verdict = judge(offer)
-        verdicts[offer.name] = verdict
-        tool = offer.tool
-        if tool is None:
+    visible: dict[str, Tool] = {}
+    kept_away: dict[str, Tool] = {}
+    for tool_name, offer in snapshot.offers.items():
+        verdict = verdicts[tool_name] = decide(offer)
+        if offer.tool is None:
             continue
         if verdict.verdict == "granted":
-            tools[offer.name] = tool
-            visible.append(tool)
+            visible[tool_name] = offer.tool
         elif verdict.rule in _BY_ROLE:
-            tools[offer.name] = tool
-    specs = tuple(tool.spec for tool in visible)
-    names = tuple(spec.name for spec in specs)
-    approvals = {tool.spec.name: tool.approval for tool in visible if tool.approval is not None}
-    approvals.update((tool, f"approve: {pattern}") for tool, pattern in Globs(agent.approve).matches(names).items())
-    reach = Reach(agent=name, usable=frozenset(names), delegable=Globs(agent.may_delegate), within=within)
+            kept_away[tool_name] = offer.tool
+    approvals = {each: tool.approval for each, tool in visible.items() if tool.approval is not None}
+    approvals.update((each, f"approve: {pattern}") for each, pattern in Globs(agent.approve).matches(visible).items())
+    reach = Reach(agent=name, usable=frozenset(visible), delegable=Globs(agent.may_delegate), within=within)
     receipt = Receipt(
         agent=name,
         depth=depth,
@@ -95,7 +90,14 @@ def resolve(
         rejected=snapshot.rejected,
         warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible))),
     )
-    return Toolset(specs=specs, names=names, callable=tools, approvals=approvals, reach=reach, receipt=receipt)
+    return Toolset(
+        specs=tuple(tool.spec for tool in visible.values()),
+        names=tuple(visible),
+        callable={**visible, **kept_away},
+        approvals=approvals,
+        reach=reach,
+        receipt=receipt,
+    )
 
 
 _READ_ONLY = "read-only mode: the tool changes something"
@@ -118,7 +120,8 @@ class _Judge:
         self._granted: dict[tuple[str, str], Verdict] = {}
         self._unnamed: dict[str, Verdict] = {}
 
-    def __call__(self, offer: Offer) -> Verdict:
+    def decide(self, offer: Offer) -> Verdict:
+        """What becomes of an offer."""
         name, source = offer.name, offer.source
         if name in self._denied:
             return Verdict("denied", f"deny: {self._denied[name]}", source)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from functools import cache
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import prometheus_client as prometheus
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
 from toolgrove.events import (
     ApprovalDecided,
@@ -20,39 +24,64 @@ from toolgrove.events import (
 from toolgrove.types import Clock
 
 MINUTES = 60
+_BOUNDS = (0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
 _REFUSALS = frozenset(("forbidden", "rate_limited", "not_found"))
 
 
-class Metrics:
-    """Counters that an event only increments; tool names are the pool's own, so they are bounded."""
+@dataclass(slots=True)
+class _Times:
+    """How many calls took how long."""
 
-    media_type = CONTENT_TYPE_LATEST
+    counts: list[int] = field(default_factory=lambda: [0] * (len(_BOUNDS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        bounds = (*(f"{bound:g}" for bound in _BOUNDS), "+Inf")
+        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
+
+
+class Metrics:
+    """Counts that a call only adds to; tool names are the pool's own, so they are bounded.
+
+    The library's own counters take as long as half of the gate, so calls are counted here and handed to it when
+    somebody asks.
+    """
+
+    media_type = prometheus.CONTENT_TYPE_LATEST
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._registry = CollectorRegistry()
-        self._calls = Counter(
-            "toolgrove_calls",
-            "Calls by agent, tool and outcome.",
-            ("agent", "tool", "outcome"),
-            registry=self._registry,
+        self._registry = prometheus.CollectorRegistry()
+        self._registry.register(self)
+        self._calls: Counter[tuple[str, str, str]] = Counter()
+        self._times: defaultdict[str, _Times] = defaultdict(_Times)
+        self._commits = prometheus.Counter(
+            "toolgrove_tree_commits", "Calls that changed the tree.", registry=self._registry
         )
-        self._seconds = Histogram(
-            "toolgrove_call_seconds",
-            "Time from the gate to the answer.",
-            ("agent",),
-            buckets=(0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30),
-            registry=self._registry,
-        )
-        self._commits = Counter("toolgrove_tree_commits", "Calls that changed the tree.", registry=self._registry)
-        self._approvals = Counter(
+        self._approvals = prometheus.Counter(
             "toolgrove_approvals", "Approvals asked for and decided.", ("state",), registry=self._registry
         )
-        # Looking a label up takes longer than to count, so what was found is kept; as bounded as the labels.
-        self._of_call = cache(self._calls.labels)
-        self._of_agent = cache(self._seconds.labels)
-        self._revision = Gauge("toolgrove_pool_revision", "The pool's revision.", registry=self._registry)
+        self._revision = prometheus.Gauge("toolgrove_pool_revision", "The pool's revision.", registry=self._registry)
         self._minutes: deque[list[int]] = deque(maxlen=MINUTES)
+
+    def collect(self) -> Iterator[Metric]:
+        """The calls, as the library asks for them."""
+        calls = CounterMetricFamily(
+            "toolgrove_calls", "Calls by agent, tool and outcome.", labels=("agent", "tool", "outcome")
+        )
+        for labels, count in self._calls.items():
+            calls.add_metric(labels, count)
+        yield calls
+        seconds = HistogramMetricFamily(
+            "toolgrove_call_seconds", "Time from the gate to the answer.", labels=("agent",)
+        )
+        for agent, times in self._times.items():
+            seconds.add_metric((agent,), times.buckets(), times.total)
+        yield seconds
 
     def tell(self, event: Event) -> None:
         """Count an event."""
@@ -72,7 +101,7 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """All of it in Prometheus's text format."""
-        return generate_latest(self._registry)
+        return prometheus.generate_latest(self._registry)
 
     def traffic(self) -> list[dict[str, Any]]:
         """Calls, failures and refusals of the last minutes that had any, oldest first."""
@@ -82,8 +111,8 @@ class Metrics:
         ]
 
     def _call(self, agent: str, tool: str, outcome: str, duration: float) -> None:
-        self._of_call(agent, tool, outcome).inc()
-        self._of_agent(agent).observe(duration)
+        self._calls[agent, tool, outcome] += 1
+        self._times[agent].add(duration)
         minute = int(self._clock.wall() // 60)
         if not self._minutes or self._minutes[-1][0] != minute:
             self._minutes.append([minute, 0, 0, 0])

@@ -23,7 +23,7 @@ from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
 _BACKLOG = 10_000
-_LINGER = 0.02
+_LINGER = 0.05
 
 
 class SqliteJournal:
