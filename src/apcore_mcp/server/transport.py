@@ -83,7 +83,7 @@ async def run_http(app: Any, drain: Callable[[float], Any], listening: socket.so
     """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     setup = uvicorn.Config(app, http=_Impatient, log_config=None, access_log=False, lifespan="off", server_header=False)
-    setup.timeout_graceful_shutdown = 1
+    setup.timeout_graceful_shutdown = 2
     server = uvicorn.Server(setup)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # signals are ours
     serving = asyncio.create_task(server.serve(sockets=[listening]))

@@ -45,15 +45,22 @@ CREATE TABLE audit (
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that commits when told, and then for good."""
     connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA synchronous=FULL")
-    return connection
+    return _set_up(connection, "PRAGMA synchronous=FULL")
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, and makes no file where there is none."""
     address = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(address, timeout=10, isolation_level=None, check_same_thread=False, uri=True)
-    connection.execute("PRAGMA query_only=ON")
+    return _set_up(connection, "PRAGMA query_only=ON")
+
+
+def _set_up(connection: sqlite3.Connection, statement: str) -> sqlite3.Connection:
+    try:
+        connection.execute(statement)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
