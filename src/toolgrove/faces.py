@@ -115,9 +115,9 @@ class _CallsInPlace(Calls):
             return await self._run(name, arguments, call)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if not self._draining or task is None:
+            if not call.token.is_cancelled or task is None:
                 raise
-            task.uncancel()
+            task.uncancel()  # not the client went away, but we do
             return error_result(SHUTTING_DOWN)
         finally:
             del self._running[ended]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -40,7 +39,7 @@ from toolgrove.pool.snapshot import Snapshot
 from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
 from toolgrove.store.approvals import Inbox, MemoryApprovals
-from toolgrove.store.audit import AuditRecord, AuditRing, AuditSink, JsonLines
+from toolgrove.store.audit import AuditRecord, AuditRing, AuditSink, JsonLines, timestamp
 from toolgrove.store.audit_log import AuditLog
 from toolgrove.store.collector import paused_collector
 from toolgrove.store.journal import Entry
@@ -178,9 +177,8 @@ class Grove:
 
     async def note(self, operation: str, *, targets: Sequence[str], error: Mapping[str, Any]) -> None:
         """Leave an audit record of a refusal that came before any call."""
-        now = datetime.datetime.fromtimestamp(self.clock.wall(), datetime.UTC)
         record = AuditRecord(
-            timestamp=now.isoformat(timespec="milliseconds"),
+            timestamp=timestamp(self.clock.wall()),
             call_id=f"c{next(self._numbers)}",
             agent="",
             session="",

@@ -6,9 +6,10 @@ import json
 import re
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -35,24 +36,21 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
 
 
 @asynccontextmanager
-async def legacy(gateway: Gateway, agent: str) -> AsyncIterator[httpx2.Response]:
+async def legacy(
+    gateway: Gateway, agent: str, besides: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[httpx2.Response]:
     """The stream on which clients of the older protocol hear of changes."""
     async with gateway.http(agent) as http:
         session = Handshake(http, gateway.address(agent))
         await session.__aenter__()
-        async with http.stream("GET", f"/agents/{agent}/mcp", headers=session.headers) as stream:
+        headers = [*session.headers.items(), *besides.items()]
+        async with http.stream("GET", f"/agents/{agent}/mcp", headers=headers) as stream:
             yield stream
 
 
-@asynccontextmanager
-async def disguised(gateway: Gateway, agent: str) -> AsyncIterator[httpx2.Response]:
-    """A stream of the older protocol whose headers also say what a plain call of the newer one says."""
-    async with gateway.http(agent) as http:
-        session = Handshake(http, gateway.address(agent))
-        await session.__aenter__()
-        posing = [*session.headers.items(), *modern_headers("tools/call", "get_node").items()]
-        async with http.stream("GET", f"/agents/{agent}/mcp", headers=posing) as stream:
-            yield stream
+def disguised(gateway: Gateway, agent: str) -> AbstractAsyncContextManager[httpx2.Response]:
+    """The same, with headers that also say what a plain call of the newer protocol says."""
+    return legacy(gateway, agent, modern_headers("tools/call", "get_node"))
 
 
 @asynccontextmanager

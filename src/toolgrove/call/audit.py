@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +10,7 @@ import anyio
 
 from toolgrove.errors import GroveError, Internal
 from toolgrove.events import Event, ToolFailed, ToolSucceeded, TreeChanged
-from toolgrove.store.audit import AuditRecord, Outcome
+from toolgrove.store.audit import AuditRecord, Outcome, timestamp
 from toolgrove.store.journal import Effects, Entry, IdempotencyRecord, Journal
 from toolgrove.tree.history import Commit
 from toolgrove.tree.json_value import canonical, copied
@@ -110,10 +109,9 @@ class AuditStep:
         call.settled = True
 
     def _record(self, call: Call, outcome: Outcome, version: str | None, error: GroveError | None) -> AuditRecord:
-        now = datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC)
         call.duration = self._clock.monotonic() - call.started
         return AuditRecord(
-            timestamp=now.isoformat(timespec="milliseconds"),
+            timestamp=timestamp(self._clock.wall()),
             call_id=call.id,
             agent=call.caller.agent,
             session=call.caller.session,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
-import jsonschema_rs
-
 from toolgrove.call.toolset import granted
 from toolgrove.errors import SchemaMismatch, closest
+from toolgrove.tree.json_schema import compiled
 from toolgrove.tree.json_value import detached
 from toolgrove.types import Call, Next, Result, ToolSpec
 
@@ -29,14 +28,10 @@ class ValidateStep:
         call.arguments = detached(call.arguments, "", _NESTING)
         known = self._validators.get(spec.name)
         if known is None or known[0] is not spec:
-            known = self._validators[spec.name] = (spec, _compiled(spec.input_schema))
+            known = self._validators[spec.name] = (spec, compiled(spec.input_schema))
         if not known[1].is_valid(call.arguments):
             raise _mismatch(next(known[1].iter_errors(call.arguments)), spec.input_schema)
         return onward(call)
-
-
-def _compiled(schema: Mapping[str, Any]) -> Any:
-    return jsonschema_rs.validator_for(dict(schema), offline=True)  # else it would fetch a foreign `$ref`
 
 
 def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
+
+from toolgrove.pool.json_pointer import NOWHERE, step
 
 MAX_PARTS = 100_000
 MAX_CHAIN = 200
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
-_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 class TooLarge(Exception):
@@ -62,14 +62,10 @@ class _Unfolding:
         if not fragment.startswith("/"):
             return self._anchors.get(fragment) if fragment else self._schema
         place: Any = self._schema
-        for step in fragment[1:].split("/"):
-            step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(place, dict):
-                place = place.get(step)
-            elif isinstance(place, list) and _INDEX.fullmatch(step) and int(step) < len(place):
-                place = place[int(step)]
-            else:
-                return None  # leads nowhere, as the validator will say
+        for token in fragment[1:].split("/"):
+            place = step(place, token)
+            if place is NOWHERE:
+                return None  # as the validator will say
         return place
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import os
@@ -18,6 +19,11 @@ from toolgrove.store.unusable import StoreUnusable
 Outcome = Literal["success", "failure", "refused", "cancelled", "replayed"]
 GENESIS = "0" * 64
 _OPENING = b'{"number":'
+
+
+def timestamp(wall: float) -> str:
+    """A moment as records carry it."""
+    return datetime.datetime.fromtimestamp(wall, datetime.UTC).isoformat(timespec="milliseconds")
 
 
 class AuditRecord(NamedTuple):

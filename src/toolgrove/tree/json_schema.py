@@ -1,4 +1,4 @@
-"""JSON Schemas that an operator writes, compiled to validators."""
+"""JSON Schemas, compiled to validators."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Lookup:
         if self._clock.monotonic() - self._read_at >= REREAD:
             self.reread()
         user = self._known.get(hashed(token))
-        return user if user is not None and (user.is_operator or user.name in self._agents()) else None
+        return user if user is not None and self._is_present(user) else None
 
     def reread(self) -> None:
         """Take a new copy now."""
@@ -107,4 +107,7 @@ class Lookup:
 
     def is_good(self, user: Principal) -> bool:
         """Whether the copy still has its token, and the project the agent."""
-        return self._known.get(user.token) == user and (user.is_operator or user.name in self._agents())
+        return self._known.get(user.token) == user and self._is_present(user)
+
+    def _is_present(self, user: Principal) -> bool:
+        return user.is_operator or user.name in self._agents()

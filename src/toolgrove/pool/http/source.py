@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
-import jsonschema_rs
 
 from toolgrove.config import HttpToolConfig
 from toolgrove.errors import UpstreamFailed
@@ -26,6 +25,7 @@ from toolgrove.pool.http.status import status_error
 from toolgrove.pool.metadata import check
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.secrets import Secrets
+from toolgrove.tree.json_schema import compiled
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool, ToolSpec
 
 _TELLING = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
@@ -175,7 +175,7 @@ class HttpSource:
         key = call.tool.definition
         validator = self._answers.get(key)
         if validator is None:
-            validator = self._answers[key] = jsonschema_rs.validator_for(operation.output_schema, offline=True)
+            validator = self._answers[key] = compiled(operation.output_schema)
         error = next(validator.iter_errors(result), None)
         if error is not None:
             where = ".".join(map(str, error.instance_path))

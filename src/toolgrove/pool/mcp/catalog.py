@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema_rs
 from anyio import to_thread
 
 from toolgrove.pool import metadata
@@ -20,6 +19,7 @@ from toolgrove.pool.naming import is_foreign_legal, pool_name, shortened
 from toolgrove.pool.offer import Offer, Standing
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.pins import Pin, Pins
+from toolgrove.tree.json_schema import compiled
 from toolgrove.types import Annotations, Source, Tool, ToolSpec
 
 log = logging.getLogger("toolgrove.pool")
@@ -172,9 +172,7 @@ class Catalog:
             own_name=name,
             definition=one.digest,
         )
-        valid = (
-            None if output_schema is None else jsonschema_rs.validator_for(dict(output_schema), offline=True).is_valid
-        )
+        valid = None if output_schema is None else compiled(output_schema).is_valid
         return Entry(tool=tool, mirrors=mirrors(raw["inputSchema"]), valid=valid)
 
 

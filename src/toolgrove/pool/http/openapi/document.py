@@ -11,13 +11,13 @@ from urllib.parse import unquote
 
 import yaml
 
+from toolgrove.pool.json_pointer import NOWHERE, step
 from toolgrove.pool.offer import Unavailable
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 2_000_000
 MAX_DEPTH = 200
 _MAX_CHAIN = 20
-_INDEX = re.compile(r"[0-9]{1,9}")
 _VERSION = re.compile(r"3\.(?:0|1)(?:\.|\Z)")
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is many times faster
 
@@ -56,12 +56,8 @@ class Document:
             raise BadReference(f"it refers to {reference[:80]!r}, outside of the document, which is never fetched")
         node: Any = self.whole
         for token in unquote(reference[2:]).split("/"):
-            key = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list) and _INDEX.fullmatch(key) and int(key) < len(node):
-                node = node[int(key)]
-            elif isinstance(node, Mapping) and key in node:
-                node = node[key]
-            else:
+            node = step(node, token)
+            if node is NOWHERE:
                 raise BadReference(f"it refers to {reference[:80]!r}, which the document does not hold")
         return node
 
