@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from pydantic.alias_generators import to_camel, to_snake
+
+log = logging.getLogger("toolgrove")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,3 +148,25 @@ Event = (
     | ApprovalDecided
 )
 Listener = Callable[[Event], None]
+
+
+class Listeners:
+    """Whoever wants to hear of events; what one of them makes of an event never becomes part of a call."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    def add(self, listener: Listener) -> None:
+        """Tell this one as well from now on."""
+        self._listeners.append(listener)
+
+    def tell(self, event: Event) -> None:
+        """Tell all of them."""
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:
+                log.exception("a listener failed")

@@ -28,7 +28,7 @@ from toolgrove.call.validate import ValidateStep
 from toolgrove.call.version import version_step
 from toolgrove.config import AgentConfig, Config, RunnerConfig
 from toolgrove.errors import AgentNotFound
-from toolgrove.events import Event, Listener, PoolChanged
+from toolgrove.events import Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
 from toolgrove.pool.offer import Offer
@@ -83,14 +83,14 @@ class Grove:
         self._journal: MemoryJournal | SqliteJournal = (
             MemoryJournal(self.clock, sinks=sinks) if path is None else SqliteJournal(path, self.clock, sinks=sinks)
         )
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
         self._state = StateFile(self.config.state_file) if self.config.state_file is not None else None
         self.pins: Pins = SqlitePins(self._state, self.clock) if self._state else MemoryPins(self.clock)
         kept = SqliteApprovals(self._state) if self._state else MemoryApprovals()
         self.tokens: Tokens = SqliteTokens(self._state) if self._state else MemoryTokens()
-        self.approvals = Inbox(kept, self.clock, emit=self._emit)
+        self.approvals = Inbox(kept, self.clock, emit=self._listeners.tell)
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
         self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions)
@@ -105,7 +105,7 @@ class Grove:
         self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
         steps = (
             TraceStep(),
-            AuditStep(self._journal, self.clock, self._emit),
+            AuditStep(self._journal, self.clock, self._listeners),
             RateLimitStep(self._rate_limit, self.clock),
             toolset_step,
             role_step,
@@ -173,7 +173,7 @@ class Grove:
 
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""
-        self._listeners.append(listener)
+        self._listeners.add(listener)
 
     async def note(self, operation: str, *, targets: Sequence[str], error: Mapping[str, Any]) -> None:
         """Leave an audit record of a refusal that came before any call."""
@@ -297,14 +297,7 @@ class Grove:
         return definition.rate_limit if definition is not None else None
 
     def _pool_changed(self, snapshot: Snapshot) -> None:
-        self._emit(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))
-
-    def _emit(self, event: Event) -> None:
-        for listener in self._listeners:
-            try:
-                listener(event)
-            except Exception:  # what somebody makes of an event must not become part of the call
-                log.exception("a listener failed")
+        self._listeners.tell(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))
 
 
 def _run(call: Call) -> Awaitable[Result]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -153,7 +152,10 @@ class Source(Protocol):
 class WriteGate(Protocol):
     """Lets one writer at a time through, and only with a current version."""
 
-    def writing(self, call: Call) -> AbstractAsyncContextManager[None]: ...
+    async def enter(self, call: Call) -> None: ...
+
+    def leave(self, call: Call) -> None:
+        """Let the next one in; more than once is no more than once."""
 
 
 class Clock(Protocol):

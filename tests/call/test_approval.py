@@ -16,7 +16,7 @@ from toolgrove.call import fold
 from toolgrove.call.approval import MAX_ARGUMENTS, ApprovalStep
 from toolgrove.call.audit import AuditStep
 from toolgrove.errors import UpstreamFailed
-from toolgrove.events import ApprovalDecided, ApprovalRequested, Event
+from toolgrove.events import ApprovalDecided, ApprovalRequested, Event, Listeners
 from toolgrove.store.approvals import Inbox, MemoryApprovals, Table
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.types import Annotations, Call, Caller, Client, Result, Tool, ToolSpec
@@ -86,7 +86,9 @@ class Bench:
         self.journal = MemoryJournal(self.clock)
         self.events: list[Event] = []
         self.records = Breakable()
-        self.inbox = Inbox(self.records, self.clock, emit=self.events.append, lifetime=600, max_pending=5)
+        self.listeners = Listeners()
+        self.listeners.add(self.events.append)
+        self.inbox = Inbox(self.records, self.clock, emit=self.listeners.tell, lifetime=600, max_pending=5)
         self.shop = Shop()
         self.tool = Tool(spec=SPEC, source=self.shop, mutates=True, kind="http", definition="d1")
         approval = ApprovalStep(
@@ -94,7 +96,7 @@ class Bench:
             scrub=lambda value: json.loads(json.dumps(value).replace("canary", "[secret KEY]")),
             ask_client=lambda agent: ask_client and agent == "coder",
         )
-        self.chain = fold((AuditStep(self.journal, self.clock, self.events.append), approval), self.shop.call)
+        self.chain = fold((AuditStep(self.journal, self.clock, self.listeners), approval), self.shop.call)
 
     async def call(
         self, *, agent: str = "coder", rule: str | None = "HTTP POST", client: Client | None = None, **arguments: Any

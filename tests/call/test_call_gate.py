@@ -19,7 +19,7 @@ from toolgrove.call.audit import AuditStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.role import role_step
 from toolgrove.call.validate import ValidateStep
-from toolgrove.events import Event, ToolFailed, ToolSucceeded, TreeChanged
+from toolgrove.events import Event, Listeners, ToolFailed, ToolSucceeded, TreeChanged
 from toolgrove.store.audit import Sealed, verify
 from toolgrove.store.audit_file import AuditFile
 from toolgrove.store.audit_log import AuditQuery
@@ -70,8 +70,10 @@ class Bench:
         self.journal = MemoryJournal(self.clock, limits=KeyLimits(per_agent=3, lifetime=60))
         self.source = SlowSource()
         self.events: list[Event] = []
+        listeners = Listeners()
+        listeners.add(self.events.append)
         steps = (
-            AuditStep(self.journal, self.clock, self.events.append),
+            AuditStep(self.journal, self.clock, listeners),
             role_step,
             ValidateStep(),
             IdempotencyStep(self.journal),

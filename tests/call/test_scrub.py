@@ -11,6 +11,7 @@ from toolgrove.call import fold
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.errors import UpstreamFailed
+from toolgrove.events import Listeners
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.memory import MemoryJournal
 from toolgrove.types import Annotations, Call, Caller, Kind, Result, Tool, ToolSpec
@@ -52,7 +53,7 @@ async def leak(way: Any, *, kind: Kind = "mcp", source_name: str = "leak") -> tu
     clock = ManualClock()
     journal = MemoryJournal(clock)
     source = Leak(way)
-    steps = (AuditStep(journal, clock, lambda event: None), ScrubStep(secrets))
+    steps = (AuditStep(journal, clock, Listeners()), ScrubStep(secrets))
     spec = ToolSpec(
         name="leak", description="", input_schema={}, output_schema={}, annotations=Annotations(), source=source_name
     )

@@ -321,6 +321,32 @@ async def test_a_call_cancelled_while_it_is_written_is_done_once_and_recorded_on
         await ann.ok("undo")
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("way", ["scope", "task"])
+async def test_an_agent_that_does_nothing_but_write_can_be_cancelled(tmp_path: Path, way: str) -> None:
+    async with Grove(stored(tmp_path / "grove.db")) as grove:
+        ann = await hand(grove, "ann")
+        under_way = asyncio.Event()
+
+        async def write_forever() -> None:
+            version = await ann.version()
+            while True:
+                version = (await ann.ok("add_child", **ADD, versionToken=version))["version"]
+                under_way.set()
+
+        if way == "scope":
+            async with anyio.create_task_group() as group:
+                group.start_soon(write_forever)
+                await under_way.wait()
+                group.cancel_scope.cancel()
+        else:
+            task = asyncio.create_task(write_forever())
+            await under_way.wait()
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+
+
 def test_a_grove_with_a_store_must_be_entered(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "grove.db", SystemClock())
     with pytest.raises(OSError, match="not open"):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 import anyio
 
 from toolgrove.errors import GroveError, Internal
-from toolgrove.events import Event, ToolFailed, ToolSucceeded, TreeChanged
+from toolgrove.events import Listeners, ToolFailed, ToolSucceeded, TreeChanged
 from toolgrove.store.audit import AuditRecord, Outcome, timestamp
 from toolgrove.store.journal import Effects, Entry, IdempotencyRecord, Journal
-from toolgrove.tree.history import Commit
 from toolgrove.tree.json_value import canonical, copied
 from toolgrove.types import Call, Clock, Next, Result
 
@@ -25,10 +24,10 @@ _TARGET = 200
 class AuditStep:
     """Records success, failure, refusal, cancellation and replay alike."""
 
-    def __init__(self, journal: Journal, clock: Clock, emit: Callable[[Event], None]) -> None:
+    def __init__(self, journal: Journal, clock: Clock, listeners: Listeners) -> None:
         self._journal = journal
         self._clock = clock
-        self._emit = emit
+        self._listeners = listeners
 
     async def __call__(self, call: Call, onward: Next) -> Result:
         call.started = self._clock.monotonic()
@@ -47,17 +46,18 @@ class AuditStep:
         except Exception:
             log.exception("call %s of %s by %s failed", call.id, call.name, call.caller.agent)
             return await self._fail(call, Internal(call_id=call.id))
-        self._emit(
-            ToolSucceeded(
-                call_id=call.id,
-                tool=call.name,
-                agent=call.caller.agent,
-                timestamp=self._clock.wall(),
-                receipt=call.receipt,
-                replayed=call.replayed,
-                duration=call.duration,
+        if self._listeners:
+            self._listeners.tell(
+                ToolSucceeded(
+                    call_id=call.id,
+                    tool=call.name,
+                    agent=call.caller.agent,
+                    timestamp=self._clock.wall(),
+                    receipt=call.receipt,
+                    replayed=call.replayed,
+                    duration=call.duration,
+                )
             )
-        )
         return result
 
     async def _settle(self, call: Call, result: Result, effects: Effects | None) -> None:
@@ -76,19 +76,16 @@ class AuditStep:
             if effects is not None or kept is not None:
                 raise Internal(call_id=call.id, reason="journal_unavailable") from None
         call.settled = True
-        if effects is not None and effects.commits:
-            self._tell_change(call, effects.commits)
-
-    def _tell_change(self, call: Call, commits: Sequence[Commit]) -> None:
-        ids = tuple(node_id for commit in commits for node_id in commit.before)
-        self._emit(TreeChanged(agent=call.caller.agent, tool=call.name, node_ids=ids, timestamp=self._clock.wall()))
+        if effects is not None and effects.commits and self._listeners:
+            agent, ids = call.caller.agent, tuple(effects.after)
+            self._listeners.tell(TreeChanged(agent=agent, tool=call.name, node_ids=ids, timestamp=self._clock.wall()))
 
     async def _fail(self, call: Call, error: GroveError) -> Result:
         answer = error.to_json()
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
         call.error = {**answer["error"], "retryable": error.retryable}
         await self._record_quietly(call, outcome, error)
-        self._emit(
+        self._listeners.tell(
             ToolFailed(
                 call_id=call.id,
                 tool=call.name,

@@ -17,5 +17,8 @@ def version_step(call: Call, onward: Next) -> Awaitable[Result]:
 
 
 async def _under(gate: WriteGate, call: Call, onward: Next) -> Result:
-    async with gate.writing(call):
+    await gate.enter(call)
+    try:
         return await onward(call)
+    finally:
+        gate.leave(call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from toolgrove.store.audit import AuditRecord
 from toolgrove.tree.effects import Effects
@@ -31,8 +31,7 @@ class KeyLimits:
     lifetime: float = 86_400.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """All that one call leaves behind."""
 
     audit: AuditRecord

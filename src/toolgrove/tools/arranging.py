@@ -9,17 +9,15 @@ from toolgrove.tools.schema import ID_LIST, STRING, choice, flag, node_id, text
 from toolgrove.tools.searching import Order
 from toolgrove.tree.footprint import Footprint, of_ancestors, of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node
-from toolgrove.tree.tree import walk
+from toolgrove.tree.tree import Tree, walk
 from toolgrove.types import Arguments, Result
 
 family = Family()
 
 
-def _rests_on_move(desk: Desk, arguments: Arguments) -> Footprint:
+def _rests_on_move(tree: Tree, arguments: Arguments) -> Footprint:
     node_id, parent_id = arguments["nodeId"], arguments["newParentId"]
-    return (
-        of_node(node_id) | of_siblings(desk.tree, node_id) | of_children(parent_id) | of_ancestors(desk.tree, parent_id)
-    )
+    return of_node(node_id) | of_siblings(tree, node_id) | of_children(parent_id) | of_ancestors(tree, parent_id)
 
 
 @family.tool(
@@ -42,8 +40,8 @@ _PLACE = {"nodeId": node_id("The node to place."), "siblingId": node_id("A child
 _PLACED = {"nodeId": STRING, "siblingId": STRING, "parentId": STRING}
 
 
-def _rests_on_place(desk: Desk, arguments: Arguments) -> Footprint:
-    return of_siblings(desk.tree, arguments["nodeId"]) | of_siblings(desk.tree, arguments["siblingId"])
+def _rests_on_place(tree: Tree, arguments: Arguments) -> Footprint:
+    return of_siblings(tree, arguments["nodeId"]) | of_siblings(tree, arguments["siblingId"])
 
 
 def _place(desk: Desk, arguments: Arguments, *, after: bool) -> Result:
@@ -88,7 +86,7 @@ def move_after(desk: Desk, arguments: Arguments) -> Result:
     },
     required=("parentId", "byProp"),
     returns={"parentId": STRING, "nodeIds": {**ID_LIST, "description": "The children that changed place."}},
-    rests_on=lambda desk, arguments: of_children(arguments["parentId"]),
+    rests_on=lambda tree, arguments: of_children(arguments["parentId"]),
     example={"parentId": "house", "byProp": "squareFeet", "direction": "desc"},
 )
 def sort_children(desk: Desk, arguments: Arguments) -> Result:
@@ -107,9 +105,9 @@ def _copy(desk: Desk, node: Node, parent: Node, *, share: bool) -> Node:
     return copy
 
 
-def _rests_on_copy(desk: Desk, arguments: Arguments) -> Footprint:
+def _rests_on_copy(tree: Tree, arguments: Arguments) -> Footprint:
     source = arguments.get("sourceId")
-    ground = of_node(arguments["nodeId"]) if source is None else of_subtree(desk.tree, source)
+    ground = of_node(arguments["nodeId"]) if source is None else of_subtree(tree, source)
     return ground | of_children(arguments["targetParentId"])
 
 

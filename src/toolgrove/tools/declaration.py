@@ -9,11 +9,12 @@ from typing import Any
 from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import DIFF, STRING, Schema, flag, record, text
 from toolgrove.tree.footprint import EVERYTHING, Footprint
+from toolgrove.tree.tree import Tree
 from toolgrove.types import Annotations, Arguments, Result, ToolSpec
 
 SOURCE = "workspace"
 Run = Callable[[Desk, Arguments], Result]
-Rests = Callable[[Desk, Arguments], Footprint]
+Rests = Callable[[Tree, Arguments], Footprint]
 
 _WRITING: dict[str, Schema] = {
     "versionToken": text("Required: the 'version' of your latest result; an older one is a conflict."),
@@ -34,7 +35,7 @@ class Declaration:
     example: Mapping[str, Any]
 
 
-def everything(desk: Desk, arguments: Arguments) -> Footprint:
+def everything(tree: Tree, arguments: Arguments) -> Footprint:
     """The footprint of a tool that may touch anything."""
     return EVERYTHING
 

@@ -23,7 +23,7 @@ _LABEL = text("The bookmark's name.", minLength=1, maxLength=200)
     },
     required=("nodeId", "tags"),
     returns={"nodeId": STRING, "tags": ID_LIST},
-    rests_on=lambda desk, arguments: of_node(arguments["nodeId"]),
+    rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "tags": ["urgent"]},
 )
 def tag_node(desk: Desk, arguments: Arguments) -> Result:
@@ -40,7 +40,7 @@ def tag_node(desk: Desk, arguments: Arguments) -> Result:
     arguments={"nodeId": node_id("The node to remember."), "label": _LABEL},
     required=("nodeId", "label"),
     returns={"nodeId": STRING, "label": STRING},
-    rests_on=lambda desk, arguments: VIEW | of_node(arguments["nodeId"]),
+    rests_on=lambda tree, arguments: VIEW | of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "label": "start here"},
 )
 def bookmark(desk: Desk, arguments: Arguments) -> Result:
@@ -74,7 +74,7 @@ def list_bookmarks(desk: Desk, arguments: Arguments) -> Result:
     arguments={"label": _LABEL},
     required=("label",),
     returns={"label": STRING, "nodeId": STRING},
-    rests_on=lambda desk, arguments: VIEW,
+    rests_on=lambda tree, arguments: VIEW,
     example={"label": "home"},
 )
 def remove_bookmark(desk: Desk, arguments: Arguments) -> Result:

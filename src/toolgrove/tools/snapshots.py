@@ -34,7 +34,7 @@ def _form(snapshot: Snapshot) -> Result:
     arguments={"label": text("What to call it.", maxLength=200)},
     required=("label",),
     returns=_SNAPSHOT,
-    rests_on=lambda desk, arguments: VIEW,
+    rests_on=lambda tree, arguments: VIEW,
     example={"label": "before the move"},
 )
 def snapshot_create(desk: Desk, arguments: Arguments) -> Result:
@@ -81,7 +81,7 @@ def snapshot_restore(desk: Desk, arguments: Arguments) -> Result:
     arguments={"snapshotId": _SNAPSHOT_ID},
     required=("snapshotId",),
     returns={"snapshotId": STRING},
-    rests_on=lambda desk, arguments: VIEW,
+    rests_on=lambda tree, arguments: VIEW,
     example={"snapshotId": "s1"},
 )
 def snapshot_delete(desk: Desk, arguments: Arguments) -> Result:

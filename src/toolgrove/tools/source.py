@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import Sequence
 
 import anyio
 
@@ -13,7 +13,7 @@ from toolgrove.tools.declaration import SOURCE
 from toolgrove.tools.desk import Desk
 from toolgrove.tools.line import Line, Place
 from toolgrove.tree.effects import Recorded
-from toolgrove.tree.footprint import EVERYTHING
+from toolgrove.tree.footprint import EVERYTHING, Footprint
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Result, Tool
 
@@ -30,7 +30,7 @@ class WorkspaceSource:
     def __init__(self, workspace: Workspace, clock: Clock) -> None:
         self.workspace = workspace
         self._clock = clock
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._lock = anyio.Lock()
         self._writer: Call | None = None
         self._line = Line()
         self._tools = tuple(
@@ -42,36 +42,42 @@ class WorkspaceSource:
         """Every tree tool."""
         return self._tools
 
-    @asynccontextmanager
-    async def writing(self, call: Call) -> AsyncIterator[None]:
-        """Wait for the turn to write, then check the version."""
-        while not await self._enter(call):
-            pass
-        try:
-            yield
-        finally:
-            self._leave(call)
-
-    async def _enter(self, call: Call) -> bool:
-        await self._lock.acquire()
-        self._writer = call
-        seen = self._line.last
-        try:
-            checks_nodes = call.caller.concurrency == "node"
-            desk = self._desk(call)
-            rests_on = DECLARATIONS[call.name].rests_on(desk, call.arguments) if checks_nodes else EVERYTHING
-            self.workspace.check_version(call.caller, call.arguments.get("versionToken"), rests_on)
-        except GroveError:
-            self._leave(call)
-            if await _is_kept(seen):
+    async def enter(self, call: Call) -> None:
+        """Wait for the turn to write, then check the version; again, if what it was held against is taken back."""
+        while True:
+            await self._turn()
+            self._writer = call
+            seen = self._line.last
+            try:
+                self.workspace.check_version(call.caller, call.arguments.get("versionToken"), self._ground(call))
+            except GroveError:
+                self.leave(call)
+                if await _is_kept(seen):
+                    raise
+            except BaseException:
+                self.leave(call)
                 raise
-            return False
-        except BaseException:
-            self._leave(call)
-            raise
-        return True
+            else:
+                return
 
-    def _leave(self, call: Call) -> None:
+    async def _turn(self) -> None:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            # The journal lets nobody go before it has answered, so this is where a cancelled writer leaves.
+            await asyncio.sleep(0)
+        try:
+            self._lock.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._lock.acquire()
+
+    def _ground(self, call: Call) -> Footprint:
+        """What the call rests on."""
+        if call.caller.concurrency == "tree":
+            return EVERYTHING
+        return DECLARATIONS[call.name].rests_on(self.workspace.tree, call.arguments)
+
+    def leave(self, call: Call) -> None:
+        """Give the turn to the next writer, unless that was done already."""
         if self._writer is call:
             self._writer = None
             self._lock.release()
@@ -92,25 +98,18 @@ class WorkspaceSource:
             if await _is_kept(seen):
                 return result
 
-    def _desk(self, call: Call) -> Desk:
-        return Desk(
-            workspace=self.workspace,
-            caller=call.caller,
-            tool=call.name,
-            now=self._clock.wall(),
-            dry_run=call.arguments.get("dryRun", False),
-        )
-
     def _run(self, call: Call) -> tuple[Result, Recorded | None]:
         """Run the tool; nothing of it stays if it fails."""
-        workspace, desk, declaration = self.workspace, self._desk(call), DECLARATIONS[call.name]
+        workspace, declaration, arguments = self.workspace, DECLARATIONS[call.name], call.arguments
+        dry_run = arguments.get("dryRun", False)
+        desk = Desk(workspace=workspace, caller=call.caller, tool=call.name, now=self._clock.wall(), dry_run=dry_run)
         recorded = None
         if not declaration.mutates:
-            result = declaration.run(desk, call.arguments)
+            result = declaration.run(desk, arguments)
         else:
             try:
-                result = declaration.run(desk, call.arguments)
-                if desk.dry_run:
+                result = declaration.run(desk, arguments)
+                if dry_run:
                     workspace.check_boundary(call.caller)
                     result = {**result, "wouldChange": workspace.pending().to_json(), "dryRun": True}
                     workspace.tree.rollback()
@@ -128,11 +127,10 @@ class WorkspaceSource:
 
     async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
         """Make the call durable, then let it show; what cannot be made durable is taken back."""
-        touched = (node_id for commit in recorded.effects.commits for node_id in commit.before)
-        call.targets = tuple(dict.fromkeys(touched))[:20]
+        call.targets = tuple(recorded.effects.after)
         place = self._line.join(recorded)
         # The next writer starts when this task first waits, and by then the entry has its place in the journal.
-        self._leave(call)
+        self.leave(call)
         try:
             if call.settle is not None:
                 await call.settle(call, result, recorded.effects)

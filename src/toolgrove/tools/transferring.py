@@ -58,7 +58,7 @@ def export_view(desk: Desk, arguments: Arguments) -> Result:
     },
     required=("viewJson", "payloadTypes"),
     returns={"rootNodeId": STRING, "nodeIds": ID_LIST, "ignored": COUNT},
-    rests_on=lambda desk, arguments: VIEW,
+    rests_on=lambda tree, arguments: VIEW,
     example={
         "viewJson": {"viewRoot": {"rootNodeId": "house", "expanded": {"house": True}}},
         "payloadTypes": ["House"],

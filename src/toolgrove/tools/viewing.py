@@ -32,7 +32,7 @@ from toolgrove.tree.footprint import VIEW, Footprint, of_node
 from toolgrove.tree.node import Node
 from toolgrove.tree.property_path import PropertyFilter
 from toolgrove.tree.render import nested, node_json, outline
-from toolgrove.tree.tree import walk
+from toolgrove.tree.tree import Tree, walk
 from toolgrove.tree.view import Lens, ViewChange
 from toolgrove.types import Arguments, Result
 
@@ -110,7 +110,7 @@ def get_view(desk: Desk, arguments: Arguments) -> Result:
     return {**result, **({"cut": cut.to_json()} if cut.children else {}), **header}
 
 
-def _rests_on_view(desk: Desk, arguments: Arguments) -> Footprint:
+def _rests_on_view(tree: Tree, arguments: Arguments) -> Footprint:
     return VIEW | of_node(arguments.get("nodeId") or arguments["rootNodeId"])
 
 
@@ -235,7 +235,7 @@ def set_expansion_recursive(desk: Desk, arguments: Arguments) -> Result:
     },
     required=("scope",),
     returns={"scope": STRING, "included": ID_LIST, "excluded": ID_LIST},
-    rests_on=lambda desk, arguments: VIEW,
+    rests_on=lambda tree, arguments: VIEW,
     example={"scope": "view", "included": ["name", "status"], "excluded": []},
 )
 def set_filters(desk: Desk, arguments: Arguments) -> Result:

@@ -37,7 +37,7 @@ def write(desk: Desk, node: Node, patch: Payload) -> list[Node]:
     },
     required=("parentNodeId", "payloadType"),
     returns={"nodeId": STRING},
-    rests_on=lambda desk, arguments: of_children(arguments["parentNodeId"]),
+    rests_on=lambda tree, arguments: of_children(arguments["parentNodeId"]),
     example={"parentNodeId": "house", "payloadType": "Room", "payloadProps": {"name": "Study"}},
 )
 def add_child(desk: Desk, arguments: Arguments) -> Result:
@@ -65,7 +65,7 @@ def _update(desk: Desk, node: Node, patch: Payload) -> Result:
     },
     required=("nodeId", "propertyName", "newValue"),
     returns=_UPDATED,
-    rests_on=lambda desk, arguments: of_node(arguments["nodeId"]),
+    rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "propertyName": "status", "newValue": "done"},
 )
 def update_payload_property(desk: Desk, arguments: Arguments) -> Result:
@@ -82,7 +82,7 @@ def update_payload_property(desk: Desk, arguments: Arguments) -> Result:
     },
     required=("nodeId", "patch"),
     returns=_UPDATED,
-    rests_on=lambda desk, arguments: of_node(arguments["nodeId"]),
+    rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "patch": {"status": "done", "price": 12.5}},
 )
 def update_payload(desk: Desk, arguments: Arguments) -> Result:
@@ -166,9 +166,7 @@ def _check_write_root(desk: Desk, node: Node) -> None:
         "nodeIds": {**ID_LIST, "description": f"What was removed, at most {_NAMED_IDS} of them."},
         "removedCount": COUNT,
     },
-    rests_on=lambda desk, arguments: (
-        of_siblings(desk.tree, arguments["nodeId"]) | of_subtree(desk.tree, arguments["nodeId"])
-    ),
+    rests_on=lambda tree, arguments: of_siblings(tree, arguments["nodeId"]) | of_subtree(tree, arguments["nodeId"]),
     example={"nodeId": "shed"},
 )
 def remove_node(desk: Desk, arguments: Arguments) -> Result:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 from toolgrove.tree.history import Commit
 from toolgrove.tree.node import Image
@@ -43,8 +45,7 @@ class SnapshotChange:
 Change = ViewChange | BookmarkChange | SnapshotChange
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """Where a workspace stands: how far its history reaches, and the numbers it never gives out twice."""
 
     tree_seq: int = 0
@@ -55,8 +56,7 @@ class Mark:
     nodes: int = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Effects:
+class Effects(NamedTuple):
     """What a call changed: commits of the tree, and changes beside it.
 
     They lead from the revision `base` to `revision`; a store that stands elsewhere must refuse them.
@@ -70,15 +70,14 @@ class Effects:
     revision: int
     mark: Mark
     commits: tuple[Commit, ...] = ()
-    after: Mapping[str, Image | None] = field(default_factory=dict)
+    after: Mapping[str, Image | None] = MappingProxyType({})
     changes: tuple[Change, ...] = ()
     view: View | None = None
     move: Move = "do"
     folds: Mapping[int, Commit] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """Effects that show in the workspace, and the way back should the journal refuse them."""
 
     effects: Effects

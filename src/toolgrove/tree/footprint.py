@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolgrove.tree.history import Commit
 from toolgrove.tree.tree import Tree, walk
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Footprint:
+class Footprint(NamedTuple):
     """Nodes, child lists, or everything; a view-only call rests on the caller's view."""
 
     nodes: frozenset[str] = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolgrove.tree.node import Image
 from toolgrove.tree.tree import Tree
@@ -14,8 +14,7 @@ Bookmark = tuple[str, str, str]
 """Agent, label, node id."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """One change of the tree: what it touched, as it was before, whose child lists it changed, and the
     bookmarks that fell or came back with nodes."""
 

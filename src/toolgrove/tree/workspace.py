@@ -208,7 +208,6 @@ class Workspace:
         unshift = self._takebacks.setdefault(caller.agent, Takebacks()).shift(move, whole)
         self._revision = self.seq
         view = self.view(caller)
-        touched = dict.fromkeys(node_id for commit in whole for node_id in commit.before)
         effects = Effects(
             agent=caller.agent,
             session=caller.session,
@@ -216,7 +215,7 @@ class Workspace:
             revision=self.seq,
             mark=self._mark(),
             commits=whole,
-            after={node_id: self.tree.image(node_id) for node_id in touched},
+            after={node_id: self.tree.image(node_id) for commit in whole for node_id in commit.before},
             changes=tuple(changes),
             view=replace(view, expanded={}) if changes else None,
             move=move,

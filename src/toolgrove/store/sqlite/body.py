@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any
 
+from toolgrove.tree.json_value import ascii_json
+
 _CHUNK = 10_000
 
 
@@ -24,8 +26,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be stored")
 
 
-encode = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
-"""The text of a value: pure ASCII, so that no lone surrogate meets SQLite."""
+def encode(value: Any) -> str:
+    """The text of a value: pure ASCII, so that no lone surrogate meets SQLite."""
+    return ascii_json(value, _plain)
 
 
 def checksum(body: str) -> int:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgrove.store.audit import GENESIS
 from toolgrove.store.sqlite.body import checksum, decode_all, encode
 from toolgrove.tree.effects import Mark
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Revision and mark of the workspace, the end of the audit chain, and what tokens are made with."""
 
     epoch: str
     secret: str
     revision: int = 0
-    mark: Mark = field(default_factory=Mark)
+    mark: Mark = Mark()
     audit_number: int = 0
     audit_hash: str = GENESIS
 
@@ -39,5 +37,5 @@ class Head:
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Put it into the open transaction."""
-        body = encode(asdict(self))
+        body = encode({**self._asdict(), "mark": self.mark._asdict()})
         connection.execute("INSERT OR REPLACE INTO head (one, body, crc) VALUES (1, ?, ?)", (body, checksum(body)))

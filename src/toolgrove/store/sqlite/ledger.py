@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 
 from toolgrove.store.audit import Sealed, seal
 from toolgrove.store.journal import Behind
@@ -70,7 +69,7 @@ class Ledger:
             audit.append((number, *columns))
             taken.append(rows)
             outcomes.append(sealed)
-        head = replace(head, revision=revision, mark=mark, audit_number=number, audit_hash=digest)
+        head = head._replace(revision=revision, mark=mark, audit_number=number, audit_hash=digest)
         insert(self._connection, "INSERT INTO audit (number, timestamp, agent, operation, outcome, line)", audit)
         self._change(taken)
         kept = [(rows.key, rows.result) for rows in taken if rows.key is not None]

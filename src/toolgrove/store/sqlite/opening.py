@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolgrove.store.audit import AuditSink, end_of_log
@@ -82,6 +82,6 @@ def open_store(path: Path, clock: Clock, *, sinks: Sequence[AuditSink], limits: 
 def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
     """The head of a new store; its audit chain goes on from a log file that is already there."""
     number, digest = end_of_log(sinks)
-    head = replace(Head.fresh(), audit_number=number, audit_hash=digest)
+    head = Head.fresh()._replace(audit_number=number, audit_hash=digest)
     head.write(connection)
     return head

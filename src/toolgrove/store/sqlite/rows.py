@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from toolgrove.store.audit import AuditRecord
 from toolgrove.store.journal import Entry, IdempotencyRecord
@@ -32,31 +32,25 @@ _SET_SNAPSHOT = "INSERT INTO snapshot (number, body, crc) VALUES (?, ?, ?)"
 _DROP_SNAPSHOT = "DELETE FROM snapshot WHERE number = ?"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """What one entry writes."""
 
     audit: AuditRecord
     effects: Effects | None = None
     journal: str = ""
-    nodes: Mapping[str, str | None]
-    beside: tuple[Statement, ...] = ()
+    nodes: Mapping[str, str | None] = MappingProxyType({})
+    beside: Sequence[Statement] = ()
     key: IdempotencyRecord | None = None
     result: str = ""
 
     @classmethod
     def of(cls, entry: Entry) -> Rows:
         """Encode an entry."""
-        effects, kept = entry.effects, entry.idempotency
-        return cls(
-            audit=entry.audit,
-            effects=effects,
-            journal="" if effects is None else _past(effects),
-            nodes={} if effects is None else dict(_nodes(effects)),
-            beside=() if effects is None else tuple(_beside(effects)),
-            key=kept,
-            result="" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result]),
-        )
+        audit, effects, kept = entry
+        result = "" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result])
+        if effects is None:
+            return cls(audit, key=kept, result=result)
+        return cls(audit, effects, _past(effects), _nodes(effects), tuple(_beside(effects)), kept, result)
 
     @property
     def is_bare(self) -> bool:
@@ -64,9 +58,10 @@ class Rows:
         return self.effects is None and self.key is None
 
 
-def _nodes(effects: Effects) -> Iterable[tuple[str, str | None]]:
-    for node_id, image in effects.after.items():
-        yield key(node_id), None if image is None else encode((node_id, *image))
+def _nodes(effects: Effects) -> dict[str, str | None]:
+    return {
+        key(node_id): None if image is None else encode((node_id, *image)) for node_id, image in effects.after.items()
+    }
 
 
 def _past(effects: Effects) -> str:
