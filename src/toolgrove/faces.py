@@ -20,6 +20,7 @@ from apcore_mcp.server.calls import SHUTTING_DOWN, Call, Calls, Channel, Outcome
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
 from toolgrove.agent import Agent
+from toolgrove.tree.json_value import compact
 from toolgrove.types import Arguments, ToolSpec
 
 SESSION = "toolgrove/session"
@@ -92,7 +93,7 @@ class McpFace:
         if call.error is None and call.content is not None:
             structure = None if result.keys() == {"content"} else result
             return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
-        text = TextContent(text=json.dumps(result, ensure_ascii=False))
+        text = TextContent(text=compact(result))
         return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
 
 

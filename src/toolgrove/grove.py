@@ -25,7 +25,6 @@ from toolgrove.call.scrub import ScrubStep
 from toolgrove.call.toolset import granted, toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
-from toolgrove.call.version import version_step
 from toolgrove.config import AgentConfig, Config, RunnerConfig
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Listener, Listeners, PoolChanged
@@ -112,7 +111,6 @@ class Grove:
             ValidateStep(),
             IdempotencyStep(self._journal),
             ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),
-            version_step,
             ScrubStep(self.secrets),
         )
         self._chain = fold(steps, _run)

@@ -72,7 +72,6 @@ class Tool:
     definition: str = ""
     approval: str | None = None
     targets: tuple[str, ...] = ()
-    gate: WriteGate | None = None
 
 
 class Client(Protocol):
@@ -147,15 +146,6 @@ class Source(Protocol):
     def name(self) -> str: ...
 
     async def call(self, call: Call) -> Result: ...
-
-
-class WriteGate(Protocol):
-    """Lets one writer at a time through, and only with a current version."""
-
-    async def enter(self, call: Call) -> None: ...
-
-    def leave(self, call: Call) -> None:
-        """Let the next one in; more than once is no more than once."""
 
 
 class Clock(Protocol):

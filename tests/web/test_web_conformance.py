@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.conformance import RESUMING, TASKS, checks
+from e2e.conformance import RESUMING, TASKS, assert_whole, checks
 from e2e.node_tools import CONFORMANCE, node, require
 from e2e.servers import Address, free_port, http_child
 from web.gateway import DEADLINE
@@ -79,6 +79,14 @@ def suite() -> Iterator[Address]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Address]:
+    require(CONFORMANCE)
+    port = free_port()
+    with http_child([sys.executable, "-m", "web.conformance_gateway", str(port), "whole"], port) as (_, address):
+        yield address
+
+
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_every_scenario_that_a_gateway_can_hold_passes(suite: Address, tmp_path: Path, revision: str) -> None:
     url = suite / "agents/suite/mcp"
@@ -92,3 +100,9 @@ def test_every_scenario_that_a_gateway_can_hold_passes(suite: Address, tmp_path:
     assert len(results) - len(failed) >= PASSED[revision]
     warned = {id for name, ids in checks(tmp_path, "WARNING").items() if name != "server-sse-polling" for id in ids}
     assert warned == WARNED[revision], "a SHOULD that the suite only warns about is a must for us"
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_the_whole_suite_passes_at_an_agents_address(whole: Address, tmp_path: Path, revision: str) -> None:
+    """Whatever of the protocol reaches the endpoint, the gateway's edge, identity, sessions and streams carry it."""
+    assert_whole(whole / "agents/suite/mcp", revision, tmp_path)

@@ -68,10 +68,8 @@ def strict_schema(schema: Any, on_open_object: Callable[[], None]) -> Any:
             on_open_object()
         properties = strict.get("properties", {})
         optional = properties.keys() - set(schema.get("required", ()))
-        strict["properties"] = {
-            name: _nullable(child) if name in optional else child for name, child in properties.items()
-        }
-        strict |= {"additionalProperties": False, "required": list(properties)}
+        properties |= {name: _nullable(properties[name]) for name in optional}
+        strict |= {"properties": properties, "additionalProperties": False, "required": list(properties)}
     return strict
 
 

@@ -49,7 +49,7 @@ class Call:
     def __init__(self, identity: Identity | None, suspend: Callable[["Call"], str | None]) -> None:
         self.identity, self.token, self._suspend = identity, CancelToken(), suspend
         self._loop, self._last = asyncio.get_running_loop(), -math.inf
-        self._answer: asyncio.Future[Any | None] = self._loop.create_future()
+        self._answer: asyncio.Future[Any | None] | None = None
 
     def attach(self, channel: Channel) -> None:
         """Let the run speak through this request from now on."""
@@ -71,7 +71,7 @@ class Call:
         self.resume(None)
 
     def resume(self, answer: Any | None) -> None:
-        if not self._answer.done():
+        if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
 
     def finish(self, run: "asyncio.Future[CallToolResult]") -> None:

@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.sse import SseServerTransport
@@ -47,7 +46,7 @@ class Guard:
             try:
                 scope[BODY] = await Request(scope, receive).body()
                 receive = _replay(scope[BODY], receive)
-                json.loads(scope[BODY], object_pairs_hook=_unique, parse_constant=int)  # int refuses NaN
+                _STRICT.decode(scope[BODY].decode())
             except (ValueError, RecursionError, ClientDisconnect):
                 refusal = refuse(400, BAD_JSON, code=-32700)
         await (refusal or self._app)(scope, receive, send)
@@ -83,6 +82,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) != len(pairs):
         raise ValueError("a key is given twice")
     return members
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=int)  # int refuses NaN
 
 
 def refuse(status: int, message: str, code: int = -32600) -> Response:
@@ -148,15 +150,18 @@ async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        cancel.cancel()
+        request.cancel(work)
 
-    with anyio.CancelScope() as cancel:
-        # Most answers are quicker than this timer; one that is not ends the watch too, as receive() does then.
-        timer = asyncio.get_running_loop().call_later(0.1, lambda: asyncio.ensure_future(watch()))
-        try:
-            return await work
-        finally:
-            timer.cancel()
+    request: Any = asyncio.current_task()
+    # Most answers are quicker than this timer; one that is not ends the watch too, as receive() does then.
+    timer = asyncio.get_running_loop().call_later(0.1, lambda: asyncio.ensure_future(watch()))
+    try:
+        return await work
+    except asyncio.CancelledError as cancelled:
+        if cancelled.args != (work,) or request.uncancel():
+            raise
+    finally:
+        timer.cancel()
 
 
 def health(count: Callable[[], int]) -> Route:

@@ -57,8 +57,7 @@ class ExecutionRouter:
         streaming = entry is not None and getattr(entry.descriptor.annotations, "streaming", False)
         if not (streaming and caller.channel.wants_chunks and getattr(self._executor, "stream", None)):
             return await self._executor.call_async(name, arguments, context)
-        complete: Json = {}
-        count = 0
+        complete, count = Json(), 0
         async for chunk in self._executor.stream(name, arguments, context):
             if caller.token.is_cancelled:
                 raise ExecutionCancelledError

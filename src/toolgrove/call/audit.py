@@ -75,6 +75,12 @@ class AuditStep:
             log.exception("the journal refused call %s of %s", call.id, call.name)
             if effects is not None or kept is not None:
                 raise Internal(call_id=call.id, reason="journal_unavailable") from None
+        except anyio.get_cancelled_exc_class():
+            self._settled(call, effects)
+            raise
+        self._settled(call, effects)
+
+    def _settled(self, call: Call, effects: Effects | None) -> None:
         call.settled = True
         if effects is not None and effects.commits and self._listeners:
             agent, ids = call.caller.agent, tuple(effects.after)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from toolgrove.store.unusable import StoreUnusable
-from toolgrove.tree.json_value import ascii_json
+from toolgrove.tree.json_value import compact
 
 Outcome = Literal["success", "failure", "refused", "cancelled", "replayed"]
 GENESIS = "0" * 64
@@ -90,7 +90,7 @@ class Sealed(NamedTuple):
 
 def seal(record: AuditRecord, number: int, previous: str) -> Sealed:
     """Bind a record to the one before it."""
-    body = ascii_json({"number": number, **record.to_json(), "previous": previous})
+    body = compact({"number": number, **record.to_json(), "previous": previous}, ascii=True)
     digest = hashlib.sha256(body.encode()).hexdigest()
     return Sealed(f'{body[:-1]},"hash":"{digest}"}}', digest)
 

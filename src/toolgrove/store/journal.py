@@ -54,7 +54,8 @@ class Journal(Protocol):
 
     `append` takes its place before it first waits, is atomic, and finishes even if the caller is cancelled
     meanwhile. When it returns, effects and idempotency record are durable, together with the audit record; a
-    bare audit record may still be on its way. When it raises OSError, nothing of the entry is kept. Effects
+    bare audit record may still be on its way. When it raises OSError, nothing of the entry is kept; when it lets a
+    cancellation through, all of it is. Effects
     are kept only if they rest on the revision the journal stands at: compare and swap; else it raises Behind.
     """
 

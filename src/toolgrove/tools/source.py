@@ -1,11 +1,8 @@
-"""The tree tools as a source of tools: runs a call on the workspace, and gates its writers."""
+"""The tree tools as a source of tools: runs a call on the workspace."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-
-import anyio
 
 from toolgrove.errors import GroveError
 from toolgrove.tools.catalog import DECLARATIONS
@@ -13,7 +10,7 @@ from toolgrove.tools.declaration import SOURCE
 from toolgrove.tools.desk import Desk
 from toolgrove.tools.line import Line, Place
 from toolgrove.tree.effects import Recorded
-from toolgrove.tree.footprint import EVERYTHING, Footprint
+from toolgrove.tree.footprint import EVERYTHING
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Result, Tool
 
@@ -30,11 +27,9 @@ class WorkspaceSource:
     def __init__(self, workspace: Workspace, clock: Clock) -> None:
         self.workspace = workspace
         self._clock = clock
-        self._lock = anyio.Lock()
-        self._writer: Call | None = None
         self._line = Line()
         self._tools = tuple(
-            Tool(spec=tool.spec, source=self, mutates=tool.mutates, targets=tool.targets, gate=self)
+            Tool(spec=tool.spec, source=self, mutates=tool.mutates, targets=tool.targets)
             for tool in DECLARATIONS.values()
         )
 
@@ -42,51 +37,13 @@ class WorkspaceSource:
         """Every tree tool."""
         return self._tools
 
-    async def enter(self, call: Call) -> None:
-        """Wait for the turn to write, then check the version; again, if what it was held against is taken back."""
-        while True:
-            await self._turn()
-            self._writer = call
-            seen = self._line.last
-            try:
-                self.workspace.check_version(call.caller, call.arguments.get("versionToken"), self._ground(call))
-            except GroveError:
-                self.leave(call)
-                if await _is_kept(seen):
-                    raise
-            except BaseException:
-                self.leave(call)
-                raise
-            else:
-                return
-
-    async def _turn(self) -> None:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            # The journal lets nobody go before it has answered, so this is where a cancelled writer leaves.
-            await asyncio.sleep(0)
-        try:
-            self._lock.acquire_nowait()
-        except anyio.WouldBlock:
-            await self._lock.acquire()
-
-    def _ground(self, call: Call) -> Footprint:
-        """What the call rests on."""
-        if call.caller.concurrency == "tree":
-            return EVERYTHING
-        return DECLARATIONS[call.name].rests_on(self.workspace.tree, call.arguments)
-
-    def leave(self, call: Call) -> None:
-        """Give the turn to the next writer, unless that was done already."""
-        if self._writer is call:
-            self._writer = None
-            self._lock.release()
-
     async def call(self, call: Call) -> Result:
         """Run a call that the chain let through; again, if what it saw was taken back."""
         while True:
+            # From here until its entry has its place in the journal nothing waits: one writer at a time.
             seen = self._line.last
             try:
+                self._check_version(call)
                 result, recorded = self._run(call)
             except GroveError:
                 if await _is_kept(seen):
@@ -97,6 +54,14 @@ class WorkspaceSource:
                 return result
             if await _is_kept(seen):
                 return result
+
+    def _check_version(self, call: Call) -> None:
+        """Refuse a write that rests on something older than what there is."""
+        caller, declaration, token = call.caller, DECLARATIONS[call.name], call.arguments.get("versionToken")
+        if declaration.mutates or token is not None:
+            on_all = caller.concurrency == "tree"
+            ground = EVERYTHING if on_all else declaration.rests_on(self.workspace.tree, call.arguments)
+            self.workspace.check_version(caller, token, ground)
 
     def _run(self, call: Call) -> tuple[Result, Recorded | None]:
         """Run the tool; nothing of it stays if it fails."""
@@ -129,8 +94,6 @@ class WorkspaceSource:
         """Make the call durable, then let it show; what cannot be made durable is taken back."""
         call.targets = tuple(recorded.effects.after)
         place = self._line.join(recorded)
-        # The next writer starts when this task first waits, and by then the entry has its place in the journal.
-        self.leave(call)
         try:
             if call.settle is not None:
                 await call.settle(call, result, recorded.effects)

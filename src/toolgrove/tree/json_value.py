@@ -105,13 +105,19 @@ def order_key(value: Any) -> tuple[int, Any]:
     return (3, canonical(value))
 
 
-def ascii_json(value: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """A text of a value, in pure ASCII; at a quarter of the standard encoder's cost."""
+def compact(value: Any, *, ascii: bool = False, default: Callable[[Any], Any] | None = None) -> str:
+    """The shortest text of a value, at a quarter of the standard encoder's cost."""
     try:
-        return to_json(value, ensure_ascii=True, fallback=default).decode("ascii")
+        return to_json(value, ensure_ascii=ascii, fallback=default).decode()
     except PydanticSerializationError:  # a lone surrogate, or nested too deeply for it
-        return json.dumps(value, separators=(",", ":"), default=default)
+        return json.dumps(value, ensure_ascii=ascii, separators=(",", ":"), default=default)
 
 
-canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-"""The one text of a value."""
+_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def canonical(value: Any) -> str:
+    """The one text of a value."""
+    if type(value) is dict and _SCALARS.issuperset(map(type, value.values())):
+        return compact({key: value[key] for key in sorted(value)}, ascii=True)
+    return _sorted(value)

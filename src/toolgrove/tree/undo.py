@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from toolgrove.errors import Conflict
@@ -30,13 +31,13 @@ class Takebacks:
             if commits:
                 undo.append(commits)
                 self.redo = []
-            return lambda: self._unshift(undo if commits else [], None, None, redo)
+            return partial(self._unshift, undo if commits else [], None, None, redo)
         source, target = (undo, redo) if move == "undo" else (redo, undo)
         # After a restart the group may lie before the history that was kept.
         taken = source.pop() if source else None
         if commits:
             target.append(commits)
-        return lambda: self._unshift(target if commits else [], source, taken, redo)
+        return partial(self._unshift, target if commits else [], source, taken, redo)
 
     def _unshift(self, grown: list[Group], shrunk: list[Group] | None, taken: Group | None, redo: list[Group]) -> None:
         if grown:

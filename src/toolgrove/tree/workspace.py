@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from toolgrove.errors import BatchTooLarge, Conflict, Forbidden, StaleVersion, Unnamed
 from toolgrove.tree.bookmarks import Bookmarks
@@ -24,6 +25,7 @@ from toolgrove.types import Caller
 
 CURRENT = "current"
 _NAMED_IDS = 50
+Undo = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +110,11 @@ class Workspace:
 
     def version(self, caller: Caller) -> str:
         """The token that is current for this caller."""
-        return self.version_at(max(self.tree_seq, self.view(caller).seq))
+        return self.version_at(max(self.tree_seq, self._view_seq(caller)))
+
+    def _view_seq(self, caller: Caller) -> int:
+        view = self._views.get((caller.agent, caller.session))
+        return 0 if view is None else view.seq
 
     def version_at(self, seq: int) -> str:
         """The token of a moment."""
@@ -127,7 +133,7 @@ class Workspace:
         seq = self.seq_of(token)
         if seq is None:
             raise self._stale(caller, token, [])
-        view_changed = self.view(caller).seq > seq
+        view_changed = self._view_seq(caller) > seq
         if caller.concurrency == "tree":
             if self.tree_seq > seq or view_changed:
                 raise self._stale(caller, token, self._touched_since(seq))
@@ -201,13 +207,14 @@ class Workspace:
             return None
         untrim = self._trim(pending)
         whole, base, told_floor = tuple(commits), self._revision, self._told_floor
-        if changes:
-            unchange = self._change(caller, changes)
-        elif not commits:
+        unchange = self._change(caller, changes) if changes else None
+        if not changes and not commits:
             self.seq += 1
-        unshift = self._takebacks.setdefault(caller.agent, Takebacks()).shift(move, whole)
+        takebacks = self._takebacks.get(caller.agent)
+        if takebacks is None:
+            takebacks = self._takebacks[caller.agent] = Takebacks()
+        unshift = takebacks.shift(move, whole)
         self._revision = self.seq
-        view = self.view(caller)
         effects = Effects(
             agent=caller.agent,
             session=caller.session,
@@ -217,22 +224,23 @@ class Workspace:
             commits=whole,
             after={node_id: self.tree.image(node_id) for commit in whole for node_id in commit.before},
             changes=tuple(changes),
-            view=replace(view, expanded={}) if changes else None,
+            view=replace(self.view(caller), expanded={}) if changes else None,
             move=move,
             folds=self.history.folds if self.history.floor != told_floor else None,
         )
         self._told_floor = self.history.floor
+        return Recorded(effects, partial(self._take_back, unshift, unchange, whole, untrim, base, told_floor))
 
-        def take_back() -> None:
-            unshift()
-            if changes:
-                unchange()
-            self.retract(whole)
-            if untrim is not None:
-                untrim()
-            self._revision, self._told_floor = base, told_floor
-
-        return Recorded(effects=effects, take_back=take_back)
+    def _take_back(
+        self, unshift: Undo, unchange: Undo | None, whole: Sequence[Commit], untrim: Undo | None, base: int, floor: int
+    ) -> None:
+        unshift()
+        if unchange is not None:
+            unchange()
+        self.retract(whole)
+        if untrim is not None:
+            untrim()
+        self._revision, self._told_floor = base, floor
 
     def _mark(self) -> Mark:
         serial, group_serial = self.tree.serials

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-from toolgrove.tree.json_value import ascii_json
+from toolgrove.tree.json_value import compact
 
 _CHUNK = 10_000
 
@@ -28,7 +28,7 @@ def _plain(value: Any) -> Any:
 
 def encode(value: Any) -> str:
     """The text of a value: pure ASCII, so that no lone surrogate meets SQLite."""
-    return ascii_json(value, _plain)
+    return compact(value, ascii=True, default=_plain)
 
 
 def checksum(body: str) -> int:

@@ -43,6 +43,7 @@ class SqliteJournal:
         self._opened: Opened | None = None
         self._writer: Writer | None = None
         self._waiting: list[Ticket] = []
+        self._handing_over: asyncio.AbstractEventLoop | None = None
         self._taken = 0
         self._written = 0
         self._curious: list[tuple[int, anyio.Event]] = []
@@ -74,18 +75,22 @@ class SqliteJournal:
         if self._writer is None:
             raise OSError("the store is not open: use 'async with Grove(...)'")
         rows = Rows.of(entry)
+        is_bare = rows.is_bare
         loop = asyncio.get_running_loop()
-        if not rows.is_bare:
-            loop.call_soon(self._hand_over)  # whoever is ready to run now comes into the same group
+        if not is_bare:
+            if self._handing_over is not loop:
+                self._handing_over = loop
+                loop.call_soon(self._hand_over)  # whoever is ready to run now comes into the same group
         elif not self._waiting or self._waiting[-1].loop is not loop:
             loop.call_later(_LINGER, self._hand_over)  # to wake the writer for each would cost more than the call
         ticket = Ticket(rows, loop)
         self._waiting.append(ticket)
         self._taken += 1
-        if not rows.is_bare or self._taken - self._written > _BACKLOG:
+        if not is_bare or self._taken - self._written > _BACKLOG:
             await ticket.wait()
 
     def _hand_over(self) -> None:
+        self._handing_over = None
         if self._waiting and self._writer is not None:
             self._writer.submit(self._waiting)
             self._waiting = []

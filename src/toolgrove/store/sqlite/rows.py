@@ -71,14 +71,18 @@ def _past(effects: Effects) -> str:
     return encode([effects.agent, effects.move, commits[::-1]])
 
 
-def _commit(commit: Commit, later: dict[str, Image | None]) -> list[Any]:
+def _commit(commit: Commit, later: dict[str, Image | None]) -> Row:
     before: dict[str, Any] = {}
     for node_id, image in commit.before.items():
         then = later[node_id]
-        is_same = image is not None and then is not None and image.payload is then.payload
-        before[node_id] = (*image[:3], SAME, *image[4:]) if is_same and image is not None else image
         later[node_id] = image
-    return [commit.seq, commit.tool, before, sorted(commit.parents), commit.dropped, commit.returned]
+        if image is None:
+            before[node_id] = None
+        elif then is not None and image.payload is then.payload:
+            before[node_id] = (*image[:3], SAME, *image[4:])
+        else:
+            before[node_id] = tuple(image)  # plain, it is encoded five times as fast
+    return commit.seq, commit.tool, before, sorted(commit.parents), commit.dropped, commit.returned
 
 
 def _beside(effects: Effects) -> Iterable[Statement]:

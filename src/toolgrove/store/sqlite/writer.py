@@ -34,7 +34,7 @@ class Ticket:
             self.waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Wait for the outcome to the very end: a cancelled caller must not believe that nothing happened."""
+        """Wait for the outcome to the very end: who is cancelled meanwhile goes when the entry is kept."""
         self.waiter = self.loop.create_future()
         try:
             await self.waiter
@@ -45,10 +45,11 @@ class Ticket:
                     with suppress(asyncio.CancelledError):
                         await self.waiter
             task = asyncio.current_task()
-            if task is not None:
-                # It takes effect at the caller's next wait.
-                task.uncancel()
-                task.cancel(*cancelled.args)
+            if not isinstance(self.outcome, OSError) or task is None:
+                raise
+            # The refusal comes first; the cancellation takes effect at the caller's next wait.
+            task.uncancel()
+            task.cancel(*cancelled.args)
         if isinstance(self.outcome, OSError):
             raise self.outcome
 
