@@ -149,13 +149,12 @@ async def test_a_cancelled_caller_leaves_a_whole_entry(shelf: Shelf) -> None:
         async def append() -> None:
             group.cancel_scope.cancel()
             await shelf.journal.append(entry)
-            after.append("kept")
             await anyio.lowlevel.checkpoint()
             after.append("never")
 
         group.start_soon(append)
     assert await shelf.numbers() == [1]
-    assert after == ["kept"]
+    assert after == []
 
 
 async def test_a_cancelled_caller_still_hears_that_its_change_was_refused(shelf: Shelf) -> None:
@@ -174,11 +173,10 @@ async def test_a_cancelled_caller_still_hears_that_its_change_was_refused(shelf:
 
 
 async def test_a_task_cancelled_the_plain_way_leaves_a_whole_entry_and_ends(shelf: Shelf) -> None:
-    entry, after = shelf.scribe.change(), []
+    entry = shelf.scribe.change()
 
     async def append() -> None:
         await shelf.journal.append(entry)
-        after.append("kept")
         await asyncio.Event().wait()
 
     task = asyncio.create_task(append())
@@ -187,7 +185,6 @@ async def test_a_task_cancelled_the_plain_way_leaves_a_whole_entry_and_ends(shel
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await shelf.numbers() == [1]
-    assert after == ["kept"]
 
 
 QUERIES: list[tuple[dict[str, Any], list[int]]] = [

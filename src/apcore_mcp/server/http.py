@@ -8,7 +8,7 @@ import re
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -150,15 +150,15 @@ async def unless_gone(receive: Receive, work: Awaitable[Any]) -> Any:
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        request.cancel(work)
+        gone.append(request.cancel())
 
-    request: Any = asyncio.current_task()
+    request, gone = cast("Any", asyncio.current_task()), list[bool]()
     # Most answers are quicker than this timer; one that is not ends the watch too, as receive() does then.
     timer = asyncio.get_running_loop().call_later(0.1, lambda: asyncio.ensure_future(watch()))
     try:
         return await work
-    except asyncio.CancelledError as cancelled:
-        if cancelled.args != (work,) or request.uncancel():
+    except asyncio.CancelledError:
+        if not gone or request.uncancel():
             raise
     finally:
         timer.cancel()
