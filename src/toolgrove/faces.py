@@ -11,12 +11,12 @@ from typing import Any
 
 import anyio
 from apcore import CancelToken, Identity, ModuleAnnotations, ModuleDescriptor
-from mcp_types import CallToolResult, TextContent, Tool
+from mcp_types import Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.errors import error_result
 from apcore_mcp.converters.openai import strict_schema
-from apcore_mcp.server.calls import SHUTTING_DOWN, Call, Calls, Channel, Outcome
+from apcore_mcp.server.calls import SHUTTING_DOWN, Answer, Call, Calls, Channel, Outcome
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.factory import Entry
 from toolgrove.agent import Agent
@@ -81,7 +81,7 @@ class McpFace:
         """One of them."""
         return self._entries.get(name)
 
-    async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> CallToolResult:
+    async def _run(self, tool: str, arguments: Arguments | None, request: Call) -> Answer:
         request.token = _TaskToken(asyncio.current_task())
         caller = request.identity.id if request.identity is not None else None
         session = session_of(self.agent.name, caller, (request.channel.meta or {}).get(SESSION))
@@ -90,11 +90,12 @@ class McpFace:
         result = await agent.send(call)
         if call.error is not None and isinstance(wait := call.error.get("retryAfter"), float):
             await anyio.sleep(min(wait, PATIENCE))
-        if call.error is None and call.content is not None:
-            structure = None if result.keys() == {"content"} else result
-            return CallToolResult.model_validate({"content": call.content, "structuredContent": structure})
-        text = TextContent(text=compact(result))
-        return CallToolResult(content=[text], structured_content=result, is_error=call.error is not None)
+        answer = {"resultType": "complete", "structuredContent": result, "isError": call.error is not None}
+        if call.error is not None or call.content is None:
+            return {**answer, "content": [{"type": "text", "text": compact(result)}]}
+        if result.keys() == {"content"}:  # the tool said nothing but its blocks
+            del answer["structuredContent"]
+        return {**answer, "content": call.content}
 
 
 class _CallsInPlace(Calls):
@@ -110,7 +111,7 @@ class _CallsInPlace(Calls):
             return await super().begin(name, arguments, channel, who)
         call = Call(who, self._suspend)
         call.attach(channel)
-        ended: asyncio.Future[CallToolResult] = asyncio.get_running_loop().create_future()
+        ended: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._running[ended] = call
         try:
             return await self._run(name, arguments, call)

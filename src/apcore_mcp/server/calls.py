@@ -30,7 +30,8 @@ class Question(NamedTuple):
     schema: Json
 
 
-Outcome = CallToolResult | Question
+Answer = CallToolResult | Json  # the SDK takes the form of the wire as well, and has less to do then
+Outcome = Answer | Question
 
 
 class Channel(NamedTuple):
@@ -74,7 +75,7 @@ class Call:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
 
-    def finish(self, run: "asyncio.Future[CallToolResult]") -> None:
+    def finish(self, run: "asyncio.Future[Answer]") -> None:
         if not self._turn.done():
             self._turn.set_result(error_result(SHUTTING_DOWN) if run.cancelled() else run.result())
 
@@ -116,7 +117,7 @@ class Call:
             asking.cancel()
 
 
-Run = Callable[[str, Json | None, Call], Awaitable[CallToolResult]]
+Run = Callable[[str, Json | None, Call], Awaitable[Answer]]
 """Runs one tool call; never raises."""
 
 
@@ -125,7 +126,7 @@ class Calls:
 
     def __init__(self, run: Run) -> None:
         self._run, self._draining = run, False
-        self._running: dict[asyncio.Future[CallToolResult], Call] = {}
+        self._running: dict[asyncio.Future[Answer], Call] = {}
         self._suspended: dict[str, Call] = {}
 
     async def begin(self, name: str, arguments: Json | None, channel: Channel, who: Identity | None = None) -> Outcome:

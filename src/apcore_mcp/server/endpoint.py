@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 DOCS = "docs://"
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
-CallResult = types.CallToolResult | types.InputRequiredResult
 
 
 class ToolTable(Protocol):
@@ -98,7 +97,7 @@ class Endpoint:
     async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
 
-    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> CallResult:
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         channel = _channel(ctx)
         if params.request_state is not None:
             answer = (params.input_responses or {}).get("answer")

@@ -91,17 +91,21 @@ class Lookup:
     def __init__(self, tokens: Tokens, agents: Callable[[], Container[str]], clock: Clock) -> None:
         self._tokens, self._agents, self._clock = tokens, agents, clock
         self._known: dict[str, Principal] = {}
+        self._met: dict[str, Principal] = {}
         self._read_at = -math.inf
 
     def __call__(self, token: str) -> Principal | None:
         """Whose token it is; one of an agent that the project no longer has is void."""
         if self._clock.monotonic() - self._read_at >= REREAD:
             self.reread()
-        user = self._known.get(hashed(token))
+        user = self._met.get(token)
+        if user is None and (user := self._known.get(hashed(token))) is not None:
+            self._met[token] = user
         return user if user is not None and self._is_present(user) else None
 
     def reread(self) -> None:
         """Take a new copy now."""
+        self._met = {}
         self._known = {kept: Principal(holder, kept) for holder, kept in self._tokens.holders().items()}
         self._read_at = self._clock.monotonic()
 
