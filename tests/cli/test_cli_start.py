@@ -216,3 +216,25 @@ def test_the_demo_needs_a_folder(toolgrove: Toolgrove, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
     said = toolgrove("demo", "--folder", "taken", "--port", "0")
     assert (said.code, said.err) == (1, "toolgrove: taken is a file; name a folder for the demo with --folder\n")
+
+
+INTERRUPTED = """
+import sys
+
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Impatient())
+from toolgrove.cli import main
+sys.exit(main(["doctor"]))
+"""
+
+
+@pytest.mark.parametrize("loading", ["toolgrove.cli.program", "toolgrove.cli.doctor", "toolgrove.grove"])
+def test_an_interrupt_while_a_command_is_loaded_ends_it_quietly(tmp_path: Path, loading: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, loading]
+    (tmp_path / "toolgrove.yaml").write_text("project: mine")
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -14,7 +14,9 @@ from rich.console import Console
 from cli_kit import at_a_terminal
 from grove_kit import hand, sample
 from toolgrove import Config, Grove
-from toolgrove.cli import Conversation, main, read_arguments
+from toolgrove.cli import main
+from toolgrove.cli.arguments import read_arguments
+from toolgrove.cli.repl import Conversation
 from toolgrove.tools.sample import DOCUMENT
 
 pytestmark = pytest.mark.anyio

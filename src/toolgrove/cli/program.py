@@ -18,7 +18,7 @@ from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.logs import JsonLine, OneLine
 from toolgrove.store.state import StateTooNew
 
-OK, FAILED, INTERRUPTED = 0, 1, 130
+OK, FAILED = 0, 1
 _COMMANDS = (
     *("demo", "init", "doctor", "serve", "stdio", "install", "tokens", "explain", "tools", "call"),
     *("pins", "approvals", "audit", "schema", "tree", "repl"),
@@ -37,8 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _logging(verbose=chosen.verbose):
             code: int = chosen.run(chosen, screen)
         screen.out.file.flush()
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
