@@ -85,6 +85,8 @@ FAULTS = (
     Fault("a cancelled caller believes that nothing was written", "store/sqlite/writer.py", "while self.outcome is None:", "while self.outcome is self.rows:", ("tests/store/test_store_contract.py",)),
     Fault("a change is taken back though the journal kept it while its caller was cancelled", "call/audit.py", "            self._settled(call, effects)\n            raise", "            raise", ("tests/store/test_reopening.py",)),
     Fault("a write without a version is let through", "tools/source.py", "if declaration.mutates or token is not None:", "if token is not None:"),
+    Fault("an old audit record goes before its copy is written", "store/sqlite/ledger.py", "min(number - 1, self._copies.least(number))", "number - 1", ("tests/store/test_retention.py",)),
+    Fault("the beginning of the audit log can be cut off unseen", "store/sqlite/audit_log.py", '["previous"] != head.audit_floor', '["previous"] is None', ("tests/store/test_retention.py",)),
     Fault("the end of the audit log can be cut off unseen", "store/sqlite/audit_log.py", 'json.loads(last[1])["hash"] != head.audit_hash', "not last[1]", ("tests/store/test_reopening.py",)),
     Fault("a row that was changed by hand is believed", "store/sqlite/body.py", "if [zlib.crc32(body.encode()) for body in bodies] != [crc for _, crc in rows]:", "if not bodies:", ("tests/store/test_faults.py",)),
     Fault("two processes write one store", "store/sqlite/owner.py", '"BEGIN EXCLUSIVE"', '"BEGIN"', ("tests/store/test_faults.py",)),

@@ -80,7 +80,9 @@ class Grove:
         sinks = (*([JsonLines(settings.audit_log)] if settings.audit_log is not None else []), *audit_sinks)
         path = settings.store_path
         self._journal: MemoryJournal | SqliteJournal = (
-            MemoryJournal(self.clock, sinks=sinks) if path is None else SqliteJournal(path, self.clock, sinks=sinks)
+            MemoryJournal(self.clock, sinks=sinks)
+            if path is None
+            else SqliteJournal(path, self.clock, sinks=sinks, audit_days=settings.audit_days)
         )
         self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())

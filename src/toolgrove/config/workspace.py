@@ -78,6 +78,11 @@ class WorkspaceConfig(Section):
     rulesets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict, description="Rules for `validate_tree`.")
     limits: LimitsConfig = Field(default=LimitsConfig(), description="How much one call may cover.")
     audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
+    audit_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many days a SQLite store keeps audit records; without it, for ever. A file keeps its own.",
+    )
 
     @field_validator("store")
     @classmethod
@@ -97,6 +102,8 @@ class WorkspaceConfig(Section):
 
     @model_validator(mode="after")
     def _compiles(self) -> Self:
+        if self.audit_days is not None and self.store == MEMORY:
+            raise ValueError("auditDays needs a store of 'sqlite:'; in memory the last 10,000 records are kept")
         self.types()
         self.rules()
         return self

@@ -21,6 +21,7 @@ from toolgrove.tree.json_value import compact
 Outcome = Literal["success", "failure", "refused", "cancelled", "replayed"]
 GENESIS = "0" * 64
 _OPENING = b'{"number":'
+_HASH = ',"hash":"'
 
 
 def timestamp(wall: float) -> str:
@@ -95,6 +96,11 @@ def seal(record: AuditRecord, number: int, previous: str) -> Sealed:
     return Sealed(f'{body[:-1]},"hash":"{digest}"}}', digest)
 
 
+def hash_of(line: str) -> str:
+    """The hash with which a record ends."""
+    return line.rstrip("\n").rpartition(_HASH)[2].removesuffix('"}')
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Breach:
     """Where a chain of records does not hold."""
@@ -107,8 +113,8 @@ def verify(lines: Iterable[str]) -> Breach | None:
     """The first place where a log was altered, cut in the middle or reordered; None if it is whole."""
     previous: str | None = None
     for at, line in enumerate(lines):
-        body, mark, tail = line.rstrip("\n").rpartition(',"hash":"')
-        digest = tail.removesuffix('"}')
+        body, mark, _ = line.rpartition(_HASH)
+        digest = hash_of(line)
         claimed = _previous(body + "}")
         if not mark or claimed is None or hashlib.sha256((body + "}").encode()).hexdigest() != digest:
             return Breach(number=at, problem="the record was altered")

@@ -62,13 +62,16 @@ def _page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
 
 
 def _breach(connection: sqlite3.Connection) -> Breach | None:
-    """Where the chain of records breaks, if it does; also where its end was cut off."""
+    """Where the chain of records breaks, if it does; also where its beginning or its end was cut off."""
     connection.execute("BEGIN")
     lines = (line for (line,) in connection.execute("SELECT line FROM audit ORDER BY number"))
     found = verify(lines)
     if found is not None:
         return found
     head = Head.read(connection)
+    first = connection.execute("SELECT number, line FROM audit ORDER BY number LIMIT 1").fetchone()
+    if head is not None and head.audit_floor and first and json.loads(first[1])["previous"] != head.audit_floor:
+        return Breach(number=0, problem="records before it are missing")
     last = connection.execute("SELECT number, line FROM audit ORDER BY number DESC LIMIT 1").fetchone()
     if head is not None and head.audit_number and (last is None or json.loads(last[1])["hash"] != head.audit_hash):
         return Breach(number=0 if last is None else last[0], problem="records after it are missing")

@@ -20,6 +20,10 @@ class Copies:
         self._sinks = sinks
         self._copied = [sink.last()[0] if isinstance(sink, JsonLines) else last for sink in sinks]
 
+    def least(self, last: int) -> int:
+        """The last record that every sink has, of those up to the last one."""
+        return min(self._copied, default=last)
+
     def update(self, connection: sqlite3.Connection, last: int) -> None:
         """Bring every sink up to the last record; one that cannot write is tried again next time."""
         for at, sink in enumerate(self._sinks):

@@ -12,7 +12,8 @@ from toolgrove.tree.effects import Mark
 
 
 class Head(NamedTuple):
-    """Revision and mark of the workspace, the end of the audit chain, and what tokens are made with."""
+    """Revision and mark of the workspace, the end of the audit chain and what its beginning rests on, and what tokens
+    are made with."""
 
     epoch: str
     secret: str
@@ -20,6 +21,7 @@ class Head(NamedTuple):
     mark: Mark = Mark()
     audit_number: int = 0
     audit_hash: str = GENESIS
+    audit_floor: str = ""
 
     @classmethod
     def fresh(cls) -> Head:

@@ -30,7 +30,13 @@ class SqliteJournal:
     """Keeps entries in one file; other processes may read it meanwhile."""
 
     def __init__(
-        self, path: Path, clock: Clock, *, sinks: Sequence[AuditSink] = (), limits: KeyLimits | None = None
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        sinks: Sequence[AuditSink] = (),
+        limits: KeyLimits | None = None,
+        audit_days: int | None = None,
     ) -> None:
         self.audit = AuditRing()
         self.fault: OSError | None = None
@@ -40,6 +46,7 @@ class SqliteJournal:
         self._clock = clock
         self._sinks = sinks
         self._limits = limits or KeyLimits()
+        self._audit_days = audit_days
         self._opened: Opened | None = None
         self._writer: Writer | None = None
         self._waiting: list[Ticket] = []
@@ -56,7 +63,7 @@ class SqliteJournal:
         return saved
 
     def _open(self) -> tuple[Opened, Saved]:
-        return open_store(self._path, self._clock, sinks=self._sinks, limits=self._limits)
+        return open_store(self._path, self._clock, sinks=self._sinks, limits=self._limits, audit_days=self._audit_days)
 
     async def close(self) -> None:
         """Write what is on its way, and release the file."""

@@ -13,6 +13,7 @@ from toolgrove.store.sqlite.copies import Copies
 from toolgrove.store.sqlite.head import Head
 from toolgrove.store.sqlite.insert import insert
 from toolgrove.store.sqlite.keys import Keys
+from toolgrove.store.sqlite.retention import Retention
 from toolgrove.store.sqlite.rows import Row, Rows
 
 Outcome = Sealed | OSError
@@ -21,11 +22,14 @@ Outcome = Sealed | OSError
 class Ledger:
     """The tables as the writer sees them; what they hold is always the state after the last transaction."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Head, keys: Keys, copies: Copies) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, head: Head, keys: Keys, copies: Copies, retention: Retention
+    ) -> None:
         self._connection = connection
         self._head = head
         self._keys = keys
         self._copies = copies
+        self._retention = retention
         self._pruned = 0
 
     def write(self, group: Sequence[Rows]) -> list[Outcome]:
@@ -71,6 +75,9 @@ class Ledger:
             outcomes.append(sealed)
         head = head._replace(revision=revision, mark=mark, audit_number=number, audit_hash=digest)
         insert(self._connection, "INSERT INTO audit (number, timestamp, agent, operation, outcome, line)", audit)
+        floor = self._retention.prune(self._connection, min(number - 1, self._copies.least(number)))
+        if floor is not None:
+            head = head._replace(audit_floor=floor)
         self._change(taken)
         kept = [(rows.key, rows.result) for rows in taken if rows.key is not None]
         if kept:

@@ -17,6 +17,7 @@ from toolgrove.store.sqlite.keys import Keys
 from toolgrove.store.sqlite.ledger import Ledger
 from toolgrove.store.sqlite.loading import load
 from toolgrove.store.sqlite.owner import Owner, create
+from toolgrove.store.sqlite.retention import Retention
 from toolgrove.store.sqlite.schema import connect, connect_reader, establish, flaw
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Clock
@@ -46,7 +47,9 @@ class Opened:
             self.owner.release()
 
 
-def open_store(path: Path, clock: Clock, *, sinks: Sequence[AuditSink], limits: KeyLimits) -> tuple[Opened, Saved]:
+def open_store(
+    path: Path, clock: Clock, *, sinks: Sequence[AuditSink], limits: KeyLimits, audit_days: int | None
+) -> tuple[Opened, Saved]:
     """The store and the workspace in it."""
     try:
         owner = Owner(path)
@@ -68,7 +71,7 @@ def open_store(path: Path, clock: Clock, *, sinks: Sequence[AuditSink], limits: 
         keys = Keys(connection, clock, limits)
         copies = Copies(sinks, head.audit_number)
         copies.update(connection, head.audit_number)
-        ledger = Ledger(connection, head, keys, copies)
+        ledger = Ledger(connection, head, keys, copies, Retention(clock, audit_days))
     except BaseException as error:
         for one in connections:
             one.close()
@@ -82,6 +85,6 @@ def open_store(path: Path, clock: Clock, *, sinks: Sequence[AuditSink], limits: 
 def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
     """The head of a new store; its audit chain goes on from a log file that is already there."""
     number, digest = end_of_log(sinks)
-    head = Head.fresh()._replace(audit_number=number, audit_hash=digest)
+    head = Head.fresh()._replace(audit_number=number, audit_hash=digest, audit_floor=digest)
     head.write(connection)
     return head
