@@ -146,4 +146,4 @@ def _fingerprint(call: Call) -> str:
         text = canonical(call.arguments)
     except (TypeError, ValueError, RecursionError):
         return "unreadable"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.blake2s(text.encode(), digest_size=8).hexdigest()

@@ -46,7 +46,7 @@ VIEW = Footprint(view=True)
 
 def of_node(node_id: str) -> Footprint:
     """The node itself."""
-    return Footprint(nodes=frozenset((node_id,)))
+    return Footprint(frozenset((node_id,)))
 
 
 def of_children(node_id: str) -> Footprint:
