@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -56,6 +57,14 @@ class Terminal:
             while select.select([self.screen], [], [], PATIENCE)[0]:
                 seen += os.read(self.screen, 4096)
         return seen.decode().replace("\r", "")
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C, once more if the first came between the prompt and the wait for a key: readline loses that."""
+        for _ in range(2):
+            self.process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=PATIENCE / 3)
+                return
 
     def type(self, text: str) -> None:
         """Press some keys."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -115,7 +114,7 @@ def test_an_interrupt_at_a_question_ends_the_command(project: Project, tmp_path:
     words = ("call", "a", "add_child", "parentNodeId=root", "payloadType=T")
     with at_a_terminal(*words, cwd=tmp_path) as terminal:
         terminal.read_until(r"approve \(boolean\): ")
-        terminal.process.send_signal(signal.SIGINT)
+        terminal.interrupt()
     assert terminal.process.returncode == 130
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -118,7 +117,7 @@ def test_the_prompt_completes_and_answers_in_a_real_terminal(tmp_path: Path) -> 
 def test_an_interrupt_at_the_prompt_ends_it(tmp_path: Path) -> None:
     with at_a_terminal("repl", cwd=tmp_path) as terminal:
         terminal.read_until("grove> ")
-        terminal.process.send_signal(signal.SIGINT)
+        terminal.interrupt()
     assert terminal.process.returncode == 0
 
 
