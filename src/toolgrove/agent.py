@@ -9,6 +9,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
+from toolgrove.call.ending import failed, succeeded
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolStarted, ToolSucceeded
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Reach, Toolset
@@ -124,11 +125,8 @@ class Agent:
         return call
 
     def _ended(self, call: Call, result: Result) -> ToolSucceeded | ToolFailed:
-        if call.error is not None:
-            return ToolFailed(**self._about(call), error=call.error, receipt=call.receipt, duration=call.duration)
-        return ToolSucceeded(
-            **self._about(call), receipt=call.receipt, replayed=call.replayed, duration=call.duration, result=result
-        )
+        now = self._clock.wall()
+        return succeeded(call, now, result) if call.error is None else failed(call, now)
 
     def _about(self, call: Call) -> dict[str, Any]:
         return {"call_id": call.id, "tool": call.name, "agent": self.name, "timestamp": self._clock.wall()}

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 
 import anyio
 
+from toolgrove.call.ending import failed, succeeded
 from toolgrove.errors import GroveError, Internal
-from toolgrove.events import Listeners, ToolFailed, ToolSucceeded, TreeChanged
+from toolgrove.events import Listeners, TreeChanged
 from toolgrove.store.audit import AuditRecord, Outcome, timestamp
 from toolgrove.store.journal import Effects, Entry, IdempotencyRecord, Journal
 from toolgrove.tree.json_value import canonical, copied
@@ -47,17 +48,7 @@ class AuditStep:
             log.exception("call %s of %s by %s failed", call.id, call.name, call.caller.agent)
             return await self._fail(call, Internal(call_id=call.id))
         if self._listeners:
-            self._listeners.tell(
-                ToolSucceeded(
-                    call_id=call.id,
-                    tool=call.name,
-                    agent=call.caller.agent,
-                    timestamp=self._clock.wall(),
-                    receipt=call.receipt,
-                    replayed=call.replayed,
-                    duration=call.duration,
-                )
-            )
+            self._listeners.tell(succeeded(call, self._clock.wall()))
         return result
 
     async def _settle(self, call: Call, result: Result, effects: Effects | None) -> None:
@@ -91,17 +82,7 @@ class AuditStep:
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
         call.error = {**answer["error"], "retryable": error.retryable}
         await self._record_quietly(call, outcome, error)
-        self._listeners.tell(
-            ToolFailed(
-                call_id=call.id,
-                tool=call.name,
-                agent=call.caller.agent,
-                timestamp=self._clock.wall(),
-                receipt=call.receipt,
-                error=call.error,
-                duration=call.duration,
-            )
-        )
+        self._listeners.tell(failed(call, self._clock.wall()))
         return answer
 
     async def _record_quietly(self, call: Call, outcome: Outcome, error: GroveError | None) -> None:

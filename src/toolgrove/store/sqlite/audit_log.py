@@ -69,8 +69,8 @@ def _breach(connection: sqlite3.Connection) -> Breach | None:
     if found is not None:
         return found
     head = Head.read(connection)
-    first = connection.execute("SELECT number, line FROM audit ORDER BY number LIMIT 1").fetchone()
-    if head is not None and head.audit_floor and first and json.loads(first[1])["previous"] != head.audit_floor:
+    first = connection.execute("SELECT line FROM audit ORDER BY number LIMIT 1").fetchone()
+    if head is not None and head.audit_floor and first and json.loads(first[0])["previous"] != head.audit_floor:
         return Breach(number=0, problem="records before it are missing")
     last = connection.execute("SELECT number, line FROM audit ORDER BY number DESC LIMIT 1").fetchone()
     if head is not None and head.audit_number and (last is None or json.loads(last[1])["hash"] != head.audit_hash):

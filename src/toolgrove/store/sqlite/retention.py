@@ -19,13 +19,13 @@ class Retention:
 
     def __init__(self, clock: Clock, days: int | None) -> None:
         self._clock = clock
-        self._seconds = math.inf if days is None else days * _DAY
-        self._resting_until = math.inf if days is None else -math.inf
+        self._seconds = None if days is None else days * _DAY
+        self._resting_until = -math.inf
 
     def prune(self, connection: sqlite3.Connection, last: int) -> str | None:
         """Take the oldest out in the open transaction, none after `last`; the hash of the newest that went."""
         now = self._clock.monotonic()
-        if now < self._resting_until:
+        if self._seconds is None or now < self._resting_until:
             return None
         oldest_kept = timestamp(self._clock.wall() - self._seconds)
         query = "SELECT number, timestamp, line FROM audit WHERE number <= ? ORDER BY number LIMIT ?"
