@@ -441,7 +441,7 @@ def add_crowd(table: Table, people: Crowd, alone: Round, besides: Round, before:
 
 
 def facts(quick: bool) -> dict[str, str]:
-    packages = ("mcp", "starlette", "uvicorn", "h11", "pydantic")
+    packages = ("mcp", "starlette", "uvicorn", "httptools", "h11", "pydantic")
     peers = {FASTMCP: environment("fastmcp", FASTMCP), FORGE: environment("contextforge", FORGE)}
     told = ", ".join(name if there else f"{name} is ABSENT: it could not be installed" for name, there in peers.items())
     return circumstances(quick, packages, told)

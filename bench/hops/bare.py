@@ -1,12 +1,14 @@
-"""A bare SDK server with one tool that does nothing: plain JSON, with the HTTP settings of the gateway.
+"""A bare SDK server with one tool that does nothing, answering in plain JSON.
 
-KIND is `empty`, the SDK as it comes, or `lean`, without the tracing that nobody listens to.
+KIND is `empty`, the SDK on the HTTP server that it installs, or `lean`: on the gateway's HTTP server, and without the
+tracing that nobody listens to.
 """
 
 import asyncio
 from typing import Any
 
 import mcp_types as types
+import uvicorn
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
@@ -21,14 +23,17 @@ SCHEMA = {"type": "object", "properties": {"nodeId": {"type": "string"}}, "requi
 
 def http(port: str, era: str, kind: str) -> None:
     manager = StreamableHTTPSessionManager(_server(kind), json_response=True)
-    app = Starlette(routes=[Route("/mcp", Endpoint(manager))])
+    app = Starlette(routes=[Route("/mcp", Endpoint(manager))], lifespan=lambda app: manager.run())
+    if kind == "lean":
+        asyncio.run(_as_the_gateway(app, int(port)))
+    else:
+        uvicorn.run(app, port=int(port), log_config=None, access_log=False, http="h11", loop="asyncio")
 
-    async def run() -> None:
-        async with manager.run():
-            with listen("127.0.0.1", int(port)) as listening:
-                await run_http(app, asyncio.sleep, listening, asyncio.Event())
 
-    asyncio.run(run())
+async def _as_the_gateway(app: Starlette, port: int) -> None:
+    async with app.router.lifespan_context(app):
+        with listen("127.0.0.1", port) as listening:
+            await run_http(app, asyncio.sleep, listening, asyncio.Event())
 
 
 def _server(kind: str) -> Server[Any]:

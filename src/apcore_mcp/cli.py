@@ -10,7 +10,7 @@ from typing import Any
 
 from apcore import Registry
 
-from apcore_mcp.options import MAX_NAME, Options
+from apcore_mcp.options import Options
 from apcore_mcp.server.transport import diverted
 from apcore_mcp.serving import serve
 from apcore_mcp.version import __version__
@@ -36,7 +36,6 @@ def _problem(extensions: Path, options: dict[str, Any]) -> str | None:
         f"extensions directory is not readable: {extensions}": os.access(extensions, os.R_OK | os.X_OK),
         "port must be between 1 and 65535": 1 <= options["port"] <= 65535,
         "server name must not be empty": options["name"] != "",
-        f"server name must not exceed {MAX_NAME} characters": len(options["name"]) <= MAX_NAME,
     }
     return next((text for text, met in checks.items() if not met), None)
 

@@ -5,7 +5,7 @@ import inspect
 import logging
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 from apcore import Executor
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
@@ -97,12 +97,10 @@ class Bridge:
 def serve(registry_or_executor: Source, options: Options) -> None:
     """Serve the modules over MCP; blocks until SIGINT, SIGTERM or the end of stdin."""
     bridge, stop, loop = Bridge(registry_or_executor, options), asyncio.Event(), asyncio.new_event_loop()
-    try:
-        with stop_on_signals(stop, loop):
-            loop.run_until_complete(bridge.run(stop))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()  # without waiting for threads: a module that never returns must not hold us
+    # The loop is closed without waiting for threads: a module that never returns must not hold us.
+    with closing(loop), stop_on_signals(stop, loop):
+        loop.run_until_complete(bridge.run(stop))
+        loop.run_until_complete(loop.shutdown_asyncgens())
 
 
 @takes_options(Options)

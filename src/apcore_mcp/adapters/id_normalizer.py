@@ -6,9 +6,7 @@ class ModuleIDNormalizer:
 
     def normalize(self, module_id: str) -> str:
         if "-" in module_id:
-            raise ValueError(
-                f"Module id {module_id!r} contains a hyphen; hyphens are reserved for the dots of tool names"
-            )
+            raise ValueError(f"Module id {module_id!r} contains a hyphen, which stands for a dot in tool names")
         return module_id.replace(".", "-")
 
     def denormalize(self, tool_name: str) -> str:

@@ -14,8 +14,8 @@ class RegistryListener:
     """Follows a registry's events from any thread and keeps one entry per module that passes the filters."""
 
     def __init__(self) -> None:
-        self._lock, self._rebuilding = threading.Lock(), threading.Lock()
-        self._entries: dict[str, Entry] = {}
+        self._rebuilding = threading.Lock()
+        self._entries: dict[str, Entry] = {}  # each step on it is one that threads cannot come between
         self._registry: Registry | None = None
         self.on_change: Callable[[], None] = lambda: None
 
@@ -35,12 +35,10 @@ class RegistryListener:
 
     def entries(self) -> dict[str, Entry]:
         """All entries in the order of their names."""
-        with self._lock:
-            return dict(sorted(self._entries.items()))
+        return dict(sorted(self._entries.copy().items()))
 
     def entry(self, name: str) -> Entry | None:
-        with self._lock:
-            return self._entries.get(name)
+        return self._entries.get(name)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -51,8 +49,7 @@ class RegistryListener:
         registry = self._registry
         if registry is not None and module_id.startswith(self._prefix or ""):
             with self._rebuilding:
-                with self._lock:
-                    known = self._entries.pop(module_id, None)
+                known = self._entries.pop(module_id, None)
                 if module_id in registry.list(tags=self._tags, prefix=module_id):
                     self._store(registry, module_id)
             if known or self.entry(module_id):
@@ -62,5 +59,4 @@ class RegistryListener:
         if self._cache:  # first, so that the definition is made of the remembered schemas
             remember_schemas(registry.get(module_id))
         if entry := MCPServerFactory().build_entry(registry, module_id):
-            with self._lock:
-                self._entries[module_id] = entry
+            self._entries[module_id] = entry

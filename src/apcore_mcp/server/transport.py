@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import os
+import re
 import signal
 import socket
 import sys
@@ -12,14 +13,15 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import anyio
-import h11
 import uvicorn
 from mcp.server.stdio import stdio_server
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from apcore_mcp.server.endpoint import Endpoint
 
 GRACE, READ_WITHIN = 5.0, 30.0
+MAX_HEAD, MAX_BODY = 2**16, 2**24  # bytes on the wire; what a body may say is limited further in
+_UPGRADE = re.compile(rb"\nupgrade:", re.IGNORECASE)
 
 
 async def run_stdio(endpoint: Endpoint, stop: asyncio.Event) -> None:
@@ -98,23 +100,32 @@ async def run_http(app: Any, drain: Callable[[float], Any], listening: socket.so
         await serving
 
 
-class _Impatient(H11Protocol):
-    """Closes a connection whose request does not arrive in time, head or body."""
+class _Impatient(HttpToolsProtocol):
+    """Closes a connection whose request does not arrive in time, or is endless; offers no other protocol."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(READ_WITHIN, transport.close)
+        self._deadline, self._room = self.loop.call_later(READ_WITHIN, transport.close), MAX_HEAD
 
     def data_received(self, data: bytes) -> None:
         if self._deadline.cancelled():
             self._deadline = self.loop.call_later(READ_WITHIN, self.transport.close)
-        super().data_received(data)
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._deadline.cancel()
+        self._room -= len(data)
+        super().data_received(_UPGRADE.sub(b"\nx-grade:", data))  # the parser would drop the body otherwise
+        if self._room < 0 and not self.transport.is_closing():
+            self.send_400_response("The request is too long.")
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value.rstrip(b" \t"))  # the parser does so on the left only
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._room, self.headers = MAX_BODY, []  # trailers are not for the app
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._room = MAX_HEAD
         self._deadline.cancel()
-        super().connection_lost(exc)
 
 
 @contextlib.contextmanager
