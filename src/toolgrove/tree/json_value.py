@@ -118,6 +118,4 @@ _sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 def canonical(value: Any) -> str:
     """The one text of a value."""
-    if type(value) is dict and _SCALARS.issuperset(map(type, value.values())):
-        return compact({key: value[key] for key in sorted(value)}, ascii=True)
     return _sorted(value)
