@@ -64,6 +64,12 @@ class Watched:
     def tab(self, name: str) -> Locator:
         return self.page.get_by_role("tab", name=re.compile(f"^{name}"))
 
+    def copied(self, test_id: str) -> str:
+        """What a button puts on the clipboard, which it does in its own time."""
+        self.page.evaluate("navigator.clipboard.writeText('')")
+        self.by(test_id).click()
+        return str(self.page.wait_for_function("() => navigator.clipboard.readText()").json_value())
+
     def assert_silent(self) -> None:
         if not self.page.is_closed():
             assert self.page.evaluate("window.__pwned") is None, "hostile text ran"

@@ -145,8 +145,7 @@ def test_copied_code_makes_the_same_call(visit: Visit) -> None:
     commands = {"cURL": ["sh", "-c"], "Python": [sys.executable, "-c"]}
     for language, command in commands.items():
         screen.tab(language).click()
-        screen.by("copy-code").click()
-        code = screen.page.evaluate("navigator.clipboard.readText()")
+        code = screen.copied("copy-code")
         done = subprocess.run([*command, code], capture_output=True, text=True, check=True, timeout=60)
         assert "0.25" in done.stdout, language
     screen.tab("MCP JSON-RPC").click()

@@ -99,8 +99,7 @@ def test_a_deep_link_fills_the_form_and_runs_nothing(visit: Visit, journal: Jour
     expect(screen.field("name")).to_have_value("Linked")
     screen.expect_status("idle")
     screen.field("name").fill("Changed")
-    screen.by("copy-link").click()
-    link = screen.page.evaluate("navigator.clipboard.readText()")
+    link = screen.copied("copy-link")
     copied = link.partition("?args=")[2]
     shared = json.loads(base64.urlsafe_b64decode(copied + "=" * (-len(copied) % 4)))
     assert shared["customer"]["name"] == "Changed"
@@ -130,16 +129,15 @@ def test_history_restores_runs_again_and_survives_a_reload(visit: Visit) -> None
 
 def test_the_theme_follows_the_system_until_one_is_chosen_and_remembered(visit: Visit) -> None:
     screen = visit(theme="dark")
-    background = "getComputedStyle(document.body).backgroundColor"
-    dark = screen.page.evaluate(background)
+    body, colour = screen.page.locator("body"), "background-color"
+    dark = screen.page.evaluate("getComputedStyle(document.body).backgroundColor")
     screen.page.emulate_media(color_scheme="light")
-    light = screen.page.evaluate(background)
-    assert dark != light
+    expect(body).not_to_have_css(colour, dark)
     screen.page.get_by_role("radio", name="Dark theme").check(force=True)
-    assert screen.page.evaluate(background) == dark
+    expect(body).to_have_css(colour, dark)
     screen.page.reload()
     expect(screen.by("tool-count")).to_be_visible()
-    assert screen.page.evaluate(background) == dark
+    expect(body).to_have_css(colour, dark)
 
 
 def test_the_keyboard_alone_is_enough(visit: Visit, journal: Journal) -> None:

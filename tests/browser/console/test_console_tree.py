@@ -121,6 +121,7 @@ def test_nodes_are_added_moved_tagged_removed_and_brought_back(visit: Visit, hou
     page.field("name").fill("Paint the door")
     page.field("hours").fill("3")
     page.by("add-dialog").get_by_role("button", name="Add", exact=True).click()
+    expect(page.by("node")).not_to_have_attribute("data-node", house)
     expect(page.by("node")).to_contain_text("Paint the door")
     task = page.by("node").get_attribute("data-node") or ""
     assert writer.payload(task) == {"name": "Paint the door", "hours": 3}
