@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
 from apcore_mcp.server.endpoint import Endpoint
 from apcore_mcp.server.http import Guard, StreamableHTTP
-from apcore_mcp.server.transport import run_stdio
+from apcore_mcp.server.transport import run_http, run_stdio
 from bench.hop import ROOT, STDIO, child
 from bench.hops.profile import Profile
 from bench.wire import MODERN
 from toolgrove import Config, Grove
+from toolgrove.cli.serve import listen
 from toolgrove.faces import mcp_endpoint
 
 SERVER = "up"
@@ -45,10 +45,8 @@ def http(port: str, era: str, upstream: str) -> None:
             transport = StreamableHTTP(endpoint)
             async with transport.running():
                 app = Guard(Starlette(routes=[*transport.routes, Route("/profile", Profile())]), "127.0.0.1", None)
-                setup = uvicorn.Config(
-                    app, port=int(port), log_config=None, access_log=False, http="h11", loop="asyncio", lifespan="off"
-                )
-                await uvicorn.Server(setup).serve()
+                with listen("127.0.0.1", int(port)) as listening:
+                    await run_http(app, endpoint.drain, listening, asyncio.Event())
 
     asyncio.run(run())
 
