@@ -16,7 +16,7 @@ from toolgrove.types import Clock
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
 DEADLINE = 30.0
-BUDGET = 2.0
+BUDGET = 10.0
 _STEP = 0.01
 
 

@@ -10,7 +10,20 @@ from typing import Any
 import anyio
 import pytest
 
-from faults.kit import Peak, answers, beside, error_of, eventually, fake, project, recovers, running, text_of, verdict
+from faults.kit import (
+    Peak,
+    answers,
+    beside,
+    error_of,
+    eventually,
+    fake,
+    granted,
+    project,
+    recovers,
+    running,
+    text_of,
+    verdict,
+)
 from faults.web import ANSWERS, Web, Wire, bomb, redirect, reset, streamed
 from grove_kit import ManualClock
 from toolgrove import Agent, Grove
@@ -59,8 +72,8 @@ async def test_a_call_that_goes_wrong_over_http_fails_alone_with_its_reason(faul
 @pytest.mark.parametrize("fault", sorted(ANSWERS))
 async def test_a_server_that_is_broken_from_the_start_is_unavailable_with_its_reason(fault: str) -> None:
     with Web(faults={"*": ANSWERS[fault]}).serving() as upstream:
-        async with running({"bad": {"url": upstream.url}, "well": fake()}) as grove:
-            agent = await grove.agent("a")
+        async with running({"bad": {"url": upstream.url}, "well": fake()}, budget=2.0) as grove:
+            agent = await granted(grove, "well_echo")
             await answers(agent)
             assert agent.receipt.sources["bad"].problem
             assert "stack trace" not in agent.receipt.sources["bad"].problem

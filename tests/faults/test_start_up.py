@@ -7,17 +7,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from faults.kit import Journal, alive, answers, eventually, fake, granted, running
+from faults.kit import BUDGET, Journal, alive, answers, eventually, fake, granted, running
 
 pytestmark = pytest.mark.anyio
 
+SILENT = "no answer within"
 # What each does from the start, and a word of the reason that the receipt gives.
 DEAD = {
     "crash_start": "exited with status 1",
     "crash_list": "ended by signal 9",
-    "never_init": "no answer within",
-    "never_list": "no answer within",
-    "deaf": "no answer within",
+    "never_init": SILENT,
+    "never_list": SILENT,
+    "deaf": SILENT,
     "flood_start": "flood",
     "endless_start": "longer than",
     "bad_list": "",
@@ -28,8 +29,9 @@ DEAD = {
 
 @pytest.mark.parametrize("mode", DEAD)
 async def test_a_server_that_does_not_start_is_unavailable_with_its_reason(mode: str, journal: Journal) -> None:
-    async with running({"bad": fake(mode, journal), "well": fake(journal=journal)}) as grove:
-        agent = await grove.agent("a")
+    budget = 2.0 if DEAD[mode] == SILENT else BUDGET
+    async with running({"bad": fake(mode, journal), "well": fake(journal=journal)}, budget=budget) as grove:
+        agent = await granted(grove, "well_echo")
         await answers(agent)
         source = agent.receipt.sources["bad"]
         assert source.problem
@@ -71,9 +73,9 @@ async def test_twenty_dead_servers_cost_one_budget_not_the_sum(journal: Journal)
     """Twenty budgets would be longer than the deadline of the test."""
     dead = {f"dead{number}": fake("never_init", journal) for number in range(20)}
     async with running({**dead, "well": fake(journal=journal)}, budget=2.0) as grove:
-        agent = await grove.agent("a")
+        agent = await granted(grove, "well_echo")
         await answers(agent)
-        assert all("no answer within" in agent.receipt.sources[name].problem for name in dead)
+        assert all(SILENT in agent.receipt.sources[name].problem for name in dead)
     assert not [pid for pid in journal.pids if alive(pid)]
 
 
@@ -81,7 +83,7 @@ async def test_a_server_that_comes_late_is_taken_in_when_it_comes(tmp_path: Path
     sign = tmp_path / "sign"
     async with running({"late": fake("late_start", journal, sign), "well": fake()}, budget=0.5) as grove:
         before = await grove.agent("a")
-        assert "no answer within" in before.receipt.sources["late"].problem
+        assert SILENT in before.receipt.sources["late"].problem
         sign.touch()
         after = await granted(grove, "late_echo")
         await answers(after, "late")
