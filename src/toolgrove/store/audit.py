@@ -83,11 +83,6 @@ class Sealed(NamedTuple):
     line: str
     hash: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The record with its seal."""
-        form: dict[str, Any] = json.loads(self.line)
-        return form
-
 
 def seal(record: AuditRecord, number: int, previous: str) -> Sealed:
     """Bind a record to the one before it."""
@@ -140,27 +135,27 @@ class AuditSink(Protocol):
 
 
 class AuditRing:
-    """The latest records, in memory."""
+    """The latest records, in memory; as text, which the collector of garbage need not look at."""
 
     def __init__(self, size: int = 10_000) -> None:
-        self._records: deque[Sealed] = deque(maxlen=size)
+        self._lines: deque[str] = deque(maxlen=size)
 
     def write(self, sealed: Sealed) -> None:
         """Keep it until newer ones push it out."""
-        self._records.append(sealed)
+        self._lines.append(sealed.line)
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._lines)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (sealed.to_json() for sealed in self._records)
+        return map(json.loads, self._lines)
 
     def __reversed__(self) -> Iterator[dict[str, Any]]:
-        return (sealed.to_json() for sealed in reversed(self._records))
+        return map(json.loads, reversed(self._lines))
 
     def lines(self) -> list[str]:
         """The records as they would stand in a file."""
-        return [sealed.line for sealed in self._records]
+        return list(self._lines)
 
 
 class JsonLines:
