@@ -17,7 +17,7 @@ BUCKETS = (
     ("bridge (apcore_mcp)", ("apcore_mcp/",)),
     ("mcp SDK", ("/mcp/", "/mcp_types/")),
     ("pydantic", ("pydantic",)),
-    ("h11, both sides", ("/h11/",)),
+    ("h11, towards upstreams", ("/h11/",)),
     ("uvicorn, starlette", ("/uvicorn/", "/starlette/", "/sse_starlette/")),
     ("anyio", ("/anyio/",)),
     ("json", ("/json/", "_json")),

@@ -111,7 +111,7 @@ class _Impatient(HttpToolsProtocol):
         if self._deadline.cancelled():
             self._deadline = self.loop.call_later(READ_WITHIN, self.transport.close)
         self._room -= len(data)
-        super().data_received(_UPGRADE.sub(b"\nx-grade:", data))  # the parser would drop the body otherwise
+        super().data_received(_UPGRADE.sub(b"\nx-grade:", data))  # with an upgrade the parser drops the body
         if self._room < 0 and not self.transport.is_closing():
             self.send_400_response("The request is too long.")
 
