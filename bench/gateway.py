@@ -116,11 +116,14 @@ def gate(report: Report, effort: Effort, folder: Path) -> None:
         "`get_node` over Streamable HTTP, 2026-07-28 (ratio to the bare SDK server with an empty tool)"
     )
     add_calls(table, "sdk", alone, together, p50=1.5, rate=0.70)
+    for what, series in (("one connection", alone), ("16 connections", together)):
+        rates = {name: series[name].rate for name in ("ours", "even")}
+        table.add(f"calls/s with {what}, both on our HTTP server", dict(rates), ratio=rates["ours"] / rates["even"])
     say("get_node: profile")
     where_it_goes(report, ours)
 
 
-BARE = {"sdk": "empty", "lean": "lean"}
+BARE = {"sdk": "empty", "even": "even", "lean": "lean"}
 
 
 def fastmcp() -> list[Hop]:

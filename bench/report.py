@@ -18,6 +18,7 @@ SUBJECTS = {
     "bare": "ours, net",
     "limit": "limit",
     "sdk": "bare SDK",
+    "even": "SDK, our HTTP",
     "lean": "lean SDK",
     "peer": "peer",
     "fastmcp": "FastMCP",

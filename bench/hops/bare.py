@@ -1,7 +1,7 @@
 """A bare SDK server with one tool that does nothing, answering in plain JSON.
 
-KIND is `empty`, the SDK on the HTTP server that it installs, or `lean`: on the gateway's HTTP server, and without the
-tracing that nobody listens to.
+KIND is `empty`, the SDK on the HTTP server that it installs; `even`, the same on the gateway's HTTP server; or `lean`,
+that without the tracing that nobody listens to.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"nodeId": {"type": "string"}}, "requi
 def http(port: str, era: str, kind: str) -> None:
     manager = StreamableHTTPSessionManager(_server(kind), json_response=True)
     app = Starlette(routes=[Route("/mcp", Endpoint(manager))], lifespan=lambda app: manager.run())
-    if kind == "lean":
+    if kind != "empty":
         asyncio.run(_as_the_gateway(app, int(port)))
     else:
         uvicorn.run(app, port=int(port), log_config=None, access_log=False, http="h11", loop="asyncio")
