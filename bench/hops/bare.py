@@ -24,10 +24,10 @@ SCHEMA = {"type": "object", "properties": {"nodeId": {"type": "string"}}, "requi
 def http(port: str, era: str, kind: str) -> None:
     manager = StreamableHTTPSessionManager(_server(kind), json_response=True)
     app = Starlette(routes=[Route("/mcp", Endpoint(manager))], lifespan=lambda app: manager.run())
-    if kind != "empty":
-        asyncio.run(_as_the_gateway(app, int(port)))
-    else:
+    if kind == "empty":
         uvicorn.run(app, port=int(port), log_config=None, access_log=False, http="h11", loop="asyncio")
+    else:
+        asyncio.run(_as_the_gateway(app, int(port)))
 
 
 async def _as_the_gateway(app: Starlette, port: int) -> None:

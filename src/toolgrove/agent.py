@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
-from toolgrove.call.ending import failed, succeeded
+from toolgrove.call.ending import about, failed, succeeded
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolStarted, ToolSucceeded
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Reach, Toolset
@@ -99,11 +99,11 @@ class Agent:
 
         A call that fails is an event like any other; the rest goes on, and `run_finished` always comes last.
         """
-        succeeded = failed = 0
+        successes = failures = 0
         for request in requests:
             told: asyncio.Queue[ToolProgress | None] = asyncio.Queue()
             call = self._requested(request, told)
-            yield ToolStarted(**self._about(call), receipt=call.receipt).to_json()
+            yield ToolStarted(**about(call, self._clock.wall()), receipt=call.receipt).to_json()
             work = asyncio.ensure_future(self._chain(call))
             work.add_done_callback(lambda _, told=told: told.put_nowait(None))  # type: ignore[misc]
             try:
@@ -112,24 +112,22 @@ class Agent:
                 end = self._ended(call, work.result())
             finally:
                 work.cancel()
-            succeeded, failed = succeeded + isinstance(end, ToolSucceeded), failed + isinstance(end, ToolFailed)
+            successes, failures = successes + (call.error is None), failures + (call.error is not None)
             yield end.to_json()
+        now = self._clock.wall()
         yield RunFinished(
-            agent=self.name, receipt=self.receipt.hash, succeeded=succeeded, failed=failed, timestamp=self._clock.wall()
+            agent=self.name, receipt=self.receipt.hash, succeeded=successes, failed=failures, timestamp=now
         ).to_json()
 
     def _requested(self, request: Any, told: asyncio.Queue[ToolProgress | None]) -> Call:
         form = request if isinstance(request, dict) else {}
         call = self.begin(str(form.get("tool", "")), form.get("arguments"))
-        call.client = _Stream(self, call, told)
+        call.client = _Stream(call, self._clock, told)
         return call
 
     def _ended(self, call: Call, result: Result) -> ToolSucceeded | ToolFailed:
         now = self._clock.wall()
         return succeeded(call, now, result) if call.error is None else failed(call, now)
-
-    def _about(self, call: Call) -> dict[str, Any]:
-        return {"call_id": call.id, "tool": call.name, "agent": self.name, "timestamp": self._clock.wall()}
 
     def openai_tools(self, *, strict: bool = False, embed_annotations: bool = False) -> list[dict[str, Any]]:
         """The same tools as OpenAI tool definitions."""
@@ -141,12 +139,12 @@ class Agent:
 class _Stream:
     """The client of a call in a run: progress becomes an event, and there is nobody to ask."""
 
-    def __init__(self, agent: Agent, call: Call, told: asyncio.Queue[ToolProgress | None]) -> None:
-        self._agent, self._call, self._told = agent, call, told
+    def __init__(self, call: Call, clock: Clock, told: asyncio.Queue[ToolProgress | None]) -> None:
+        self._call, self._clock, self._told = call, clock, told
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        about = self._agent._about(self._call)
-        self._told.put_nowait(ToolProgress(**about, progress=progress, total=total, message=message))
+        common = about(self._call, self._clock.wall())
+        self._told.put_nowait(ToolProgress(**common, progress=progress, total=total, message=message))
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
         return None

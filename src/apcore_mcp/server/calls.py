@@ -15,8 +15,7 @@ from apcore_mcp.modules import Json
 
 logger = logging.getLogger(__name__)
 
-ANSWER_WITHIN = 600.0
-MAX_SUSPENDED = 1_000
+ANSWER_WITHIN, MAX_SUSPENDED = 600.0, 1_000
 FREE_FORM: Json = {"type": "object", "properties": {"response": {"type": "string", "title": "Response"}}}
 GONE = "This call no longer waits for an answer: it was answered, it expired, or the server restarted. Call again."
 SHUTTING_DOWN = "The server is shutting down. Call again when it is back."

@@ -19,8 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from apcore_mcp.server.endpoint import Endpoint
 
-GRACE, READ_WITHIN = 5.0, 30.0
-MAX_HEAD, MAX_BODY = 2**16, 2**24  # bytes on the wire; what a body may say is limited further in
+# Seconds, then bytes on the wire; what a body may say is limited further in.
+GRACE, READ_WITHIN, MAX_HEAD, MAX_BODY = 5.0, 30.0, 2**16, 2**24
 _UPGRADE = re.compile(rb"\nupgrade:", re.IGNORECASE)
 
 
@@ -126,6 +126,10 @@ class _Impatient(HttpToolsProtocol):
         super().on_message_complete()
         self._room = MAX_HEAD
         self._deadline.cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
 
 
 @contextlib.contextmanager

@@ -113,9 +113,5 @@ def compact(value: Any, *, ascii: bool = False, default: Callable[[Any], Any] | 
         return json.dumps(value, ensure_ascii=ascii, separators=(",", ":"), default=default)
 
 
-_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-
-
-def canonical(value: Any) -> str:
-    """The one text of a value."""
-    return _sorted(value)
+canonical: Callable[[Any], str] = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+"""The one text of a value."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 
-from toolgrove.store.audit import AuditSink, JsonLines, Sealed, close_logs, hash_of
+from toolgrove.store.audit import AuditSink, JsonLines, Sealed, close_logs
 
 log = logging.getLogger("toolgrove.store")
 
@@ -34,7 +35,7 @@ class Copies:
         try:
             with closing(connection.execute(query, (self._copied[at],))) as rows:
                 for number, line in rows:
-                    sink.write(Sealed(line, hash_of(line)))
+                    sink.write(Sealed(line, json.loads(line)["hash"]))
                     self._copied[at] = number
         except Exception:  # the entries are kept: whatever befalls a copy, nobody may be told otherwise
             log.exception("a copy of the audit log cannot be written; the store has the records")
