@@ -1,43 +1,61 @@
 # make run | explorer | test | check | bench | docs: each sets up what it needs in .venv first.
 SHELL := /bin/bash
-PYTHON ?= python3.11
+PYTHON ?= $(shell .ci/python 2>/dev/null)
+# Whoever names a Python gets an environment for it, beside the usual one.
+ifeq ($(origin PYTHON), command line)
+VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+endif
 VENV ?= .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PORT ?= 8000
+WORKERS ?= auto
 
 .PHONY: run explorer test check format lint types imports bench docs pins ui clean
 
-$(READY): pyproject.toml requirements/dev.txt requirements/bootstrap.txt
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 …"; exit 1; }
+# What running needs.
+$(RUNS): pyproject.toml requirements/run.txt requirements/bootstrap.txt
+	@.ci/python $(PYTHON) >/dev/null
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements/bootstrap.txt
-	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/run.txt
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: $(READY)
+# And what testing, checking and building the documentation need.
+$(READY): $(RUNS) requirements/dev.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@
+
+run: $(RUNS)
 	$(BIN)/toolgrove demo --port $(PORT)
 
-explorer: $(READY)
+explorer: $(RUNS)
 	$(BIN)/apcore-mcp --extensions-dir examples/extensions --transport streamable-http --port $(PORT) \
 		--explorer --allow-execute --name toolgrove-samples
 
 test: $(READY)
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest --cov --cov-report=term -n $(WORKERS) --dist worksteal
 
-format lint: $(READY)
+# All that CI checks, by what CI runs.
+check:
+	.ci/run
+
+format: $(READY)
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
 types: $(READY)
 	$(BIN)/mypy
+	$(BIN)/mypy examples
 
 imports: $(READY)
 	$(BIN)/lint-imports --no-cache
-
-check: lint types imports docs test
-	$(BIN)/python tools/conformance.py --check
 
 bench: $(READY)
 	$(BIN)/python -m bench.bridge
@@ -49,16 +67,18 @@ docs: $(READY)
 	$(BIN)/python tools/tree_reference.py
 	$(BIN)/python tools/config_reference.py
 	$(BIN)/python tools/http_reference.py
+	$(BIN)/python tools/console_types.py
 	$(BIN)/python tools/cli_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The newest versions that the ranges in pyproject.toml allow, with hashes and without addresses.
+COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links
 pins: $(READY)
-	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-		--no-emit-index-url --no-emit-find-links --upgrade pyproject.toml requirements/build.in --all-extras \
-		--group test --group check --group docs -o requirements/dev.txt
-	echo uv | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate \
-		--no-header --no-emit-index-url --no-emit-find-links --upgrade - -o requirements/bootstrap.txt
+	$(COMPILE) --upgrade pyproject.toml requirements/build.in --all-extras --group test --group check --group docs \
+		-o requirements/dev.txt
+	$(COMPILE) pyproject.toml requirements/build.in -c requirements/dev.txt -o requirements/run.txt
+	echo uv | $(COMPILE) --upgrade - -o requirements/bootstrap.txt
 
 ui:
 	cd ui && npm ci --no-audit --no-fund && npm run build
@@ -68,4 +88,4 @@ ui:
 	python3 tools/explorer_policy.py ui/dist/console.html > src/toolgrove/web/console.csp
 
 clean:
-	rm -rf $(VENV) site .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* site .coverage* .pytest_cache .mypy_cache .ruff_cache

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-python=${PYTHON:-python3.11}
+python=${PYTHON:-$(.ci/python)}
 pins=.ci/node
 into=$PWD/.cache/node
 stamp=$into/.ready

@@ -33,7 +33,7 @@ from toolgrove import Config, Grove
 from toolgrove.config import AgentConfig
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.resolve import resolve
-from toolgrove.pool.snapshot import Snapshot, SourceState, compose
+from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
 from toolgrove.types import Annotations, Tool, ToolSpec
 
 FAKE = ROOT / "tests" / "faults" / "upstream.py"
@@ -71,7 +71,7 @@ class Nowhere:
 VERBS = ("get", "list", "search", "create", "update", "delete", "watch", "copy", "move", "tag")
 
 
-def snapshot_of(count: int) -> Snapshot:
+def snapshot_of(count: int) -> PoolSnapshot:
     """So many tools of twenty servers."""
     schema = {"type": "object", "properties": {}}
     offers = []
@@ -91,7 +91,7 @@ def snapshot_of(count: int) -> Snapshot:
     return compose(1, [offers], states)
 
 
-def patterns_of(snapshot: Snapshot) -> list[str]:
+def patterns_of(snapshot: PoolSnapshot) -> list[str]:
     """Fifty patterns: exact names, prefixes, and globs with a star in the middle."""
     exact = list(snapshot.offers)[:: max(1, len(snapshot.offers) // 20)][:20]
     prefixes = [f"server{each:02}_{VERBS[each % 10]}_*" for each in range(20)]
@@ -116,7 +116,7 @@ def resolving(report: Report, effort: Effort) -> None:
     table.add("`grove.agent` again, 1,000 tools, µs", {"ours": again}, target="≤ 10 µs", met=again <= 10)
 
 
-def _resolved(snapshot: Snapshot, agent: AgentConfig, effort: Effort) -> float:
+def _resolved(snapshot: PoolSnapshot, agent: AgentConfig, effort: Effort) -> float:
     """Of the best quarter of runs: neighbours on the machine can only add to it."""
 
     def cold() -> None:
@@ -212,9 +212,9 @@ class Hop:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        for stream in streams:
+        for stream in filter(None, streams):
             with contextlib.suppress(OSError):
-                stream.close()  # type: ignore[union-attr]
+                stream.close()
 
 
 def tree_cpu(pid: int) -> float:

@@ -17,7 +17,8 @@ from typing import Any
 
 from toolgrove import Grove
 from toolgrove.tree.dsl import Selection
-from toolgrove.tree.effects import Snapshot, SnapshotChange
+from toolgrove.tree.effects import SnapshotChange, TreeSnapshot
+from toolgrove.tree.node import Node
 from toolgrove.tree.tree import walk
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller
@@ -69,7 +70,8 @@ class Ours:
         return self.tree.write(node, {**node.payload, "size": at})
 
     def move(self, key: str, parent: str) -> object:
-        return self.tree.move(self.tree.nodes[key], self.tree.nodes[parent])
+        self.tree.move(self.tree.nodes[key], self.tree.nodes[parent])
+        return None
 
     def settle(self) -> None:
         """Close the transaction; the writers of the others have nothing like it."""
@@ -174,7 +176,7 @@ class Anytree(Indexed):
     name = "anytree"
 
     def __init__(self, nodes: int) -> None:
-        import anytree  # noqa: PLC0415
+        import anytree  # type: ignore[import-untyped]  # noqa: PLC0415  # it ships no types
 
         self.lib = anytree
         self.nodes = {"root": anytree.Node("root", payload={})}
@@ -233,7 +235,7 @@ class Treelib(Indexed):
     def __init__(self, nodes: int) -> None:
         import treelib  # noqa: PLC0415
 
-        self.tree = treelib.Tree()
+        self.tree: Any = treelib.Tree()  # type: ignore[attr-defined]  # it does not say what it exports
         self.tree.create_node("root", "root", data={})
         self.ids = ["root"]
         for at in range(nodes - 1):
@@ -372,7 +374,7 @@ def history(ours: Ours, plain: Plain, rounds: int) -> str:
     spent = []
     for at in range(rounds):
         start = time.perf_counter()
-        snapshot = Snapshot(id=f"b{at}", label="", agent="", seq=workspace.tree_seq, created=0.0, nodes=len(tree))
+        snapshot = TreeSnapshot(id=f"b{at}", label="", agent="", seq=workspace.tree_seq, created=0.0, nodes=len(tree))
         workspace.record(CALLER, (), [SnapshotChange(snapshot=snapshot)])
         spent.append(time.perf_counter() - start)
     pick = random.Random(1)
@@ -383,7 +385,10 @@ def history(ours: Ours, plain: Plain, rounds: int) -> str:
         plain.update(plain.ids[at], -1)
     workspace.commit(CALLER, "bench")
     query = "size > 900 and status = open"
-    test = lambda node: node.payload.get("size", 0) > 900 and node.payload.get("status") == "open"  # noqa: E731
+
+    def test(node: Node) -> bool:
+        return node.payload.get("size", 0) > 900 and node.payload.get("status") == "open"
+
     medians = interleaved(
         {
             "plain diff": lambda at: lambda: plain.diff(past),

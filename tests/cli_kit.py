@@ -9,12 +9,13 @@ import re
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from warm.command import Process, python
 
 PATIENCE = 60.0
 
@@ -39,7 +40,7 @@ Project = Callable[..., Path]
 class Terminal:
     """A command at a terminal: what it shows, and what a person types."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     screen: int
 
     def read_until(self, pattern: str) -> str:
@@ -76,8 +77,9 @@ def at_a_terminal(*words: str, cwd: Path, width: int = 80) -> Iterator[Terminal]
     """Run a command at a terminal of some width; whoever asks for it has to end it."""
     screen, child = pty.openpty()
     environ = os.environ | {"TERM": "dumb", "COLUMNS": str(width), "LINES": "24"}
-    command = [sys.executable, "-m", "toolgrove", *words]
-    with subprocess.Popen(command, stdin=child, stdout=child, stderr=child, cwd=cwd, env=environ) as process:
+    with Process(
+        python("-m", "toolgrove", *words), stdin=child, stdout=child, stderr=child, cwd=cwd, env=environ
+    ) as process:
         os.close(child)
         try:
             yield Terminal(process=process, screen=screen)

@@ -1,14 +1,22 @@
 """Fixtures and the collection of requirement markers."""
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+# A shell's background jobs are born ignoring it, and so would be every process that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run, however slow the machine.
 settings.register_profile(
     "toolgrove", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 # For runs that only ask whether a test fails: finding the smallest example takes minutes.
-settings.register_profile("no-shrink", phases=[Phase.explicit, Phase.generate])
+settings.register_profile(
+    "no-shrink", parent=settings.get_profile("toolgrove"), phases=[Phase.explicit, Phase.generate]
+)
 settings.load_profile("toolgrove")
 
 REQUIREMENTS = pytest.StashKey[dict[str, list[str]]]()

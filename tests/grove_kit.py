@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 from toolgrove import Agent, Config, Grove
+from toolgrove.call.bodies import BodyWriter
+from toolgrove.pool.secrets import Secrets
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.sample import DOCUMENT, RULESETS
 
@@ -22,6 +24,11 @@ class ManualClock:
 
     def monotonic(self) -> float:
         return self.now
+
+
+def recording(secrets: Secrets | None = None) -> BodyWriter:
+    """Records the whole of every call."""
+    return BodyWriter(secrets or Secrets({}), policy=lambda agent, tool: "full", size=lambda: 16 * 1024)
 
 
 class Hand:

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apcore import ModuleAnnotations, Registry
+from apcore import ModuleAnnotations, ModuleDescriptor, Registry
 from pydantic import BaseModel
 
 Execute = Callable[[dict[str, Any], Any], Any]
@@ -101,6 +101,12 @@ def registry_of(modules: Mapping[str, Any]) -> Registry:
     for module_id, module in modules.items():
         registry.register(module_id, module)
     return registry
+
+
+def definition_of(registry: Registry, module_id: str) -> ModuleDescriptor:
+    found = registry.get_definition(module_id)
+    assert found is not None, module_id
+    return found
 
 
 EXTENSION = """

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from naive_ground import EVERYTHING, Ground, ground_of
 from naive_query import Family, holds, naive_select, name_of, values_at
 from toolgrove.tree.dsl import parse
 
@@ -34,8 +35,9 @@ def exactly(left: Any, right: Any) -> bool:
 class NaiveWorkspace:
     """Answers every tool call from a nested dict."""
 
-    def __init__(self, agents: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, agents: dict[str, dict[str, Any]], concurrency: str = "tree") -> None:
         self.agents = agents
+        self.concurrency = concurrency
         self.root: Node = {
             "nodeId": "root",
             "payloadType": "Root",
@@ -90,19 +92,40 @@ class NaiveWorkspace:
             if stored != request:
                 raise Refusal("invalid_argument")
             return copy.deepcopy(answer), seq
-        if token is None or token < self.version(who) or token > self.seq:
-            since = [
-                node_id
-                for commit in self.commits
-                if token is not None and token <= self.seq and commit["seq"] > token
-                for node_id in commit["touched"]
-            ]
-            raise Refusal("conflict", changed=set(since))
+        self.check_version(who, tool, arguments, token)
         answer = self.write(who, tool, {name: value for name, value in arguments.items() if name != "idempotencyKey"})
         seq = self.version(who)
         if key is not None:
             self.keys[(who[0], key)] = (request, copy.deepcopy(answer), seq)
         return answer, seq
+
+    def check_version(self, who: tuple[str, str], tool: str, arguments: dict[str, Any], token: int | None) -> None:
+        if token is None or token > self.seq:
+            raise Refusal("conflict", changed=set())
+        ground = self.ground(tool, arguments)
+        changed = {
+            node_id
+            for commit in self.since(token)
+            for node_id in ground.changed_by(set(commit["touched"]), commit["lists"])
+        }
+        view_changed = token < self.view(who)["seq"]
+        if self.concurrency == "node" and ground.view and view_changed:
+            raise Refusal("conflict", changed=set())
+        if changed or (self.concurrency == "tree" and view_changed):
+            raise Refusal("conflict", changed=changed)
+
+    def since(self, token: int) -> list[dict[str, Any]]:
+        return [commit for commit in self.commits if commit["seq"] > token]
+
+    def ground(self, tool: str, arguments: dict[str, Any]) -> Ground:
+        return EVERYTHING if self.concurrency == "tree" else ground_of(tool, arguments, self.root)
+
+    def is_unsure(self, tool: str, arguments: dict[str, Any], token: int | None) -> bool:
+        """Whether a call depends on which nodes a change touched that this model knows only roughly."""
+        ground = self.ground(tool, arguments)
+        if token is None or not ground.nodes | ground.lists:
+            return False
+        return any(commit["fuzzy"] for commit in self.since(token))
 
     def write(self, who: tuple[str, str], tool: str, arguments: dict[str, Any]) -> Answer:
         saved = copy.deepcopy(self.__dict__)
@@ -127,12 +150,13 @@ class NaiveWorkspace:
             self.__dict__.update(saved)
             return {**answer, "dryRun": True, "wouldChange": would}
         commits = []
-        for old, _, touched in self.pending:
+        for old, new, touched in self.pending:
             if touched:
                 self.seq += 1
                 self.tree_seq = self.seq
                 commit = {"seq": self.seq, "agent": who[0], "tool": tool, "touched": touched, "before": old}
                 commit["fuzzy"] = tool in ("import_merge", "snapshot_restore", "undo", "redo")
+                commit["lists"] = changed_lists(old, new)
                 commit["dropped"] = self.drop_bookmarks()
                 commits.append(commit)
         self.commits += commits
@@ -385,7 +409,8 @@ class NaiveWorkspace:
             return self.root
         if name not in self.snapshots:
             raise Refusal("not_found")
-        return self.snapshots[name]["root"]  # type: ignore[no-any-return]
+        root: Node = self.snapshots[name]["root"]
+        return root
 
     def snapshot_diff(self, who: Any, a: str, b: str) -> Answer:
         return self.compare(self.moment(a), self.moment(b))
@@ -807,7 +832,7 @@ class NaiveWorkspace:
             self.seq += 1
             self.tree_seq = self.seq
             commit = {"seq": self.seq, "agent": who[0], "tool": tool, "touched": touched, "fuzzy": True}
-            self.commits.append({**commit, "before": self.root, "dropped": []})
+            self.commits.append({**commit, "before": self.root, "lists": set(), "dropped": []})
             other[who[0]].append([self.commits[-1]])
         self.root, self.bookmarks = root, bookmarks
         return self.version(who)
@@ -1005,6 +1030,13 @@ def order_changes(was: Any, now: Any) -> dict[str, tuple[list[str], list[str]]]:
         if old != new:
             changes[key] = (old, new)
     return changes
+
+
+def changed_lists(old: Node, new: Node) -> set[str]:
+    """The nodes that have other children, or in another order."""
+    was, now = flat(old), flat(new)
+    none: Node = {"children": []}
+    return {key for key in was.keys() | now.keys() if was.get(key, none)["children"] != now.get(key, none)["children"]}
 
 
 def touched_between(old: Node, new: Node) -> list[str]:

@@ -10,9 +10,7 @@ from typing import Any
 from grove_kit import ManualClock, config
 from toolgrove import Config, Grove
 from toolgrove.store.audit import AuditRecord, Outcome
-from toolgrove.store.journal import Entry, IdempotencyRecord
-from toolgrove.store.memory import MemoryJournal
-from toolgrove.store.sqlite import SqliteJournal
+from toolgrove.store.journal import IdempotencyRecord, JournalEntry, MemoryJournal, SqliteJournal
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller
 
@@ -33,8 +31,10 @@ class Scribe:
         self.workspace = Workspace()
         self.count = 0
 
-    def audit(self, agent: str = "ann", tool: str = "get_node", outcome: Outcome = "success", at: int = 0) -> Entry:
-        return Entry(audit=self.record(agent, tool, outcome, at))
+    def audit(
+        self, agent: str = "ann", tool: str = "get_node", outcome: Outcome = "success", at: int = 0
+    ) -> JournalEntry:
+        return JournalEntry(audit=self.record(agent, tool, outcome, at))
 
     def record(self, agent: str, tool: str, outcome: Outcome, at: int) -> AuditRecord:
         self.count += 1
@@ -47,18 +47,18 @@ class Scribe:
             outcome=outcome,
         )
 
-    def key(self, key: str, result: Any, agent: str = "ann") -> Entry:
+    def key(self, key: str, result: Any, agent: str = "ann") -> JournalEntry:
         kept = IdempotencyRecord(agent=agent, key=key, request="r", result=result)
-        return Entry(audit=self.record(agent, "slow", "success", 0), idempotency=kept)
+        return JournalEntry(audit=self.record(agent, "slow", "success", 0), idempotency=kept)
 
-    def change(self, payload: dict[str, Any] | None = None) -> Entry:
+    def change(self, payload: dict[str, Any] | None = None) -> JournalEntry:
         """A node added below the root."""
         self.workspace.tree.add(self.workspace.tree.root, "T", payload or {})
         commit = self.workspace.commit(CALLER, "add_child")
         assert commit is not None
         recorded = self.workspace.record(CALLER, [commit], [])
         assert recorded is not None
-        return Entry(audit=self.record("ann", "add_child", "success", 0), effects=recorded.effects)
+        return JournalEntry(audit=self.record("ann", "add_child", "success", 0), effects=recorded.effects)
 
 
 def stored(path: Path, agents: dict[str, Any] | None = None, **workspace: Any) -> Config:

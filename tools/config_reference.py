@@ -39,16 +39,23 @@ under `mcpServers` or VS Code's `servers`:
 - `${input:…}` asks a person at VS Code and is an error here that says what to write instead.
 - A server gets `HOME`, `PATH`, the locale and a few more variables of ours, and what `env` says; nothing else.
 """,
+    "SandboxConfig": "What such a server sees is told in [The pool](pool.md#a-server-in-a-sandbox).\n",
     "AgentConfig": "How these decide is told in [The pool](pool.md#how-resolution-decides).\n",
+    "RecordConfig": """Written short, `record: none` means `record: {default: none}`. What an agent's own `record` says
+comes first. How bodies are kept is told in [Operations](operations.md#the-audit-records).
+""",
     "RunnerConfig": "Without a runner, `spawn_agents` answers that there is none.\n",
 }
 SECTIONS = {
     "McpServerConfig": "mcpServers.NAME",
+    "SandboxConfig": "mcpServers.NAME.sandbox",
     "HttpToolConfig": "httpTools.NAME",
     "SecretConfig": "secrets.NAME",
     "AgentConfig": "agents.NAME",
     "McpSelection": "agents.NAME.mcp.SERVER",
     "RunnerConfig": "runner",
+    "RecordConfig": "record",
+    "ResultsConfig": "results",
     "WorkspaceConfig": "workspace",
     "PayloadTypeConfig": "workspace.payloadTypes.NAME",
     "LimitsConfig": "workspace.limits",

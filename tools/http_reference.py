@@ -37,17 +37,17 @@ WHO = {
 }
 
 
-def operation(method: str, path: str, form: dict[str, Any]) -> list[str]:
-    """One operation."""
-    lines = [f"### {method.upper()} {path}", "", form["summary"], ""]
-    query = [one for one in form["parameters"] if one["in"] == "query"]
+def operation(method: str, path: str, described: dict[str, Any]) -> list[str]:
+    """The part of the page about one method at one address."""
+    lines = [f"### {method.upper()} {path}", "", described["summary"], ""]
+    query = [one for one in described["parameters"] if one["in"] == "query"]
     if query:
         lines += ["| query | value | meaning |", "|---|---|---|"]
         lines += [f"| `{one['name']}` | {kind(one['schema'])} | {one['description']} |" for one in query] + [""]
-    if "requestBody" in form:
-        lines += [f"Takes {shown(form['requestBody']['content'])}.", ""]
+    if "requestBody" in described:
+        lines += [f"Takes {shown(described['requestBody']['content'])}.", ""]
     told = []
-    for status, response in form["responses"].items():
+    for status, response in described["responses"].items():
         content = response.get("content")
         good = status < "400"
         words = shown(content) if good and content else response["description"].rstrip(".").lower()
@@ -56,7 +56,7 @@ def operation(method: str, path: str, form: dict[str, Any]) -> list[str]:
 
 
 def shown(content: dict[str, Any]) -> str:
-    """What a body holds."""
+    """The types of a body, or its media types where it is no JSON."""
     words = []
     for media, one in content.items():
         schema = one.get("schema")
@@ -65,7 +65,7 @@ def shown(content: dict[str, Any]) -> str:
 
 
 def kind(schema: dict[str, Any]) -> str:
-    """A type in words."""
+    """A schema in the words of the page; objects are links."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
@@ -81,11 +81,12 @@ def kind(schema: dict[str, Any]) -> str:
     if schema.get("type") == "object" and isinstance(inner, dict):
         return f"name → {kind(inner)}"
     words = {"string": "text", "boolean": "true, false", "integer": "whole number"}
-    return words.get(schema.get("type", "any"), schema.get("type", "any"))
+    named: str = schema.get("type", "any")
+    return words.get(named, named)
 
 
 def model(name: str, schema: dict[str, Any]) -> list[str]:
-    """One object."""
+    """The table of an object's keys."""
     needed = schema.get("required", ())
     lines = [f"### {name}", "", schema["description"], "", "| key | value | meaning |", "|---|---|---|"]
     for key, one in schema["properties"].items():
@@ -95,14 +96,14 @@ def model(name: str, schema: dict[str, Any]) -> list[str]:
 
 
 def page(whole: dict[str, Any]) -> str:
-    """The whole page."""
+    """The operations by whom they serve, then the objects."""
     lines = [HEAD]
     for who, (title, meaning) in WHO.items():
         lines += [f"## {title}", "", meaning, ""]
         for path, item in whole["paths"].items():
-            for method, form in item.items():
-                if form["tags"] == [who]:
-                    lines += operation(method, path, form)
+            for method, described in item.items():
+                if described["tags"] == [who]:
+                    lines += operation(method, path, described)
     lines += ["## Objects", "", "A `?` marks what may be left out.", ""]
     for name, schema in whole["components"]["schemas"].items():
         lines += model(name, schema)

@@ -14,8 +14,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from apcore_mcp.server.transport import run_http
 from bench.subjects.sdk import Endpoint
+from mcp_serve.http_server import run_http
 from toolgrove.cli.serve import listen
 
 SCHEMA = {"type": "object", "properties": {"nodeId": {"type": "string"}}, "required": ["nodeId"]}

@@ -11,7 +11,7 @@ NODES: dict[str, dict[str, Any]] = {}
 
 
 def http(port: str, era: str, size: str) -> None:
-    server: Any = FastMCP("peer")
+    server = FastMCP("peer")
     for number in range(int(size)):
         node_id = f"i{number}"
         payload = {"name": "Room", "size": number, "status": "open", "note": "x" * 40, "price": 10.5}

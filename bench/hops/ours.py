@@ -8,15 +8,18 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from apcore_mcp.server.endpoint import Endpoint
-from apcore_mcp.server.http import Guard, StreamableHTTP
-from apcore_mcp.server.transport import run_http, run_stdio
 from bench.hop import ROOT, STDIO, child
 from bench.hops.profile import Profile
 from bench.wire import MODERN
+from mcp_serve.clear_json import ClearJson
+from mcp_serve.endpoint import Endpoint
+from mcp_serve.guard import Guard
+from mcp_serve.http import StreamableHTTP
+from mcp_serve.http_server import run_http
+from mcp_serve.stdio import run_stdio
 from toolgrove import Config, Grove
 from toolgrove.cli.serve import listen
-from toolgrove.faces import mcp_endpoint
+from toolgrove.mcp_face import mcp_endpoint
 
 SERVER = "up"
 
@@ -34,9 +37,7 @@ async def endpoint_over(era: str, upstream: str) -> AsyncIterator[Endpoint]:
         agent = await grove.agent("bench")
         if not agent.tools:
             raise RuntimeError(f"the upstream is not there: {agent.receipt.sources[SERVER].problem}")
-        endpoint = mcp_endpoint(agent, "1")
-        endpoint.loop = asyncio.get_running_loop()
-        yield endpoint
+        yield mcp_endpoint(agent, "1")
 
 
 def http(port: str, era: str, upstream: str) -> None:
@@ -44,9 +45,9 @@ def http(port: str, era: str, upstream: str) -> None:
         async with endpoint_over(era, upstream) as endpoint:
             transport = StreamableHTTP(endpoint)
             async with transport.running():
-                app = Guard(Starlette(routes=[*transport.routes, Route("/profile", Profile())]), "127.0.0.1", None)
+                app = ClearJson(Starlette(routes=[*transport.routes, Route("/profile", Profile())]))
                 with listen("127.0.0.1", int(port)) as listening:
-                    await run_http(app, endpoint.drain, listening, asyncio.Event())
+                    await run_http(Guard(app, "127.0.0.1"), endpoint.drain, listening, asyncio.Event())
 
     asyncio.run(run())
 

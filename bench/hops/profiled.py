@@ -5,8 +5,8 @@ import contextlib
 
 from starlette.routing import Route
 
-from apcore_mcp.server.transport import run_http
 from bench.hops.profile import Profile
+from mcp_serve.http_server import run_http
 from toolgrove import Config, Grove
 from toolgrove.cli.serve import listen
 

@@ -7,13 +7,13 @@ from typing import Any
 from apcore import Context, Executor, Registry
 
 from apcore_mcp import serve
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
-from apcore_mcp.server.calls import Call, Channel
 from apcore_mcp.server.factory import MCPServerFactory
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
-from apcore_mcp.serving import Bridge
 from bench.subjects.sdk import connected
+from mcp_serve.calls import Channel, ToolRun
 
 build_tools = MCPServerFactory().build_tools
 
@@ -58,8 +58,6 @@ def handler(executor: Executor) -> Callable[[str, dict[str, Any]], Awaitable[Any
     router = ExecutionRouter(executor, lookup=tools.entry)
 
     async def handle(name: str, arguments: dict[str, Any]) -> Any:
-        caller = Call(None, lambda call: None)
-        caller.attach(Channel())
-        return await router.handle_call(name, arguments, caller)
+        return await router.handle_call(name, arguments, ToolRun(None, Channel(), lambda run: None))
 
     return handle

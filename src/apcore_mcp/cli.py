@@ -8,48 +8,63 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from apcore import Registry
-
+from apcore_mcp.extensions import IMPORT_BUDGET, discovered
 from apcore_mcp.options import Options
-from apcore_mcp.server.transport import diverted
 from apcore_mcp.serving import serve
 from apcore_mcp.version import __version__
+from mcp_serve.stdio import diverted
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("apcore-mcp", description="Serve a directory of apcore modules over MCP.")
     parser.add_argument("--extensions-dir", required=True, type=Path, metavar="DIR", help="directory of apcore modules")
+    parser.add_argument(
+        "--import-budget",
+        type=float,
+        default=IMPORT_BUDGET,
+        metavar="SECONDS",
+        help=f"leave a module out whose import takes longer (default: {IMPORT_BUDGET:g})",
+    )
     defaults = {"log_level": "INFO", "version": __version__}
     for option in dataclasses.fields(Options):
-        if arguments := dict(option.metadata):
-            default = defaults.get(option.name, option.default)
-            arguments["help"] += f" (default: {default})" if default else ""
-            singular = option.name.rstrip("s") if arguments.get("action") == "append" else option.name
-            parser.add_argument(f"--{singular.replace('_', '-')}", dest=option.name, default=default, **arguments)
+        arguments = dict(option.metadata)
+        if not arguments:
+            continue
+        default = defaults.get(option.name, option.default)
+        if default:
+            arguments["help"] += f" (default: {default})"
+        is_repeatable = arguments.get("action") == "append"
+        singular = option.name.rstrip("s") if is_repeatable else option.name
+        parser.add_argument(f"--{singular.replace('_', '-')}", dest=option.name, default=default, **arguments)
     return parser
 
 
 def _problem(extensions: Path, options: dict[str, Any]) -> str | None:
-    checks = {
-        f"extensions directory does not exist: {extensions}": extensions.exists(),
-        f"extensions path is not a directory: {extensions}": extensions.is_dir(),
-        f"extensions directory is not readable: {extensions}": os.access(extensions, os.R_OK | os.X_OK),
-        "port must be between 1 and 65535": 1 <= options["port"] <= 65535,
-        "server name must not be empty": options["name"] != "",
-    }
-    return next((text for text, met in checks.items() if not met), None)
+    if not extensions.exists():
+        return f"extensions directory does not exist: {extensions}"
+    if not extensions.is_dir():
+        return f"extensions path is not a directory: {extensions}"
+    if not os.access(extensions, os.R_OK | os.X_OK):
+        return f"extensions directory is not readable: {extensions}"
+    if not 1 <= options["port"] <= 65535:
+        return "port must be between 1 and 65535"
+    if not 0 < options["import_budget"] <= 600:
+        return "import budget must be above 0 and at most 600 seconds"
+    if options["name"] == "":
+        return "server name must not be empty"
+    return None
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code 0 after a shutdown, 1 for invalid arguments, 2 if the server cannot start."""
     options = vars(_parser().parse_args(argv))
     extensions = options.pop("extensions_dir")
-    if problem := _problem(extensions, options):
+    problem = _problem(extensions, options)
+    if problem is not None:
         return _fail(problem, 1)
     try:
-        registry = Registry(extensions_dir=str(extensions))
         with diverted(1, 2):  # what modules print while they are imported is not MCP
-            registry.discover()
+            registry = discovered(extensions, options.pop("import_budget"))
         serve(registry, **options)
     except ValueError as error:
         return _fail(str(error), 1)

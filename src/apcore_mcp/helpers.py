@@ -14,15 +14,15 @@ async def report_progress(
     context: Any, progress: float, total: float | None = None, message: str | None = None
 ) -> None:
     """Send a progress notification to the client that made the call."""
-    if send := _capability(context, MCP_PROGRESS_KEY):
+    send = _capability(context, MCP_PROGRESS_KEY)
+    if send is not None:
         await send(progress, total, message)
 
 
 async def elicit(context: Any, message: str, requested_schema: dict[str, Any] | None = None) -> Any | None:
     """Ask the user; None if there is nobody to ask, or the user declines."""
-    if ask := _capability(context, MCP_ELICIT_KEY):
-        return await ask(message, requested_schema)
-    return None
+    ask = _capability(context, MCP_ELICIT_KEY)
+    return None if ask is None else await ask(message, requested_schema)
 
 
 def _capability(context: Any, key: str) -> Any:

@@ -3,8 +3,6 @@
 from typing import Any
 
 from apcore import Executor, Registry
-from apcore.registry import registry as apcore_registry
-from watchdog.events import FileSystemEventHandler
 
 Json = dict[str, Any]
 Source = Registry | Executor
@@ -19,20 +17,8 @@ def registry_of(source: Source) -> Registry:
 
 
 def check_filters(tags: Tags, prefix: str | None) -> None:
+    """ValueError for a filter that can only be a mistake."""
     if tags is not None and not all(tags):
         raise ValueError("Tag values must not be empty")
     if prefix == "":
         raise ValueError("prefix must not be empty")
-
-
-def watch(registry: Registry) -> None:
-    """Follow the files of the extensions directory, with apcore's event handler repaired.
-
-    Newer apcore lost the handler's base class, and hears only of the moment at which a file is there but still empty.
-    """
-    handler = getattr(apcore_registry, "_ModuleChangeHandler", FileSystemEventHandler)
-    if not issubclass(handler, FileSystemEventHandler):
-        every_event = {"_DEBOUNCE_WINDOW_SEC": 0.0, "on_closed": handler.on_modified}
-        repaired: Any = type(handler.__name__, (handler, FileSystemEventHandler), every_event)
-        apcore_registry._ModuleChangeHandler = repaired  # type: ignore[misc]
-    registry.watch()

@@ -1,10 +1,8 @@
-"""The options of `serve`, `async_serve`, `create_app` and the command line, spelled once."""
+"""The options of `serve`, `async_serve`, `create_app` and the command line: defaults, help and checks."""
 
-import functools
-import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, fields
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 from apcore_mcp.modules import check_filters
 
@@ -12,9 +10,6 @@ TRANSPORTS = ("stdio", "streamable-http", "sse")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 MAX_NAME = 255
 Hook = Callable[[], Awaitable[None] | None]
-P = ParamSpec("P")
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 def flag(default: Any, text: str, **argument: Any) -> Any:
@@ -48,7 +43,8 @@ class Options:
         object.__setattr__(self, "transport", self.transport.lower())
         object.__setattr__(self, "explorer_prefix", self.explorer_prefix.rstrip("/"))
         check_filters(self.tags, self.prefix)
-        over_http, level = self.transport != "stdio", self.log_level
+        over_http = self.transport != "stdio"
+        level = self.log_level
         _require(self.transport in TRANSPORTS, f"Unknown transport: '{self.transport}'. {_one_of(TRANSPORTS)}")
         _require(not over_http or self.host != "", "Host must not be empty")
         _require(not over_http or 1 <= self.port <= 65535, f"Port must be between 1 and 65535, got {self.port}")
@@ -66,20 +62,3 @@ def _require(met: bool, otherwise: str) -> None:
 
 def _one_of(choices: tuple[str, ...]) -> str:
     return f"Must be one of: {', '.join(choices)}"
-
-
-def takes_options(build: Callable[P, Options]) -> Callable[[Callable[[S, Options], R]], Callable[Concatenate[S, P], R]]:
-    """Give a function of (source, options) the options as keyword arguments, for callers and type checkers alike."""
-
-    def decorate(function: Callable[[S, Options], R]) -> Callable[Concatenate[S, P], R]:
-        @functools.wraps(function)
-        def call(registry_or_executor: S, *args: P.args, **kwargs: P.kwargs) -> R:
-            return function(registry_or_executor, build(*args, **kwargs))
-
-        source, *_ = inspect.signature(function).parameters.values()
-        keyword = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
-        keywords = [keyword(each.name, default=each.default, annotation=each.type) for each in fields(Options)]
-        call.__signature__ = inspect.Signature([source, *keywords])  # type: ignore[attr-defined]
-        return cast("Callable[Concatenate[S, P], R]", call)
-
-    return decorate

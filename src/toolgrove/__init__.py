@@ -1,4 +1,30 @@
-"""One governed tool surface for AI agents."""
+"""One governed tool surface for AI agents.
+
+- ``agent``: an agent at work: the tools that it was given, and the way to call them
+- ``budgets``: how much may happen in a time: allowances that refill, windows that move
+- ``call``: the gate around every call
+- ``cli``: the command line
+- ``config``: the project file
+- ``errors``: every failure that an agent can meet
+- ``events``: what happened, published to listeners
+- ``grove``: the composition root, which knows every part
+- ``logs``: what a log may hold
+- ``mcp_face``: an agent over MCP
+- ``notation``: how things are written down: JSON and shared texts
+- ``notary``: where the key of the audit log is
+- ``openai_tools``: an agent's tools as OpenAI definitions
+- ``pool``: tools of many sources, resolved into one toolset per agent
+- ``project_state``: what a project keeps between runs: pins, approvals, tokens
+- ``reload``: following the project file
+- ``runners``: what drives a sub-agent
+- ``sample``: the project of `toolgrove demo`
+- ``sources``: the sources of a configuration
+- ``store``: what outlives a call
+- ``tools``: the tree tools
+- ``tree``: the tree
+- ``types``: the values that parts hand to each other
+- ``web``: the gateway over HTTP
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

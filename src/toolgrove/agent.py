@@ -4,34 +4,49 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from itertools import count
 from typing import Any
 
-from toolgrove.call.ending import about, failed, succeeded
-from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolStarted, ToolSucceeded
+from toolgrove.call.ending import about, failed, started, succeeded
+from toolgrove.call.ids import Ids
+from toolgrove.call.run_events import RunEvents
+from toolgrove.call.strip import marked
+from toolgrove.errors import NAME, brief
+from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.receipt import Receipt
-from toolgrove.pool.resolve import Reach, Toolset
-from toolgrove.types import Arguments, Call, Caller, Client, Clock, Next, Result, ToolSpec
+from toolgrove.pool.resolve import Toolset
+from toolgrove.types import Arguments, Bounds, Call, Caller, Client, Clock, Follow, Next, Result, ToolSpec
 
 
 class Agent:
-    """An agent of a project; its tools are fixed from the moment it was resolved."""
+    """An agent of a project; its tools are fixed from the moment it was resolved.
+
+    `follow` hears of every call of a sub-agent, for the stream of the run that it belongs to.
+    """
 
     def __init__(
-        self, caller: Caller, toolset: Toolset, *, description: str, chain: Next, numbers: count[int], clock: Clock
+        self,
+        caller: Caller,
+        toolset: Toolset,
+        *,
+        description: str,
+        chain: Next,
+        ids: Ids,
+        clock: Clock,
+        follow: Follow | None = None,
     ) -> None:
         self.description = description
         self._caller = caller
         self._toolset = toolset
         self._chain = chain
-        self._numbers = numbers
+        self._ids = ids
         self._clock = clock
+        self._follow = follow
 
     @property
     def name(self) -> str:
-        """The agent's name."""
         return self._caller.agent
 
     @property
@@ -50,101 +65,129 @@ class Agent:
         return self._toolset.receipt
 
     @property
+    def own_receipt(self) -> Receipt:
+        """What the agent itself may read of it: what it has, and what only its role keeps away."""
+        return self._toolset.receipt.about(self._toolset.callable)
+
+    @property
     def approvals(self) -> Mapping[str, str]:
         """The tools whose every call a person must approve, and by which rule."""
         return self._toolset.approvals
 
     @property
-    def reach(self) -> Reach:
-        """The most that an agent which it spawns can have."""
-        return self._toolset.reach
+    def bounds(self) -> tuple[Bounds, ...]:
+        """What it and all above it bind those to that it spawns."""
+        return self._toolset.bounds
 
     async def call(self, name: str, arguments: Arguments | None = None, *, client: Client | None = None) -> Result:
         """Call a tool; a failure is an answer with `error`, never an exception."""
-        return await self._chain(self.begin(name, arguments, client))
+        call = self.begin(name, arguments, client)
+        return marked(call, await self.send(call))
 
     def begin(self, name: str, arguments: Arguments | None = None, client: Client | None = None) -> Call:
         """A call of this agent, not sent yet."""
         toolset = self._toolset
         return Call(
-            id=f"c{next(self._numbers)}",
-            name=name,
+            id=self._ids.call(),
+            name=brief(name, NAME),  # none that long is a tool's
             tool=toolset.callable.get(name),
             arguments={} if arguments is None else arguments,
             caller=self._caller,
             approval=toolset.approvals.get(name),
             receipt=toolset.receipt.hash,
-            ceiling=toolset.reach,
+            bounds=toolset.bounds,
+            follow=self._follow,
             client=client,
             known=toolset.names,
         )
 
     def in_session(self, session: str) -> Agent:
         """The same agent with another session's view of the tree."""
-        return Agent(
-            replace(self._caller, session=session),
-            self._toolset,
-            description=self.description,
-            chain=self._chain,
-            numbers=self._numbers,
-            clock=self._clock,
-        )
+        other = copy(self)
+        other._caller = replace(self._caller, session=session)
+        return other
 
     async def send(self, call: Call) -> Result:
         """Send a call that was begun; what it leaves on the call can be read afterwards."""
-        return await self._chain(call)
+        return await (self._chain(call) if self._follow is None else self._told(call, self._follow))
 
     async def run(self, requests: Iterable[Any]) -> AsyncIterator[dict[str, Any]]:
-        """Call tools one after the other, `{"tool": …, "arguments": {…}}` each, and tell what happens.
+        """Call tools one after the other, `{"tool": …, "arguments": {…}}` each, and yield what happens.
 
-        A call that fails is an event like any other; the rest goes on, and `run_finished` always comes last.
+        What sub-agents do, at any depth, is among it. A call that fails is an event like any other; the rest goes on,
+        and `run_finished` always comes last.
         """
         successes = failures = 0
+        events = RunEvents()
+        run_id = self._caller.run_id or self._ids.run()
+        caller = replace(self._caller, run_id=run_id)
         for request in requests:
-            told: asyncio.Queue[ToolProgress | None] = asyncio.Queue()
-            call = self._requested(request, told)
-            yield ToolStarted(**about(call, self._clock.wall()), receipt=call.receipt).to_json()
+            call = self._requested(request, caller, events)
+            yield started(call, self._clock.wall()).to_json()
             work = asyncio.ensure_future(self._chain(call))
-            work.add_done_callback(lambda _, told=told: told.put_nowait(None))  # type: ignore[misc]
+            work.add_done_callback(events.wake)
             try:
-                while (event := await told.get()) is not None:
-                    yield event.to_json()
+                while (event := await events.next(work)) is not None:
+                    yield event
                 end = self._ended(call, work.result())
             finally:
                 work.cancel()
             successes, failures = successes + (call.error is None), failures + (call.error is not None)
             yield end.to_json()
-        now = self._clock.wall()
         yield RunFinished(
-            agent=self.name, receipt=self.receipt.hash, succeeded=successes, failed=failures, timestamp=now
+            chain=caller.chain,
+            run_id=run_id,
+            parent_call_id=caller.parent_call_id,
+            receipt=self.receipt.hash,
+            succeeded=successes,
+            failed=failures,
+            delegated={"succeeded": events.succeeded, "failed": events.failed},
+            timestamp=self._clock.wall(),
         ).to_json()
 
-    def _requested(self, request: Any, told: asyncio.Queue[ToolProgress | None]) -> Call:
-        form = request if isinstance(request, dict) else {}
-        call = self.begin(str(form.get("tool", "")), form.get("arguments"))
-        call.client = _Stream(call, self._clock, told)
+    def _requested(self, request: Any, caller: Caller, events: RunEvents) -> Call:
+        asked = request if isinstance(request, dict) else {}
+        call = self.begin(str(asked.get("tool", "")), asked.get("arguments"))
+        call.caller, call.follow = caller, events.put
+        call.client = _RunClient(call, self._clock, events.put)
         return call
 
-    def _ended(self, call: Call, result: Result) -> ToolSucceeded | ToolFailed:
+    async def _told(self, call: Call, follow: Follow) -> Result:
+        """The result of a sub-agent's call, which the run that it belongs to hears of."""
+        call.client = call.client or _RunClient(call, self._clock, follow)
+        follow(started(call, self._clock.wall()))
+        try:
+            result = await self._chain(call)
+        except asyncio.CancelledError:
+            follow(failed(call, self._clock.wall()))
+            raise
+        follow(self._ended(call, None))
+        return result
+
+    def _ended(self, call: Call, result: Result | None) -> ToolSucceeded | ToolFailed:
         now = self._clock.wall()
-        return succeeded(call, now, result) if call.error is None else failed(call, now)
+        if call.error is not None:
+            return failed(call, now)
+        return succeeded(call, now, None if result is None else marked(call, result))
 
     def openai_tools(self, *, strict: bool = False, embed_annotations: bool = False) -> list[dict[str, Any]]:
         """The same tools as OpenAI tool definitions."""
-        faces = import_module("toolgrove.faces")  # only those who export pay for the bridge's import
-        tools: list[dict[str, Any]] = faces.openai_tools(self.tools, strict=strict, embed_annotations=embed_annotations)
+        export = import_module(
+            "toolgrove.openai_tools"
+        ).openai_tools  # only those who export pay for the bridge's import
+        tools: list[dict[str, Any]] = export(self.tools, strict=strict, embed_annotations=embed_annotations)
         return tools
 
 
-class _Stream:
-    """The client of a call in a run: progress becomes an event, and there is nobody to ask."""
+class _RunClient:
+    """The client of a call in a run: progress becomes an event, and there is no one to ask."""
 
-    def __init__(self, call: Call, clock: Clock, told: asyncio.Queue[ToolProgress | None]) -> None:
-        self._call, self._clock, self._told = call, clock, told
+    def __init__(self, call: Call, clock: Clock, follow: Follow) -> None:
+        self._call, self._clock, self._follow = call, clock, follow
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         common = about(self._call, self._clock.wall())
-        self._told.put_nowait(ToolProgress(**common, progress=progress, total=total, message=message))
+        self._follow(ToolProgress(**common, progress=progress, total=total, message=message))
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
         return None

@@ -7,16 +7,25 @@ GroveError
 │   ├── BatchTooLarge, BadPageToken, KeyReused
 │   └── BadQuery                          a selection query, with a caret line
 ├── NotFound           not_found          nothing has that name
-│   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed
+│   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed, ApprovalNotFound, PinNotFound
 ├── Forbidden          forbidden          stop: this agent may not
 │   ├── ApprovalRequired                  a person must agree first, then the same call goes through
 │   ├── ApprovalRejected                  a person said no
-│   ├── ApprovalUnavailable               nobody can be asked, so nothing is sent
+│   ├── ApprovalUnavailable               there is no one to ask, so nothing is sent
+│   ├── InboxFull                         the agent has as many calls waiting as it may
+│   ├── OwnApproval                       an agent must not decide about its own call
+│   ├── OutsideWriteRoot                  a change reaches beyond the subtree that is open
 │   ├── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
 │   └── SpawnBudgetSpent                  a run has started as many sub-agents as it may
 ├── Conflict           conflict           read again, then retry with the latest version
-│   └── StaleVersion
+│   ├── StaleVersion
+│   ├── OutcomeUnknown                    the same call was cut off by a crash, and may have run
+│   ├── AlreadyDecided                    another decision about the approval stands
+│   ├── NotRevocable                      there is no open approval to take back
+│   ├── EffectChanged                     the call would change something else than was approved
+│   └── PinMoved                          the definition to accept is not the one that is there now
 ├── RateLimited        rate_limited       wait retryAfter seconds
+│   └── ShareSpent                        the agent uses all of an upstream that is its to use
 ├── Internal           internal           our fault; the call id leads to the log
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
 ├── RunnerMissing      internal           the operator has not said what runs sub-agents
@@ -31,8 +40,19 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
+NAME = 200
+MESSAGE = 2048
+"""How many characters of a name and of a message are repeated, in answers and in records."""
 _LONGEST = 100
 _MANY = 200
+
+
+def brief(text: str, most: int) -> str:
+    """Both ends of a text that is longer than it may be: a message begins with what is wrong and ends with advice."""
+    if len(text) <= most:
+        return text
+    tail = most // 4
+    return f"{text[: most - tail - 3]} … {text[-tail:]}"
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -65,8 +85,9 @@ class GroveError(Exception):
         self.facts = {name: value for name, value in facts.items() if value is not None}
 
     def to_json(self) -> dict[str, Any]:
-        """The error object as every face returns it."""
-        return {"error": {"code": self.code, "message": self.message, **self.facts}}
+        """The error object as every face returns it; what a caller wrote comes back in part if it is long."""
+        facts = {name: brief(one, MESSAGE) if isinstance(one, str) else one for name, one in self.facts.items()}
+        return {"error": {"code": self.code, "message": brief(self.message, MESSAGE), **facts}}
 
 
 class InvalidArgument(GroveError):
@@ -236,6 +257,25 @@ class Unnamed(NotFound):
         )
 
 
+class ApprovalNotFound(NotFound):
+    """Nothing waits under that id."""
+
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(
+            f"No approval {approval_id!r} is in the inbox. 'toolgrove approvals' lists what waits.", reason="approval"
+        )
+
+
+class PinNotFound(NotFound):
+    """No tool of that server has a pin."""
+
+    def __init__(self, *, server: str, own_name: str, known: Sequence[str]) -> None:
+        name = f"{server}/{own_name}"
+        super().__init__(
+            f"There is no pin for {name!r}.{_did_you_mean(name, known)} 'toolgrove pins' lists all.", reason="pin"
+        )
+
+
 class Forbidden(GroveError):
     """This agent may not do that."""
 
@@ -247,13 +287,16 @@ class ApprovalRequired(Forbidden):
 
     retryable = True
 
-    def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str) -> None:
+    def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str, replaces: str | None = None) -> None:
+        anew = f"What it would change is not what it was when {replaces!r} was asked for. " if replaces else ""
         super().__init__(
-            f"{tool} needs the approval of a person ({rule}). The call waits as {approval_id!r} until {expires_at}; "
-            "repeat it with the same arguments once it is approved. Do not change the arguments: that asks anew.",
+            f"{tool} needs the approval of a person ({rule}). {anew}The call waits as {approval_id!r} until "
+            f"{expires_at}; repeat it with the same arguments once it is approved. Do not change the arguments: that "
+            "asks anew.",
             reason="approval_required",
             approvalId=approval_id,
             expiresAt=expires_at,
+            replaces=replaces,
         )
 
 
@@ -275,6 +318,40 @@ class ApprovalUnavailable(Forbidden):
 
     def __init__(self, *, tool: str, problem: str, hint: str) -> None:
         super().__init__(f"{tool} needs an approval, and {problem}. {hint}", reason="approval_unavailable")
+
+
+class InboxFull(Forbidden):
+    """An agent has as many calls waiting as it may."""
+
+    def __init__(self, *, agent: str, limit: int) -> None:
+        super().__init__(
+            f"{limit} calls of agent {agent!r} wait for approval already. Wait until a person has decided about them.",
+            reason="approval_limit",
+            limit=limit,
+        )
+
+
+class OwnApproval(Forbidden):
+    """An agent must not decide about its own call."""
+
+    def __init__(self, *, approval_id: str, agent: str) -> None:
+        super().__init__(
+            f"{agent!r} asked for approval {approval_id!r} and cannot decide it; somebody else must.",
+            reason="own_approval",
+        )
+
+
+class OutsideWriteRoot(Forbidden):
+    """A change reaches outside the subtree that the agent, or one above it, may write."""
+
+    def __init__(self, *, root: str, node_id: str, of: str | None) -> None:
+        holder = f", the write root of agent {of!r}, on whose behalf you work" if of is not None else ""
+        super().__init__(
+            f"You may write only at and below {root!r}{holder}; {node_id!r} lies outside. Nothing was changed.",
+            reason="write_root",
+            writeRoot=root,
+            nodeId=node_id,
+        )
 
 
 class SecretOutOfScope(Forbidden):
@@ -325,15 +402,90 @@ class StaleVersion(Conflict):
         )
 
 
+class OutcomeUnknown(Conflict):
+    """The same call was cut off by a crash before, and nobody knows whether it ran."""
+
+    def __init__(self, *, tool: str, call_id: str, begun_at: str) -> None:
+        super().__init__(
+            f"The last call of {tool!r} with these arguments ({call_id}, begun at {begun_at}) was cut off and may have "
+            "run. Find out whether it did. To run it all the same, send this call once more.",
+            reason="outcome_unknown",
+            callId=call_id,
+        )
+
+
+class AlreadyDecided(Conflict):
+    """Another decision came first, or none came in time."""
+
+    retryable = False
+
+    def __init__(self, *, approval_id: str, state: str, by: str) -> None:
+        if state == "expired":
+            text = "has expired; the agent must make its call again"
+        elif by:
+            verdict = "rejected" if state == "rejected" else "approved"
+            text = f"was already {verdict} by {by}; the first decision stands"
+        else:
+            text = f"is {state}"
+        super().__init__(f"Approval {approval_id!r} {text}.", reason="approval_decided", state=state)
+
+
+class NotRevocable(Conflict):
+    """Only an approval that is not used up can be taken back."""
+
+    retryable = False
+
+    def __init__(self, *, approval_id: str, state: str) -> None:
+        text = "still waits; reject it instead" if state == "pending" else f"is {state}; there is nothing to take back"
+        super().__init__(f"Approval {approval_id!r} {text}.", reason="approval_not_revocable", state=state)
+
+
+class EffectChanged(Conflict):
+    """The call would change something else than was approved."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What the call would change has changed since it was approved. Repeat it; a person is asked anew.",
+            reason="effect_changed",
+        )
+
+
+class PinMoved(Conflict):
+    """The definition to accept is not the one that the server has now."""
+
+    def __init__(self, *, server: str, own_name: str, given: str, seen: str) -> None:
+        now = f"the server now offers {seen}" if seen else "nothing waits to be accepted"
+        super().__init__(
+            f"{server}/{own_name} has no definition {given} to accept: {now}. Look at the difference again.",
+            reason="pin_moved",
+            seen=seen or None,
+        )
+
+
 class RateLimited(GroveError):
     """The agent called too often."""
 
     code = "rate_limited"
     retryable = True
 
-    def __init__(self, *, limit: str, retry_after: float) -> None:
+    def __init__(self, *, limit: str, retry_after: float, of: str | None = None) -> None:
+        holder = f" of agent {of!r}, on whose behalf you work," if of is not None else ""
         super().__init__(
-            f"The limit of {limit} is used up. Wait {retry_after:g} s before the next call; fewer, larger calls help.",
+            f"The limit of {limit}{holder} is used up. Wait {retry_after:g} s before the next call; "
+            "fewer, larger calls help.",
+            retryAfter=retry_after,
+        )
+
+
+class ShareSpent(RateLimited):
+    """The agent has as many calls under way at an upstream as it may."""
+
+    def __init__(self, *, of: str, running: int, waiting: int, retry_after: float) -> None:
+        GroveError.__init__(
+            self,
+            f"{of} has {running} calls of this agent under way and {waiting} in line, and keeps the rest for others. "
+            f"Wait {retry_after:g} s before the next call.",
+            reason="upstream_busy",
             retryAfter=retry_after,
         )
 

@@ -1,8 +1,7 @@
-"""What happened, told outwards: to the stream of a run and to listeners, for whom nothing waits."""
+"""What happened, published to the stream of a run and to listeners; nothing waits for them."""
 
 from __future__ import annotations
 
-import datetime
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -10,23 +9,24 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel, to_snake
 
+from toolgrove.notation.times import to_milliseconds
+
 log = logging.getLogger("toolgrove")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Told:
+class _Timestamped:
     timestamp: float
 
     def to_json(self) -> dict[str, Any]:
         """The event as a stream carries it: `type`, then its facts; what is not known is left out."""
         kind, keys = _spelt(type(self))
-        form: dict[str, Any] = {"type": kind}
+        facts: dict[str, Any] = {"type": kind}
         for name, key in keys:
             value = getattr(self, name)
             if value is not None and key != "timestamp":
-                form[key] = list(value) if isinstance(value, tuple) else value
-        moment = datetime.datetime.fromtimestamp(self.timestamp, datetime.UTC)
-        return {**form, "timestamp": moment.isoformat(timespec="milliseconds")}
+                facts[key] = list(value) if isinstance(value, tuple) else value
+        return {**facts, "timestamp": to_milliseconds(self.timestamp)}
 
 
 _spellings: dict[type[Any], tuple[str, list[tuple[str, str]]]] = {}
@@ -35,40 +35,57 @@ _spellings: dict[type[Any], tuple[str, list[tuple[str, str]]]] = {}
 def _spelt(kind: type[Any]) -> tuple[str, list[tuple[str, str]]]:
     """The name of a kind of event and of its facts, as a stream writes them; found out once."""
     if kind not in _spellings:
-        keys = [(field.name, to_camel(field.name)) for field in fields(kind)]
-        _spellings[kind] = (to_snake(kind.__name__), keys)
+        derived = [name for name in ("agent", "depth") if isinstance(getattr(kind, name, None), property)]
+        names = [*derived, *(field.name for field in fields(kind))]
+        _spellings[kind] = (to_snake(kind.__name__), [(name, to_camel(name)) for name in names])
     return _spellings[kind]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ToolStarted(_Told):
-    """A call of a run is on its way."""
+class _OfAgent(_Timestamped):
+    """Whose doing it is: `chain` names the agents from the outermost to this one, `run_id` the outermost run."""
 
+    chain: tuple[str, ...]
+    run_id: str
+    parent_call_id: str | None = None
+
+    @property
+    def agent(self) -> str:
+        """The agent itself."""
+        return self.chain[-1]
+
+    @property
+    def depth(self) -> int:
+        """How many agents are above it."""
+        return len(self.chain) - 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _OfCall(_OfAgent):
     call_id: str
     tool: str
-    agent: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolStarted(_OfCall):
+    """A call of a run, or of a sub-agent in it, is on its way."""
+
     receipt: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ToolProgress(_Told):
-    """A call tells how far it is."""
+class ToolProgress(_OfCall):
+    """A call reports how far it is."""
 
-    call_id: str
-    tool: str
-    agent: str
     progress: float
     total: float | None = None
     message: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ToolSucceeded(_Told):
+class ToolSucceeded(_OfCall):
     """A call returned its result, which only the stream of its own run carries."""
 
-    call_id: str
-    tool: str
-    agent: str
     receipt: str = ""
     replayed: bool = False
     duration: float = 0.0
@@ -76,64 +93,79 @@ class ToolSucceeded(_Told):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ToolFailed(_Told):
-    """A call was refused or failed; `error` is what the agent saw, and whether trying again can help."""
+class ToolFailed(_OfCall):
+    """A call was refused or failed; `error` is what the agent saw, and whether trying again can help.
 
-    call_id: str
-    tool: str
-    agent: str
+    A sub-agent that does not exist, or whose run failed, is told so too: as a `spawn_agents` of its own.
+    """
+
     error: Mapping[str, Any]
     receipt: str = ""
     duration: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunFinished(_Told):
-    """The last event of every run, exactly once."""
+class RunFinished(_OfAgent):
+    """The last event of every run, exactly once; `delegated` counts the calls of its sub-agents at any depth."""
 
-    agent: str
     receipt: str
     succeeded: int
     failed: int
+    delegated: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TreeChanged(_Told):
+class TreeChanged(_OfCall):
     """A commit is in the journal and visible to every agent."""
 
-    agent: str
-    tool: str
     node_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PoolChanged(_Told):
+class PoolChanged(_Timestamped):
     """The next resolution may give agents other tools."""
 
     revision: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ApprovalRequested(_Told):
-    """A call waits in the inbox for a person; `rule` is why."""
-
+class _OfApproval(_Timestamped):
     approval_id: str
     tool: str
     agent: str
-    rule: str
-    receipt: str = ""
+    chain: tuple[str, ...]
+
+    @property
+    def depth(self) -> int:
+        """How many agents are above the one that asked."""
+        return len(self.chain) - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ApprovalDecided(_Told):
+class ApprovalRequested(_OfApproval):
+    """A call waits in the inbox for a person; `rule` is why."""
+
+    rule: str
+    receipt: str = ""
+    run_id: str | None = None
+    parent_call_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalDecided(_OfApproval):
     """A person decided about a call; one who decided in another process is heard of when the call comes back."""
 
-    approval_id: str
-    tool: str
-    agent: str
     approved: bool
     by: str
     reason: str = ""
+    lasts: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalRevoked(_OfApproval):
+    """A person took back an approval that was not used up."""
+
+    by: str
 
 
 Event = (
@@ -146,12 +178,13 @@ Event = (
     | PoolChanged
     | ApprovalRequested
     | ApprovalDecided
+    | ApprovalRevoked
 )
 Listener = Callable[[Event], None]
 
 
 class Listeners:
-    """Whoever wants to hear of events; what one of them makes of an event never becomes part of a call."""
+    """All who hear of events; what a listener does with one never becomes part of a call."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
@@ -160,11 +193,11 @@ class Listeners:
         return bool(self._listeners)
 
     def add(self, listener: Listener) -> None:
-        """Tell this one as well from now on."""
+        """Have this listener called for every event from now on."""
         self._listeners.append(listener)
 
-    def tell(self, event: Event) -> None:
-        """Tell all of them."""
+    def publish(self, event: Event) -> None:
+        """Hand an event to every listener; one that fails is logged, and the others hear of it all the same."""
         for listener in self._listeners:
             try:
                 listener(event)

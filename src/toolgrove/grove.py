@@ -3,55 +3,54 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from importlib.metadata import version
-from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import anyio.to_thread
 
 from toolgrove.agent import Agent
 from toolgrove.call import fold
+from toolgrove.call.abandoned import settle_abandoned
 from toolgrove.call.approval import ApprovalStep
 from toolgrove.call.audit import AuditStep
+from toolgrove.call.begun import BegunStep
+from toolgrove.call.bodies import BodyWriter
+from toolgrove.call.cut_off import CutOffStep
 from toolgrove.call.idempotency import IdempotencyStep
+from toolgrove.call.ids import Ids
 from toolgrove.call.rate_limit import RateLimitStep
+from toolgrove.call.recorder import Recorder
 from toolgrove.call.role import role_step
 from toolgrove.call.scrub import ScrubStep
+from toolgrove.call.strip import StripStep
 from toolgrove.call.toolset import granted, toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
-from toolgrove.config import AgentConfig, Config, RunnerConfig
+from toolgrove.config import AgentConfig, Config, Recorded, RunnerConfig
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
+from toolgrove.notary import notary_of
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.resolve import Toolset, resolve
 from toolgrove.pool.secrets import Secrets
-from toolgrove.pool.snapshot import Snapshot
+from toolgrove.pool.snapshot import PoolSnapshot
+from toolgrove.project_state import ProjectState
 from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
-from toolgrove.store.approvals import Inbox, MemoryApprovals
-from toolgrove.store.audit import AuditRecord, AuditRing, AuditSink, JsonLines, timestamp
-from toolgrove.store.audit_log import AuditLog
-from toolgrove.store.collector import paused_collector
-from toolgrove.store.journal import Entry
-from toolgrove.store.memory import MemoryJournal
-from toolgrove.store.pins import MemoryPins, Pins
-from toolgrove.store.sqlite import SqliteJournal
-from toolgrove.store.sqlite_approvals import SqliteApprovals
-from toolgrove.store.sqlite_pins import SqlitePins
-from toolgrove.store.state import StateFile
-from toolgrove.store.tokens import MemoryTokens, SqliteTokens, Tokens
+from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
+from toolgrove.store.gc_pause import paused_collector
+from toolgrove.store.journal import MemoryJournal, SqliteJournal
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
-from toolgrove.types import Call, Caller, Ceiling, Clock, Result, SystemClock, Tool
+from toolgrove.types import Bounds, Call, Caller, Clock, Result, SystemClock, Tool
 
 if TYPE_CHECKING:
     from apcore import Executor, Registry
@@ -77,25 +76,32 @@ class Grove:
         self.config = config or Config()
         self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
-        sinks = (*([JsonLines(settings.audit_log)] if settings.audit_log is not None else []), *audit_sinks)
+        self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
+        notary = notary_of(self.config, self.secrets)
+        sinks = (*([JsonLines(settings.audit_log, notary)] if settings.audit_log is not None else []), *audit_sinks)
         path = settings.store_path
         self._journal: MemoryJournal | SqliteJournal = (
-            MemoryJournal(self.clock, sinks=sinks)
+            MemoryJournal(self.clock, sinks=sinks, record_bytes=self.config.record_bytes, notary=notary)
             if path is None
-            else SqliteJournal(path, self.clock, sinks=sinks, audit_days=settings.audit_days)
+            else SqliteJournal(
+                path,
+                self.clock,
+                sinks=sinks,
+                audit_days=settings.audit_days,
+                record_bytes=self.config.record_bytes,
+                notary=notary,
+            )
         )
         self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
-        self._state = StateFile(self.config.state_file) if self.config.state_file is not None else None
-        self.pins: Pins = SqlitePins(self._state, self.clock) if self._state else MemoryPins(self.clock)
-        kept = SqliteApprovals(self._state) if self._state else MemoryApprovals()
-        self.tokens: Tokens = SqliteTokens(self._state) if self._state else MemoryTokens()
-        self.approvals = Inbox(kept, self.clock, emit=self._listeners.tell)
+        self._state = ProjectState(self.config.state_file, self.clock, publish=self._listeners.publish)
+        self.pins, self.approvals, self.tokens = self._state.pins, self._state.approvals, self._state.tokens
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
         self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions)
-        self._coordination = CoordinationSource(available=self._available, spawn=self._spawner())
+        self._coordination = CoordinationSource(
+            self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
+        )
         own = WorkspaceSource(self._workspace, self.clock), self._coordination
         self.pool = Pool(
             [_builtin(tool) for source in own for tool in source.tools()],
@@ -103,20 +109,26 @@ class Grove:
             budget=self.config.startup_budget,
             changed=self._pool_changed,
         )
-        self._toolsets: dict[tuple[str, int], tuple[Snapshot, AgentConfig, Toolset]] = {}
+        self._toolsets: dict[tuple[str, int], tuple[PoolSnapshot, AgentConfig, Toolset]] = {}
+        self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)
+        audit = AuditStep(self._journal, self.clock, self._listeners, self._bodies)
         steps = (
             TraceStep(),
-            AuditStep(self._journal, self.clock, self._listeners),
+            audit,
             RateLimitStep(self._rate_limit, self.clock),
             toolset_step,
             role_step,
             ValidateStep(),
             IdempotencyStep(self._journal),
+            CutOffStep(self._journal),
             ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),
+            BegunStep(audit.begin),
             ScrubStep(self.secrets),
+            StripStep(lambda: self.config.results.strip_control, ScrubStep(self.secrets)),
         )
         self._chain = fold(steps, _run)
-        self._numbers = count(1)
+        self._ids = Ids()
+        self.recorder = Recorder(self._journal, self._state.deeds, self.clock, self._ids, scrub=self.secrets.scrub)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -126,19 +138,27 @@ class Grove:
                 self._open.push_async_callback(self._journal.close)
                 if saved is not None:
                     self._workspace.resume(saved)
+            await self._settle_abandoned()
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
+            await self._open.enter_async_context(self.recorder.following())
             await self._open.enter_async_context(self.pool.running())
         except BaseException:
             await self._open.aclose()
             raise
         return self
 
+    async def _settle_abandoned(self) -> None:
+        if self._state.is_kept:
+            try:
+                await settle_abandoned(self.approvals, self._journal)
+            except OSError as error:  # who needs the state next says so; the claims wait for the next start
+                log.debug("Approvals that were claimed before are left as they are: %s", error)
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._open.aclose()  # without the caller's own error, which is not one of the pool's tasks
-        if self._state is not None:
-            self._state.close()
+        self._state.close()
 
     @property
     def audit(self) -> AuditRing:
@@ -175,46 +195,35 @@ class Grove:
         """Hear of every event from now on."""
         self._listeners.add(listener)
 
-    async def note(self, operation: str, *, targets: Sequence[str], error: Mapping[str, Any]) -> None:
-        """Leave an audit record of a refusal that came before any call."""
-        record = AuditRecord(
-            timestamp=timestamp(self.clock.wall()),
-            call_id=f"c{next(self._numbers)}",
-            agent="",
-            session="",
-            operation=operation,
-            outcome="refused",
-            targets=tuple(targets),
-            error=error,
-        )
-        try:
-            await self._journal.append(Entry(audit=record))
-        except OSError:
-            log.exception("the journal refused the record of %s", operation)
-
     async def agent(
-        self, name: str, *, depth: int = 0, session: str | None = None, within: Ceiling | None = None
+        self, name: str, *, depth: int = 0, session: str | None = None, within: tuple[Bounds, ...] = ()
     ) -> Agent:
-        """Resolve an agent; its tools do not change afterwards."""
+        """Resolve an agent; its tools do not change afterwards.
+
+        `within` are the bounds of the agent that it would be a sub-agent of.
+        """
+        return await self._agent(name, depth=depth, within=within, session=session)
+
+    async def _agent(
+        self, name: str, *, within: tuple[Bounds, ...], session: str | None, depth: int = 0, parent: Call | None = None
+    ) -> Agent:
         definition = self._definition(name)
         toolset = self._toolset(await self.pool.snapshot(), name, definition, depth, within)
-        settings = self.config.workspace
-        caller = Caller(
-            agent=name,
-            session=session or name,
-            depth=depth,
-            role=definition.role,
-            read_only=definition.read_only or settings.read_only,
-            write_root=definition.write_root,
-            concurrency=definition.concurrency or settings.concurrency,
+        caller = Caller.bound_by(
+            toolset.bounds,
+            session=session,
+            depth=toolset.receipt.depth,
+            concurrency=definition.concurrency or self.config.workspace.concurrency,
+            parent=parent,
         )
         return Agent(
             caller,
             toolset,
             description=definition.description,
             chain=self._chain,
-            numbers=self._numbers,
+            ids=self._ids,
             clock=self.clock,
+            follow=parent.follow if parent is not None else None,
         )
 
     async def reload(self, config: Config) -> None:
@@ -226,6 +235,7 @@ class Grove:
             log.warning("The workspace section changed; that takes effect at the next start.")
         self.config = config.model_copy(update={"workspace": self.config.workspace})
         self.secrets.rescope(config.secrets)
+        self._bodies.forget()
         self._coordination.spawn = self._spawner()
         self.pool.replace(self._sources.of(self.config, self.secrets))
         self._pool_changed(await self.pool.snapshot())  # an agent's section may have changed though the pool did not
@@ -237,43 +247,51 @@ class Grove:
         return known[name]
 
     def _toolset(
-        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Ceiling | None
+        self, snapshot: PoolSnapshot, name: str, definition: AgentConfig, depth: int, within: tuple[Bounds, ...]
     ) -> Toolset:
-        kept = self._toolsets.get((name, depth)) if within is None else None
+        kept = self._toolsets.get((name, depth)) if not within else None
         if kept is not None and kept[0] is snapshot and kept[1] is definition:
             return kept[2]
         toolset = self._resolved(snapshot, name, definition, depth, within)
         for warning in toolset.receipt.warnings:
             log.warning("%s", warning)
-        if within is None:
+        if not within:
             self._toolsets[name, depth] = (snapshot, definition, toolset)
         return toolset
 
     def _resolved(
-        self, snapshot: Snapshot, name: str, definition: AgentConfig, depth: int, within: Ceiling | None
+        self, snapshot: PoolSnapshot, name: str, definition: AgentConfig, depth: int, within: tuple[Bounds, ...]
     ) -> Toolset:
         read_only = self.config.workspace.read_only
         return resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within)
 
     async def _available(self, call: Call) -> Sequence[AvailableAgent]:
         snapshot = await self.pool.snapshot()
-        depth = call.caller.depth + 1
         return [
             AvailableAgent(
                 name=name,
-                description=agent.description,
-                tools=len(self._resolved(snapshot, name, agent, depth, call.ceiling).specs),
+                description=self.config.agents[name].description,
+                tools=len(self._resolved(snapshot, name, self.config.agents[name], 0, call.bounds).specs),
             )
-            for name, agent in self.config.agents.items()
+            for name in self._spawnable(call)
         ]
+
+    def _spawnable(self, call: Call) -> list[str]:
+        """The agents that the caller may start: those that all of its chain may."""
+        return [name for name in self.config.agents if all(one.lets_spawn(name) for one in call.bounds)]
 
     def _spawner(self) -> Spawn | None:
         return self._spawn if self._given_runner is not None or self.config.runner is not None else None
 
-    async def _spawn(self, call: Call, name: str, task: str) -> Result:
-        agent = await self.agent(name, depth=call.caller.depth + 1, within=call.ceiling)
+    async def _spawn(self, call: Call, number: int, name: str, task: str) -> Result:
+        spawnable = self._spawnable(call)
+        if name not in spawnable:
+            raise AgentNotFound(name, spawnable)
+        session = f"{call.caller.session}/{call.id}.{number}"
+        agent = await self._agent(name, within=call.bounds, session=session, parent=call)
         runner = await anyio.to_thread.run_sync(self._runner)  # its import may take seconds
-        return await runner.run(agent, task)
+        with self._workspace.delegated(session):
+            return await runner.run(agent, task)
 
     def _runner(self) -> Runner:
         wanted = self.config.runner
@@ -292,12 +310,18 @@ class Grove:
         definition = self.config.agents.get(agent)
         return definition is not None and definition.ask_client
 
+    def _recorded(self, agent: str, tool: str) -> Recorded:
+        """What is kept of an agent's calls of a tool: as its own section says, else as the project does."""
+        definition = self.config.agents.get(agent)
+        own = definition.record.of(tool) if definition is not None and definition.record is not None else None
+        return own or self.config.record.of(tool) or "full"
+
     def _rate_limit(self, agent: str) -> str | None:
         definition = self.config.agents.get(agent)
         return definition.rate_limit if definition is not None else None
 
-    def _pool_changed(self, snapshot: Snapshot) -> None:
-        self._listeners.tell(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))
+    def _pool_changed(self, snapshot: PoolSnapshot) -> None:
+        self._listeners.publish(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))
 
 
 def _run(call: Call) -> Awaitable[Result]:

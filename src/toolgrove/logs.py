@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import logging
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from toolgrove.notation.times import to_milliseconds
+from toolgrove.notation.unseen_text import one_line
+
 Scrub = Callable[[str], str]
 _active: list[Scrub] = []
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @contextmanager
 def scrubbing(scrub: Scrub) -> Iterator[None]:
-    """Clean every record of this process meanwhile, whoever logs it: HTTP clients log addresses with keys in them.
+    """Clean every record of this process, not only ours: HTTP clients log addresses with keys in them.
 
     Records are cleaned where they are made, since a filter of a logger does not see those of its children.
     """
@@ -63,11 +63,11 @@ def _clean(record: logging.LogRecord, scrub: Scrub) -> None:
 
 
 class OneLine(logging.Formatter):
-    """Writes a record as one line: whoever is quoted in it cannot forge a second one."""
+    """Writes a record as one line: text that is quoted in it cannot forge a second one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The whole record, its control characters escaped."""
-        return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), super().format(record))
+        return one_line(super().format(record))
 
 
 class JsonLine(logging.Formatter):
@@ -75,8 +75,8 @@ class JsonLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """When, how bad, from where, what; and the traceback of an exception."""
-        form = {
-            "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds"),
+        facts = {
+            "time": to_milliseconds(record.created),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
@@ -84,5 +84,5 @@ class JsonLine(logging.Formatter):
         if record.exc_text is None and record.exc_info:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:
-            form["exception"] = record.exc_text
-        return json.dumps(form)
+            facts["exception"] = record.exc_text
+        return json.dumps(facts)

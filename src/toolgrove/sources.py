@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from toolgrove.config import Config
 from toolgrove.pool.offer import PoolSource
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.pins import Pins
+from toolgrove.store.state import Pins
 from toolgrove.types import Clock
 
 if TYPE_CHECKING:
     from apcore import Executor, Registry
+
+    from toolgrove.pool.http.host_shares import HostShares
 
 
 class Sources:
@@ -25,6 +27,11 @@ class Sources:
         self._clock = clock
         self._extensions = extensions
         self._made: dict[str, tuple[Any, PoolSource]] = {}
+
+    @cached_property
+    def _hosts(self) -> HostShares:
+        hosts: HostShares = _named("toolgrove.pool.http.host_shares:HostShares")(self._clock)
+        return hosts
 
     def of(self, config: Config, secrets: Secrets) -> list[PoolSource]:
         """The sources of a configuration; one whose section is the same as before is the same object."""
@@ -42,13 +49,16 @@ class Sources:
             yield "extensions", None, partial(kind, self._extensions)
         elif config.extensions is not None:
             kind = _named("toolgrove.pool.extensions:ExtensionSource")
-            yield "extensions", config.extensions, partial(kind.from_directory, config.extensions)
+            section = config.extensions, config.import_budget
+            yield "extensions", section, partial(kind.from_directory, *section)
         for name, server in config.servers.items():
+            folders = _named("toolgrove.pool.mcp.sandbox:ProjectFolders")(project=config.folder, state=config.state)
             kind = partial(_named("toolgrove.pool.mcp.source:McpSource"), pins=self._pins, clock=self._clock)
-            yield name, (server, config.secrets), partial(kind, name, server, secrets=secrets)
+            more = {"pin_mode": config.pins, "first_contact": config.startup_budget, "folders": folders}
+            yield name, (server, config.secrets, config.pins), partial(kind, name, server, secrets=secrets, **more)
         for name, tool in config.http_tools.items():
-            kind = _named("toolgrove.pool.http.source:HttpSource")
-            yield name, (tool, config.secrets), partial(kind, name, tool, secrets, clock=self._clock)
+            kind = partial(_named("toolgrove.pool.http.source:HttpSource"), clock=self._clock, hosts=self._hosts)
+            yield name, (tool, config.secrets), partial(kind, name, tool, secrets)
 
 
 def _named(path: str) -> Any:

@@ -1,11 +1,11 @@
-"""What the parts of Toolgrove say to each other; knows no tree, no pool and no transport."""
+"""The values that the parts of Toolgrove hand to each other; knows no tree, no pool and no transport."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 Arguments = dict[str, Any]
 Result = dict[str, Any]
@@ -17,13 +17,16 @@ Kind = Literal["builtin", "extension", "mcp", "http"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Annotations:
-    """What a tool does to the world; the names are apcore's, so that one mapper serves both."""
+    """What a tool does to the world, as far as anybody said; the names are apcore's, so that one mapper serves both.
 
-    readonly: bool = False
-    destructive: bool = False
-    idempotent: bool = False
+    None is "not said". It stays unsaid on the way to a client, whose own default is the stricter one.
+    """
+
+    readonly: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
     requires_approval: bool = False
-    open_world: bool = False
+    open_world: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,21 +42,92 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """All that one agent binds those below it to: whoever it spawns may do no more than it may itself.
+
+    `tools` are the names that it has, `may_delegate` the names that it lends beyond them and nothing else,
+    `may_spawn` the agents that it may start (None: every other one), `receipt` the hash of its own resolution.
+    """
+
+    agent: str
+    tools: frozenset[str]
+    may_delegate: tuple[str, ...]
+    may_spawn: tuple[str, ...] | None
+    approve: tuple[str, ...]
+    role: Role
+    read_only: bool
+    write_root: str | None
+    receipt: str
+
+    def lets_spawn(self, agent: str) -> bool:
+        """Whether this agent, or one below it, may start the other."""
+        return agent != self.agent if self.may_spawn is None else agent in self.may_spawn
+
+
+class WriteRoot(NamedTuple):
+    """The node at and below which an agent, and all below it, may write."""
+
+    agent: str
+    node_id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who calls, how deep in a chain of sub-agents, and what that agent may do."""
+    """Who calls, on whose behalf, and what all of them together may do.
+
+    `chain` names the agents from the outermost to this one. A delegated one works for the call `parent_call_id`;
+    `run_id` is the outermost run, None outside of one.
+    """
 
     agent: str
     session: str
+    chain: tuple[str, ...] = ()
     depth: int = 0
     role: Role = "reader"
     read_only: bool = False
-    write_root: str | None = None
+    write_roots: tuple[WriteRoot, ...] = ()
     concurrency: Concurrency = "tree"
+    parent_call_id: str | None = None
+    run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.chain:
+            object.__setattr__(self, "chain", (self.agent,))
+
+    @classmethod
+    def bound_by(
+        cls,
+        bounds: Sequence[Bounds],
+        *,
+        session: str | None,
+        depth: int,
+        concurrency: Concurrency,
+        parent: Call | None = None,
+    ) -> Caller:
+        """The last of a chain, with what all of it together may do; `parent` is the call that it works for."""
+        agent = bounds[-1].agent
+        return cls(
+            agent=agent,
+            session=session or agent,
+            chain=tuple(one.agent for one in bounds),
+            depth=depth,
+            role="editor" if all(one.role == "editor" for one in bounds) else "reader",
+            read_only=any(one.read_only for one in bounds),
+            write_roots=tuple(WriteRoot(one.agent, one.write_root) for one in bounds if one.write_root is not None),
+            concurrency=concurrency,
+            parent_call_id=parent.id if parent is not None else None,
+            run_id=parent.run_id if parent is not None else None,
+        )
 
     @property
     def may_write(self) -> bool:
         """Whether any mutating tool is open to this caller."""
         return self.role == "editor" and not self.read_only
+
+    @property
+    def is_delegated(self) -> bool:
+        """Whether another agent's call sent it."""
+        return self.parent_call_id is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,12 +135,14 @@ class Tool:
     """A tool as the chain runs it.
 
     `definition` is the hash of all that its source says about it, `approval` the rule of the source by which
-    every call needs one. `mutates` may rest on a foreign annotation only where that takes a freedom away.
+    every call needs one. `mutates` is the word of somebody answerable, never that of a foreign server alone;
+    `reads_if` is the line with which the operator can say that it only reads, where that is still open.
     """
 
     spec: ToolSpec
     source: Source
     mutates: bool
+    reads_if: str = ""
     kind: Kind = "builtin"
     own_name: str = ""
     definition: str = ""
@@ -75,62 +151,113 @@ class Tool:
 
 
 class Client(Protocol):
-    """Whoever waits for the result: hears of progress and, where there is a person, can be asked."""
+    """The side that waits for the result: hears of progress and, where there is a person, can be asked."""
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None: ...
 
 
-class Ceiling(Protocol):
-    """The most that an agent which another one spawns can have."""
+class EarlierCall(NamedTuple):
+    """A call that asked for the same and was cut off; nobody knows whether it ran."""
 
-    @property
-    def agent(self) -> str: ...
+    call_id: str
+    begun_at: str
 
-    def covers(self, name: str) -> bool: ...
-
-    def mark(self) -> str:
-        """A text that tells this ceiling from others."""
+    def __str__(self) -> str:
+        return f"{self.call_id}, begun at {self.begun_at}, was cut off and may have run"
 
 
 @dataclass(kw_only=True, slots=True)
 class Call:
-    """One call on its way through the chain.
+    """One call on its way through the chain: what is asked for, and what the steps leave on it for each other.
 
-    `approval` is the rule by which it needs one; `receipt` the hash of the resolution that it rests on;
-    `content` the MCP content blocks of a result, where its source speaks MCP; `error` what it failed with.
+    Asked for, set by `Agent.begin`:
+
+    - `id`, `name`, `caller`: which call, of which tool, by whom.
+    - `tool`, `known`: the tool, None where the agent has no such one, and the names that it has.
+    - `approval`: the rule by which a person must agree first; None where no rule says so.
+    - `receipt`: the hash of the resolution that gave the agent its tools.
+    - `bounds`: what the agent and all above it bind those to that this call spawns.
+    - `follow`: the run that hears of what they do; None where nobody does.
+    - `arguments`: as given, until `ValidateStep` puts in a copy that fits the schema and that no one else holds.
+    - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
+      works, `ScrubStep` puts in one that hears no secret.
+
+    Left on it by the steps:
+
+    - `started`, `settle`: by `AuditStep`, on the way in. The first to have the result awaits `settle`: the
+      workspace for a write, `IdempotencyStep` for a call with a key, `AuditStep` for all others.
+    - `idempotency`, `replayed`: by `IdempotencyStep`, the claim of its key, and whether an earlier result answers.
+    - `request`, `earlier`: by `CutOffStep`, on a call that changes something outside: what it is known again by, and
+      the one before it whose outcome is unknown.
+    - `used_approval`: by `ApprovalStep`, the approval that let it through, and who gave it.
+    - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
+    - `targets`: by the workspace, the nodes that a write changed.
+    - `content`: by a source that speaks MCP, the content blocks of its result; `ScrubStep` cleans them.
+    - `changed`: by `StripStep`, the policies that changed what the source answered.
+    - `duration`, `settled`: by `AuditStep`, with the record in the journal; a settled call gets no second one.
+    - `error`: by `AuditStep`, what the agent is told when the call failed, and whether trying again can help.
     """
 
     id: str
     name: str
+    caller: Caller
     tool: Tool | None
     arguments: Arguments
-    caller: Caller
+    known: tuple[str, ...] = ()
     approval: str | None = None
     receipt: str = ""
-    ceiling: Ceiling | None = None
+    bounds: tuple[Bounds, ...] = ()
+    follow: Follow | None = None
     client: Client | None = None
-    content: list[dict[str, Any]] | None = None
-    error: Mapping[str, Any] | None = None
-    idempotency: IdempotencyClaim | None = None
-    settle: Settle | None = None
-    settled: bool = False
-    replayed: bool = False
-    targets: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+
     started: float = 0.0
+    settle: Settle | None = None
+    idempotency: IdempotencyClaim | None = None
+    replayed: bool = False
+    request: str = ""
+    earlier: EarlierCall | None = None
+    used_approval: UsedApproval | None = None
+    footprint: str | None = None
+    targets: tuple[str, ...] = ()
+    content: list[dict[str, Any]] | None = None
+    changed: tuple[str, ...] = ()
     duration: float = 0.0
+    settled: bool = False
+    error: Mapping[str, Any] | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The outermost run; a call outside of one is its own."""
+        return self.caller.run_id or self.id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IdempotencyClaim:
-    """The key of a call and the hash of what it asks for."""
+    """The key of a call, where its result is kept, and the hash of what it asks for."""
 
     key: str
+    kept_as: str
     request: str
 
 
+class UsedApproval(NamedTuple):
+    """An approval that a call used up, and who gave it."""
+
+    id: str
+    by: str
+
+
+class Foreseen(NamedTuple):
+    """What a call would do: `effect` in names, and the hash of what it would remove or overwrite, empty for nothing."""
+
+    effect: str
+    footprint: str
+
+
+Follow = Callable[[Any], None]
+"""Takes an event; it neither waits nor fails."""
 Settle = Callable[["Call", Result, Any], Awaitable[None]]
 Next = Callable[[Call], Awaitable[Result]]
 Step = Callable[[Call, Next], Awaitable[Result]]

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from browser.screen import Visit
 from e2e.modules import Journal
-from e2e.waiting import wait_until
+from waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("FR-EXPLORER-004")]
 

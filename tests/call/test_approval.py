@@ -10,15 +10,16 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
-from grove_kit import ManualClock, config, hand
+from grove_kit import ManualClock, config, hand, recording
 from toolgrove import Grove
 from toolgrove.call import fold
 from toolgrove.call.approval import MAX_ARGUMENTS, ApprovalStep
 from toolgrove.call.audit import AuditStep
+from toolgrove.call.inbox import Inbox
 from toolgrove.errors import UpstreamFailed
 from toolgrove.events import ApprovalDecided, ApprovalRequested, Event, Listeners
-from toolgrove.store.approvals import Inbox, MemoryApprovals, Table
-from toolgrove.store.memory import MemoryJournal
+from toolgrove.store.journal import MemoryJournal
+from toolgrove.store.state import ApprovalTable, MemoryApprovals
 from toolgrove.types import Annotations, Call, Caller, Client, Result, Tool, ToolSpec
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +47,7 @@ class Breakable(MemoryApprovals):
 
     full = False
 
-    async def transact(self, work: Callable[[Table], T]) -> T:
+    async def transact(self, work: Callable[[ApprovalTable], T]) -> T:
         if self.full:
             raise OSError(28, "No space left on device", "/srv/secret/place/state.db")
         return await super().transact(work)
@@ -88,7 +89,7 @@ class Bench:
         self.records = Breakable()
         self.listeners = Listeners()
         self.listeners.add(self.events.append)
-        self.inbox = Inbox(self.records, self.clock, emit=self.listeners.tell, lifetime=600, max_pending=5)
+        self.inbox = Inbox(self.records, self.clock, publish=self.listeners.publish, lifetime=600, max_pending=5)
         self.shop = Shop()
         self.tool = Tool(spec=SPEC, source=self.shop, mutates=True, kind="http", definition="d1")
         approval = ApprovalStep(
@@ -96,17 +97,23 @@ class Bench:
             scrub=lambda value: json.loads(json.dumps(value).replace("canary", "[secret KEY]")),
             ask_client=lambda agent: ask_client and agent == "coder",
         )
-        self.chain = fold((AuditStep(self.journal, self.clock, self.listeners), approval), self.shop.call)
+        self.chain = fold((AuditStep(self.journal, self.clock, self.listeners, recording()), approval), self.shop.call)
 
     async def call(
-        self, *, agent: str = "coder", rule: str | None = "HTTP POST", client: Client | None = None, **arguments: Any
+        self,
+        *,
+        agent: str = "coder",
+        chain: tuple[str, ...] = (),
+        rule: str | None = "HTTP POST",
+        client: Client | None = None,
+        **arguments: Any,
     ) -> dict[str, Any]:
         call = Call(
             id="c1",
             name="shop_order",
             tool=self.tool,
             arguments=arguments,
-            caller=Caller(agent=agent, session=agent, role="editor"),
+            caller=Caller(agent=agent, session=agent, chain=chain, role="editor"),
             approval=rule,
             receipt="r1",
             client=client,
@@ -150,6 +157,15 @@ async def test_an_approved_call_runs_once() -> None:
     assert await bench.call(id=1) == {"status": 201}
     assert (await bench.refused(id=1))["reason"] == "approval_required"
     assert bench.shop.sent == [{"id": 1}]
+
+
+async def test_the_record_of_a_call_names_the_approval_that_it_used_and_who_gave_it() -> None:
+    bench = Bench()
+    await bench.approved(id=1)
+    [given] = await bench.inbox.list("approved")
+    await bench.call(id=1)
+    asked, ran = bench.journal.audit
+    assert ("approval" in asked, ran["approval"]) == (False, {"id": given.id, "by": "grace"})
 
 
 async def test_an_approval_is_used_up_even_by_a_call_that_fails() -> None:
@@ -330,6 +346,47 @@ async def test_the_person_at_the_client_may_approve_where_the_operator_says_so()
     assert "'coder' wants to run shop_order (HTTP POST)" in person.asked[0]
     [used, _] = await bench.inbox.list("used")
     assert used.decided_by == "the person at the client of coder"
+
+
+async def test_the_person_at_the_client_approves_one_run_and_nothing_that_stands() -> None:
+    bench = Bench(ask_client=True)
+    person = Person({"approve": True, "for": "8h", "lasts": "8h"})
+    for number in (1, 2):
+        assert await bench.call(id=number, client=person) == {"status": 201}
+    assert len(person.asked) == 2
+    assert [(used.state, used.lasts) for used in await bench.inbox.list()] == [("used", None)] * 2
+
+
+async def test_nothing_hides_in_what_the_person_at_the_client_is_asked() -> None:
+    bench = Bench(ask_client=True)
+    person = Person({"approve": True})
+    await bench.call(note="\u202egpj.exe\u200b\x1b[2K", more="a\nIt changes nothing.", client=person)
+    [asked] = person.asked
+    assert r'"note": "\u202egpj.exe\u200b\u001b[2K"' in asked
+    assert r'"more": "a\nIt changes nothing."' in asked
+    assert not {"\u202e", "\u200b", "\x1b"} & set(asked)
+
+
+async def test_each_use_of_a_standing_approval_is_on_record() -> None:
+    bench = Bench()
+    asked = (await bench.refused(id=1))["approvalId"]
+    await bench.inbox.decide(asked, approve=True, by="grace", lasts="15m")
+    for number in (1, 2, 3):
+        assert await bench.call(id=number) == {"status": 201}
+    _, *used = list(bench.journal.audit)
+    assert [(record["outcome"], record["approval"]) for record in used] == [
+        ("success", {"id": asked, "by": "grace"})
+    ] * 3
+    bench.clock.now += 900
+    assert (await bench.refused(id=4))["reason"] == "approval_required"
+
+
+async def test_an_approval_of_a_sub_agents_call_is_for_the_chain_that_asked() -> None:
+    bench = Bench()
+    await bench.approved(id=1, chain=("boss", "coder"))
+    assert (await bench.refused(id=1))["reason"] == "approval_required"
+    assert (await bench.refused(id=1, chain=("chief", "coder")))["reason"] == "approval_required"
+    assert await bench.call(id=1, chain=("boss", "coder")) == {"status": 201}
 
 
 async def test_the_person_at_the_client_may_reject() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from grove_kit import ManualClock, config, hand, sample
+from grove_kit import ManualClock, config, hand, recording, sample
 from toolgrove import Grove
 from toolgrove.call import fold
 from toolgrove.call.audit import AuditStep
@@ -20,11 +20,8 @@ from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.role import role_step
 from toolgrove.call.validate import ValidateStep
 from toolgrove.events import Event, Listeners, ToolFailed, ToolSucceeded, TreeChanged
-from toolgrove.store.audit import Sealed, verify
-from toolgrove.store.audit_file import AuditFile
-from toolgrove.store.audit_log import AuditQuery
-from toolgrove.store.journal import KeyLimits
-from toolgrove.store.memory import MemoryJournal
+from toolgrove.store.audit import AuditFile, AuditQuery, Sealed, verify
+from toolgrove.store.journal import KeyLimits, MemoryJournal
 from toolgrove.types import Annotations, Call, Caller, Result, Tool, ToolSpec
 
 pytestmark = pytest.mark.anyio
@@ -73,7 +70,7 @@ class Bench:
         listeners = Listeners()
         listeners.add(self.events.append)
         steps = (
-            AuditStep(self.journal, self.clock, listeners),
+            AuditStep(self.journal, self.clock, listeners, recording()),
             role_step,
             ValidateStep(),
             IdempotencyStep(self.journal),
@@ -339,7 +336,7 @@ async def test_lines_that_are_no_records_are_passed_over_when_a_log_is_read(tmp_
     for newest in (False, True):
         page = await AuditFile(log).records(AuditQuery(newest=newest, agent="editor"))
         assert sorted(record["number"] for record in page.records) == [1, 2]
-    assert await AuditFile(log).verify() is not None
+    assert (await AuditFile(log).verify()).breach is not None
 
 
 async def test_an_endless_name_is_cut_in_the_record() -> None:

@@ -91,7 +91,8 @@ trace.set_tracer_provider(TracerProvider())
 from toolgrove import Config, Grove
 
 server = {"command": sys.executable, "args": ["-c", sys.argv[1]], "protocol": "legacy"}
-config = Config.model_validate({"mcpServers": {"up": server}, "agents": {"a": {"tools": ["*"]}}, "startupBudget": 30})
+agents = {"a": {"role": "editor", "tools": ["*"]}}
+config = Config.model_validate({"mcpServers": {"up": server}, "agents": agents, "startupBudget": 30})
 
 
 async def main():

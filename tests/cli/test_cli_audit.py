@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -47,11 +48,21 @@ def test_the_latest_calls_are_listed_newest_last(toolgrove: Toolgrove, log: Path
     assert toolgrove("audit", "list").out == said.out
 
 
+def test_one_record_is_shown_whole(toolgrove: Toolgrove, log: Path) -> None:
+    shown = toolgrove("audit", "show", "3")
+    assert (shown.code, '"nodeId": "=cmd()"' in shown.out) == (0, True)
+    assert toolgrove("audit", "show", "1", "--json").json["result"]["nodeId"] == "root"
+    missing = toolgrove("audit", "show", "5")
+    assert (missing.code, "there is no record 5" in missing.err) == (1, True)
+
+
 def test_filters_hold_together(toolgrove: Toolgrove, log: Path) -> None:
     assert numbers(toolgrove, "--agent", "reader") == [2, 3, 4]
     assert numbers(toolgrove, "--agent", "reader", "--outcome", "success") == [2]
     assert numbers(toolgrove, "--tool", "remove_node") == [4]
     assert numbers(toolgrove, "--limit", "2") == [3, 4]
+    assert numbers(toolgrove, "--kind", "call") == [1, 2, 3, 4]
+    assert numbers(toolgrove, "--kind", "approval") == []
     assert numbers(toolgrove, "--since", "1h") == [1, 2, 3, 4]
     assert numbers(toolgrove, "--since", "2999-01-31") == []
     assert toolgrove("audit", "list", "--agent", "nobody").out == "No call is recorded that fits.\n"
@@ -59,9 +70,16 @@ def test_filters_hold_together(toolgrove: Toolgrove, log: Path) -> None:
 
 def test_a_whole_log_is_told_so(toolgrove: Toolgrove, log: Path) -> None:
     assert toolgrove("audit", "verify").out == "The log is whole: records 1 to 4 are as they were written.\n"
-    assert toolgrove("audit", "verify", "--json").json == {"whole": True, "breach": None, "first": 1, "last": 4}
-    log.write_text("")
-    assert toolgrove("audit", "verify").out == "The log is whole: it is empty.\n"
+    assert toolgrove("audit", "verify", "--json").json == {
+        "whole": True,
+        "breach": None,
+        "first": 1,
+        "last": 4,
+        "removed": 0,
+        "sealedFrom": 1,
+        "breaks": [],
+        "unchecked": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -72,16 +90,68 @@ def test_a_whole_log_is_told_so(toolgrove: Toolgrove, log: Path) -> None:
             "2nd record: the record was altered",
         ),
         (lambda lines: [lines[0], *lines[2:]], "2nd record: a record before it is missing or out of order"),
-        (lambda lines: [lines[1], lines[0], *lines[2:]], "2nd record: a record before it is missing or out of order"),
+        (lambda lines: [lines[0], lines[2], lines[1]], "2nd record: a record before it is missing or out of order"),
+        (lambda lines: lines[1:], "1st record: records before it are missing"),
+        (lambda lines: lines[:3], "3rd record: records after it are missing: there was a record 4"),
+        (lambda lines: [], "1st record: records after it are missing: there was a record 4"),
         (lambda lines: [*lines[:3], lines[3][:40] + "\n"], "4th record: the record was altered"),
     ],
 )
-def test_the_first_breach_is_told(toolgrove: Toolgrove, log: Path, damage: object, told: str) -> None:
+def test_the_first_breach_is_told(
+    toolgrove: Toolgrove, log: Path, damage: Callable[[list[str]], list[str]], told: str
+) -> None:
     lines = log.read_text().splitlines(keepends=True)
-    log.write_text("".join(damage(lines)))  # type: ignore[operator]
+    log.write_text("".join(damage(lines)))
     said = toolgrove("audit", "verify")
     assert (said.code, said.out) == (1, f"The log does not hold at its {told}.\n")
     assert toolgrove("audit").code == 0  # what can be read is still shown
+
+
+def test_an_anchor_kept_elsewhere_proves_that_nothing_was_taken_back(
+    toolgrove: Toolgrove, log: Path, tmp_path: Path
+) -> None:
+    anchor = toolgrove("audit", "anchor").out.strip()
+    assert toolgrove("audit", "anchor", "--json").json == {"anchor": anchor}
+    older = log.read_text()
+    anchors = tmp_path / "anchors.txt"
+    calls(toolgrove)
+    anchors.write_text(f"{anchor}\n{toolgrove('audit', 'anchor').out}")
+    assert toolgrove("audit", "verify", "--anchor", str(anchors), "--anchor", anchor).code == 0
+    log.write_text(older)
+    (tmp_path / ".toolgrove" / "audit.jsonl.head").unlink()  # as somebody would who may write all of it
+    assert toolgrove("audit", "verify").code == 0
+    said = toolgrove("audit", "verify", "--anchor", str(anchors))
+    assert (said.code, "records after it are missing: there was a record 8" in said.out) == (1, True)
+
+
+@pytest.mark.parametrize("anchor", ["12", "12:abc", "no/such/file"])
+def test_what_is_no_anchor_is_told_so(toolgrove: Toolgrove, log: Path, anchor: str) -> None:
+    said = toolgrove("audit", "verify", "--anchor", anchor)
+    assert (said.code, said.out, "anchor" in said.err) == (1, "", True)
+
+
+def test_what_could_not_be_checked_and_what_was_put_back_is_told(
+    toolgrove: Toolgrove, log: Path, tmp_path: Path
+) -> None:
+    key = tmp_path / ".toolgrove" / "audit.key"
+    content = key.read_text()
+    key.unlink()
+    said = toolgrove("audit", "verify")
+    assert (said.code, "Not checked: the seals" in said.out) == (0, True)
+    key.write_text(content)
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:2]))
+    told = [one for one in toolgrove("doctor", "--no-start", "--json").json["findings"] if one["area"] == "audit"]
+    assert [(one["level"], "ends at audit record 2, and once had 4" in one["message"]) for one in told] == [
+        ("warning", False),
+        ("error", True),
+    ]
+    assert "chmod 600" in told[0]["message"]
+    calls(toolgrove)
+    said = toolgrove("audit", "verify")
+    assert said.code == 0
+    assert "Record 5 marks a break: it was put back to record 2, and had held records up to 4." in said.out
+    told = [one for one in toolgrove("doctor", "--no-start", "--json").json["findings"] if one["area"] == "audit"]
+    assert "audit record 5 marks a break" in told[-1]["message"]
 
 
 def test_an_export_can_be_verified_again(toolgrove: Toolgrove, log: Path) -> None:
@@ -97,6 +167,15 @@ def test_a_spreadsheet_reads_every_cell_as_text(toolgrove: Toolgrove, log: Path)
     assert [row["operation"] for row in rows] == ["get_node", "get_node", "remove_node"]
     assert rows[1]["targets"] == "'=cmd()"
     assert rows[2]["errorCode"] == "not_found"
+
+
+@pytest.mark.usefixtures("log")
+def test_nothing_hides_in_what_the_audit_log_shows(toolgrove: Toolgrove) -> None:
+    toolgrove("call", "reader", "\u202edom_tpircs\x1b[2K\nx", "nodeId=root")
+    for words in (("audit",), ("audit", "--json"), ("audit", "export", "--format", "csv")):
+        shown = toolgrove(*words).out
+        assert r"\u202edom_tpircs\u001b[2K" in shown, words
+        assert not {"\u202e", "\x1b"} & set(shown), words
 
 
 def test_a_long_log_is_exported_page_by_page_without_gap(toolgrove: Toolgrove, log: Path) -> None:

@@ -75,6 +75,28 @@ def test_an_approval_is_asked_for_given_and_used_once(toolgrove: Toolgrove) -> N
 
 
 @pytest.mark.usefixtures("ready")
+def test_an_approval_for_an_hour_is_for_any_arguments_until_it_is_revoked(toolgrove: Toolgrove) -> None:
+    number = toolgrove("call", "a", "up_echo", "text=hi").json["error"]["approvalId"]
+    agreed = toolgrove("approvals", "approve", number, "--for", "1h")
+    assert agreed.out.startswith("Approved: a may call up_echo with any arguments until ")
+    for text in ("hi", "ho"):
+        assert toolgrove("call", "a", "up_echo", f"text={text}").code == 0
+    assert "1h, any arguments; used 2 times" in toolgrove("approvals", "show", number).out
+    revoked = toolgrove("approvals", "revoke", number)
+    assert revoked.out == "Revoked: a must ask again before it calls up_echo.\n"
+    assert toolgrove("call", "a", "up_echo", "text=hi").json["error"]["reason"] == "approval_required"
+
+
+def test_what_a_call_would_change_and_what_hides_in_it_is_shown(toolgrove: Toolgrove, project: Project) -> None:
+    project(agents={"a": {"role": "editor", "tools": ["*"], "approve": ["add_child"]}})
+    words = ("parentNodeId=root", "payloadType=T", 'payloadProps={"name": "\u202egpj.exe"}')
+    number = toolgrove("call", "a", "add_child", *words).json["error"]["approvalId"]
+    for said in (toolgrove("approvals"), toolgrove("approvals", "show", number)):
+        assert r"adds '\u202egpj.exe' to 'root'" in said.out
+        assert "\u202e" not in said.out
+
+
+@pytest.mark.usefixtures("ready")
 def test_a_rejected_call_is_told_why(toolgrove: Toolgrove) -> None:
     number = toolgrove("call", "a", "up_echo", "text=hi").json["error"]["approvalId"]
     said = toolgrove("approvals", "reject", number, "--reason", "not today")
@@ -87,7 +109,7 @@ def test_a_rejected_call_is_told_why(toolgrove: Toolgrove) -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_an_unknown_approval_is_not_found(toolgrove: Toolgrove) -> None:
-    for verb in ("show", "approve", "reject"):
+    for verb in ("show", "approve", "reject", "revoke"):
         said = toolgrove("approvals", verb, "ap_none")
         assert (said.code, "No approval 'ap_none' is in the inbox." in said.err) == (1, True)
 

@@ -117,7 +117,7 @@ def test_a_tool_whose_server_died_or_offers_nonsense_is_explained(
     project(mcpServers={"up": {"command": "no-such-program"}}, agents={"a": {"tools": ["*"]}})
     dead = toolgrove("explain", "a", "up_echo").out
     assert dead.startswith("a does not have up_echo of up: unavailable (the server did not start")
-    assert dead.endswith(" It comes back by itself when 'up' answers; 'toolgrove doctor' tells what is wrong.\n")
+    assert dead.endswith(" It comes back by itself when 'up' answers; 'toolgrove doctor' says what is wrong.\n")
 
 
 def test_the_whole_receipt_begins_with_what_is_wrong(toolgrove: Toolgrove, project: Project) -> None:
@@ -134,9 +134,51 @@ def test_the_whole_receipt_begins_with_what_is_wrong(toolgrove: Toolgrove, proje
 def test_machines_get_the_receipt_itself(toolgrove: Toolgrove, project: Project) -> None:
     project(mcpServers={"fake": fake()}, agents=AGENTS)
     receipt: Any = toolgrove("explain", "a", "--json").json
-    assert receipt["tools"]["get_path"] == {"verdict": "denied", "rule": "deny: get_path", "source": "workspace"}
+    denied = {"verdict": "denied", "rule": "deny: get_path", "source": "workspace", "ancestor": None}
+    assert receipt["tools"]["get_path"] == denied
     one = toolgrove("explain", "a", "fake_echo", "--json").json
     assert (one["verdict"], one["approval"], one["hash"]) == ("granted", "approve: fake_echo", receipt["hash"])
+
+
+DELEGATING = {
+    "boss": {"tools": ["get_node", "spawn_agents"], "mayDelegate": ["add_child"], "maySpawn": ["lead", "helper"]},
+    "lead": {"role": "editor", "tools": ["get_node", "spawn_agents"], "mayDelegate": ["search"]},
+    "helper": {"role": "editor", "tools": ["get_node", "add_child", "search"]},
+    "other": {"tools": ["*"]},
+    "careful": {"role": "editor", "tools": ["*"], "approve": ["add_*"]},
+}
+
+
+def test_a_sub_agent_is_explained_with_the_ancestor_that_took_a_tool_away(
+    toolgrove: Toolgrove, project: Project
+) -> None:
+    project(agents=DELEGATING)
+    lent = toolgrove("explain", "helper", "add_child", "--within", "boss").out
+    assert lent == (
+        "helper within boss does not have add_child of workspace: restricted "
+        "(role 'reader' of agent 'boss': the tool changes something). "
+        "Write 'role: editor' in agents.boss to let it change things.\n"
+    )
+    deeper = toolgrove("explain", "helper", "search", "--within", "boss", "--within", "lead", "--json").json
+    assert (deeper["chain"], deeper["depth"]) == (["boss", "lead", "helper"], 2)
+    assert (deeper["verdict"], deeper["ancestor"]) == ("restricted", "boss")
+    assert deeper["advice"] == (
+        "Add it to agents.boss.tools, or to agents.boss.mayDelegate, which lends the name alone."
+    )
+    asked = toolgrove("explain", "helper", "add_child", "--within", "careful").out
+    assert "Each call needs an approval (approve: add_* of agent 'careful')." in asked
+    whole = toolgrove("explain", "helper", "--within", "boss").out
+    assert whole.startswith("helper within boss, depth 1: 1 of ")
+
+
+def test_who_may_not_be_started_is_told_so(toolgrove: Toolgrove, project: Project) -> None:
+    project(agents=DELEGATING)
+    said = toolgrove("explain", "other", "--within", "boss")
+    assert (said.code, said.err) == (1, "toolgrove: boss may not spawn other. Name 'other' in agents.boss.maySpawn.\n")
+    through = toolgrove("explain", "other", "--within", "boss", "--within", "lead")
+    assert "boss may not spawn other" in through.err
+    itself = toolgrove("explain", "lead", "--within", "lead")
+    assert "lead may not spawn lead" in itself.err
 
 
 def test_an_agent_without_tools_hears_about_it(toolgrove: Toolgrove, project: Project) -> None:

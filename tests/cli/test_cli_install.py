@@ -15,8 +15,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from cli_kit import Project, Toolgrove
 from toolgrove import Config
 from toolgrove.cli.install.client import CLIENTS
-from toolgrove.cli.shelf import shelf
-from toolgrove.store.tokens import hashed
+from toolgrove.project_state import ProjectState
+from toolgrove.store.state import hashed
 
 AGENTS = {"editor": {"role": "editor", "tools": ["*"]}}
 GATEWAY = "http://127.0.0.1:8000"
@@ -149,8 +149,8 @@ def test_writing_twice_changes_nothing_and_another_address_takes_its_place(toolg
     [
         ('{\n  // mine\n  "mcpServers": {}\n}', "It has comments, which would be lost"),
         ('{"mcpServers": {},}', "is not plain JSON"),
-        ('{"mcpServers": {"a": {}, "a": {}}}', "a key stands there twice"),
-        ('{"mcpServers": {"a": NaN}}', "NaN is not JSON"),
+        ('{"mcpServers": {"a": {}, "a": {}}}', "key 'a' stands twice in one object"),
+        ('{"mcpServers": {"a": NaN}}', "it holds NaN"),
         ("[]", "does not hold a JSON object"),
         ('{"mcpServers": []}', "is not an object of servers"),
         ('{"mcpServers": {"kitchen-garden-editor": {"command": "x"}}}', "choose another name with --name"),
@@ -164,20 +164,55 @@ def test_a_file_that_could_be_harmed_is_left_alone(toolgrove: Toolgrove, home: P
     assert told in said.err
     assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
-    with shelf(Config.load("toolgrove.yaml")) as kept:
+    with ProjectState.of(Config.load("toolgrove.yaml")) as kept:
         assert kept.tokens.holders() == {}
 
 
-def test_a_link_to_dotfiles_stays_a_link(toolgrove: Toolgrove, home: Path, tmp_path: Path) -> None:
-    real = tmp_path / "dotfiles.json"
-    real.write_text("\ufeff{}\n", encoding="utf-8")
-    path = cursor(home)
-    path.symlink_to(real)
+@pytest.mark.parametrize("planted", ["mcp.json", ""], ids=["the file", "its folder"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_link_is_never_followed(toolgrove: Toolgrove, home: Path, tmp_path: Path, planted: str, shared: bool) -> None:
+    real = tmp_path / "elsewhere"
+    real.mkdir()
+    (real / "mcp.json").write_text("{}\n")
+    link = (tmp_path if shared else home) / ".cursor" / planted
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(real / planted)
+    words = ("install", "cursor", "--agent", "editor", "--url", GATEWAY, "--new-token", "--write")
+    said = toolgrove(*words, *(["--project"] if shared else []))
+    assert (said.code, "is a link, and --write follows none" in " ".join(said.err.split())) == (1, True)
+    assert [(one.name, one.read_text()) for one in real.iterdir()] == [("mcp.json", "{}\n")]
+    with ProjectState.of(Config.load("toolgrove.yaml")) as kept:
+        assert kept.tokens.holders() == {}
+
+
+def test_earlier_copies_stay_and_a_planted_one_is_not_written_through(toolgrove: Toolgrove, home: Path) -> None:
+    path = cursor(home, '{"a": "first"}\r\n')
+    victim = home / ".profile"
+    victim.write_text("mine")
+    path.with_name("mcp.json.bak").symlink_to(victim)
+    path.with_name("mcp.json.bak.1").symlink_to(home / "not there yet")
+    for name in ("one", "two"):
+        assert toolgrove("install", "cursor", "--agent", "editor", "--write", "--name", name).code == 0
+    assert path.with_name("mcp.json.bak.2").read_bytes() == b'{"a": "first"}\r\n'
+    assert json.loads(path.with_name("mcp.json.bak.3").read_text())["mcpServers"].keys() == {"one"}
+    assert stat.S_IMODE(path.with_name("mcp.json.bak.3").stat().st_mode) == 0o600
+    assert victim.read_text() == "mine"
+    assert not (home / "not there yet").exists()
+
+
+def test_a_file_with_a_token_is_its_owners_alone(toolgrove: Toolgrove, home: Path) -> None:
+    path = cursor(home, "{}")
+    words = ("install", "cursor", "--agent", "editor", "--url", GATEWAY, "--token", "tg_x", "--write")
+    for _ in range(2):  # the second time it is there already
+        path.chmod(0o644)
+        assert "only you can read it now" in toolgrove(*words).out
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_mark_at_the_start_of_the_file_stays(toolgrove: Toolgrove, home: Path) -> None:
+    path = cursor(home, "\ufeff{}\n")
     assert toolgrove("install", "cursor", "--agent", "editor", "--write").code == 0
-    assert path.is_symlink()
-    text = real.read_text("utf-8")
-    assert text.startswith("\ufeff{")
-    assert "kitchen-garden-editor" in text
+    assert path.read_text("utf-8").startswith("\ufeff{")
 
 
 def test_a_new_token_opens_the_gateway_to_the_client(toolgrove: Toolgrove, home: Path, tmp_path: Path) -> None:
@@ -187,8 +222,8 @@ def test_a_new_token_opens_the_gateway_to_the_client(toolgrove: Toolgrove, home:
     assert "tg_" not in said.out + said.err
     written = json.loads((tmp_path / ".vscode" / "mcp.json").read_text())
     header = written["servers"]["kitchen-garden-editor"]["headers"]["Authorization"]
-    with shelf(Config.load("toolgrove.yaml")) as kept:
-        assert kept.tokens.holders()["editor"] == hashed(header.removeprefix("Bearer "))
+    with ProjectState.of(Config.load("toolgrove.yaml")) as kept:
+        assert kept.tokens.holders() == {hashed(header.removeprefix("Bearer ")): "editor"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(toolgrove: Toolgrove, home: Path) -> None:

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,17 +121,19 @@ def test_a_fault_of_ours_is_one_line_too(
         toolgrove("doctor")
 
 
-def run(*words: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+def run(*words: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "toolgrove", *words]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False, **options)
 
 
+@pytest.mark.cold
 def test_the_module_is_the_command(tmp_path: Path) -> None:
     assert run("init", cwd=tmp_path).returncode == 0
     said = run("--version", cwd=tmp_path)
     assert said.stdout.startswith("toolgrove ")
 
 
+@pytest.mark.cold
 def test_a_pipe_gets_whole_lines_without_colours(tmp_path: Path) -> None:
     run("init", cwd=tmp_path)
     said = run("tools", "--agent", "editor", cwd=tmp_path)
@@ -139,6 +142,7 @@ def test_a_pipe_gets_whole_lines_without_colours(tmp_path: Path) -> None:
     assert any(len(line) > 100 for line in said.stdout.splitlines())
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("words", [("schema",), ("doctor", "--json", "--config", "none.yaml")])
 def test_a_reader_who_leaves_early_causes_no_complaint(tmp_path: Path, words: tuple[str, ...]) -> None:
     run("init", cwd=tmp_path)
@@ -152,6 +156,7 @@ def test_a_reader_who_leaves_early_causes_no_complaint(tmp_path: Path, words: tu
     assert process.returncode == 1
 
 
+@pytest.mark.cold
 def test_a_terminal_that_cannot_show_a_character_shows_its_escape(tmp_path: Path) -> None:
     run("init", cwd=tmp_path)
     said = run("tools", "--agent", "editor", cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": "ascii"})
@@ -232,6 +237,7 @@ sys.exit(main(["doctor"]))
 """
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("loading", ["toolgrove.cli.program", "toolgrove.cli.doctor", "toolgrove.grove"])
 def test_an_interrupt_while_a_command_is_loaded_ends_it_quietly(tmp_path: Path, loading: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, loading]

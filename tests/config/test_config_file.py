@@ -122,7 +122,7 @@ def test_a_file_that_is_no_project_gets_one_clear_sentence(refused: Refused, tex
     [
         ('{"project": "a",}', "is not JSON: "),
         ('{"project": "a", "project": "b"}', "toolgrove.json: key 'project' stands twice in one object"),
-        ('{"startupBudget": NaN}', "toolgrove.json: NaN is not a JSON number"),
+        ('{"startupBudget": NaN}', "toolgrove.json: it holds NaN, which is not JSON"),
         ('{"a":' * 100_000, "toolgrove.json: is nested more than 50 deep"),
         ('{"agents": {"a": {"tolls": []}}}', "toolgrove.json: agents.a.tolls: unknown key; did you mean 'tools'?"),
     ],

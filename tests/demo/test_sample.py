@@ -22,7 +22,8 @@ from toolgrove.sample.order import ask, follow
 from toolgrove.sample.season import lay_out
 from toolgrove.sample.shop import DOCUMENT, Shop, shop_open
 from toolgrove.sample.watering import water
-from toolgrove.store.audit_log import AuditQuery
+from toolgrove.store.audit import AuditQuery
+from toolgrove.web import schemas
 
 pytestmark = pytest.mark.anyio
 DEADLINE = 60.0
@@ -63,7 +64,7 @@ async def test_its_agents_have_different_rights(tmp_path: Path) -> None:
         receipts = {name: (await grove.agent(name)).receipt for name in grove.config.agents}
     assert {"shop_list_seeds", "time_get_current_time", "get_node", "search"} <= tools["researcher"]
     assert tools["researcher"].isdisjoint({"shop_place_order", "add_child", "remove_node"})
-    verdicts = receipts["researcher"].to_json()["tools"]
+    verdicts = schemas.Receipt.of(receipts["researcher"]).to_json()["tools"]
     masked = [name for name, one in verdicts.items() if one["verdict"] == "masked"]
     assert masked == ["time_convert_time"]
     assert {"shop_place_order", "add_child", "remove_node", "time_convert_time"} <= tools["gardener"]

@@ -18,9 +18,10 @@ from faults.kit import fake
 from toolgrove import Config, Grove
 from toolgrove.config import HttpToolConfig
 from toolgrove.pool.http.openapi import read_document
-from toolgrove.pool.http.operation import Operation
-from toolgrove.store.tokens import OPERATOR
-from toolgrove.web.openapi import OPERATIONS, document
+from toolgrove.pool.http.operation import HttpOperation
+from toolgrove.store.state import OPERATOR
+from toolgrove.web.openapi import document
+from toolgrove.web.operations import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 PROJECT: dict[str, Any] = {
@@ -82,7 +83,7 @@ def test_our_own_reader_of_openapi_takes_the_document(tmp_path: Path) -> None:
     path.write_text(json.dumps(document()))
     entry = HttpToolConfig.model_validate({"openapi": str(path), "url": "http://127.0.0.1:8000"})
     found = read_document("gateway", entry)
-    assert [one for one in found if not isinstance(one, Operation)] == []
+    assert [one for one in found if not isinstance(one, HttpOperation)] == []
     assert len(found) == len(OPERATIONS)
 
 
@@ -129,9 +130,10 @@ async def test_answers_are_what_the_document_says() -> None:
             "run", await http.post(an("run"), json={"calls": [{"tool": "get_node", "arguments": {"nodeId": "root"}}]})
         )
         check("approval", await http.get(f"/api/approvals/{waiting}"))
-        check("decide", await http.post(f"/api/approvals/{waiting}", json={"approve": True}))
-        check("accept", await http.post(f"/api/pins/{pin.server}/{pin.own_name}", json={"accept": "f" * 64}))
-        apart = {"home", "run", "approval", "decide", "accept"}
+        check("decide", await http.post(f"/api/approvals/{waiting}", json={"approve": True, "for": "1h"}))
+        check("revoke", await http.delete(f"/api/approvals/{waiting}"))
+        check("decide_pin", await http.post(f"/api/pins/{pin.server}/{pin.own_name}", json={"accept": "f" * 64}))
+        apart = {"home", "run", "approval", "decide", "revoke", "decide_pin"}
         elsewhere = {"mcp", "mcp_stream", "mcp_end", "events"}  # tests/web talks to these
         assert {one.name for one in OPERATIONS} == {*simple, *apart, *elsewhere}
 
@@ -140,7 +142,8 @@ async def test_refusals_are_what_the_document_says() -> None:
     async with gateway() as (grove, http):
         editor = await grove.agent("editor")
         root = await editor.call("get_node", {"nodeId": "root"})
-        gone = {"nodeId": "root", "versionToken": root["version"]}
+        note = {"parentNodeId": "root", "payloadType": "Note", "versionToken": root["version"]}
+        gone = {"nodeId": (await editor.call("add_child", note))["nodeId"]}
         waiting = (await editor.call("remove_node", gone))["error"]["approvalId"]
         await grove.approvals.decide(waiting, approve=False, by="somebody")
         token = grove.tokens.issue("editor")
@@ -151,7 +154,9 @@ async def test_refusals_are_what_the_document_says() -> None:
             ("decide", 404, await http.post("/api/approvals/none", json={"approve": True})),
             ("decide", 409, await http.post(f"/api/approvals/{waiting}", json={"approve": True})),
             ("decide", 415, await http.post(f"/api/approvals/{waiting}", content=b"approve=1")),
-            ("accept", 404, await http.post("/api/pins/up/none", json={"accept": "f" * 64})),
+            ("revoke", 404, await http.delete("/api/approvals/none")),
+            ("revoke", 409, await http.delete(f"/api/approvals/{waiting}")),
+            ("decide_pin", 404, await http.post("/api/pins/up/none", json={"accept": "f" * 64})),
             ("audit", 400, await http.get("/api/audit?outcome=lost")),
             ("export", 400, await http.get("/api/audit/export?format=xml")),
             ("receipt", 404, await http.get("/agents/none/receipt")),

@@ -113,7 +113,7 @@ def test_every_command_on_a_project_is_explained() -> None:
     assert set(program._COMMANDS) - explained == set()
 
 
-@pytest.mark.parametrize("reference", ["config_reference", "http_reference", "cli_reference"])
+@pytest.mark.parametrize("reference", ["config_reference", "http_reference", "console_types", "cli_reference"])
 def test_a_generated_reference_is_current(reference: str) -> None:
     command = [sys.executable, str(ROOT / "tools" / f"{reference}.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -13,8 +13,8 @@ from mcp.server.subscriptions import PromptsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from apcore_mcp.server.endpoint import Endpoint
 from e2e.conformance_modules import NAME, module, test_simple_text
+from mcp_serve.endpoint import Endpoint
 
 PNG = base64.b64encode(
     bytes.fromhex(

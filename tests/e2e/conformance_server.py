@@ -6,8 +6,8 @@ All that a module can do is a module in a registry and runs through the bridge; 
 import asyncio
 import sys
 
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
-from apcore_mcp.serving import Bridge
 from e2e.conformance_handlers import complete, register_special_tools
 from e2e.conformance_modules import registry
 

@@ -9,8 +9,8 @@ import pytest
 from apcore import Registry
 from mcp import Client
 
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
-from apcore_mcp.serving import Bridge
 from e2e.modules import Journal, sample_registry
 from e2e.servers import Address, over_stdio, server_command, serving
 from e2e.wire import MODERN
@@ -67,7 +67,7 @@ def connect(transport: str, era: str, samples: Registry, journal: Journal) -> Co
 
     @asynccontextmanager
     async def connected(**callbacks: Any) -> AsyncIterator[Client]:
-        keywords = {"mode": era, "read_timeout_seconds": 30.0} | callbacks
+        keywords: dict[str, Any] = {"mode": era, "read_timeout_seconds": 30.0} | callbacks
         if transport == "stdio":
             async with Client(over_stdio(server_command(journal)), **keywords) as client:
                 yield client

@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 from e2e.servers import Address
-from e2e.waiting import DEADLINE
+from waiting import DEADLINE
 
 FOREIGN_HOSTS = [
     "evil.com",

@@ -88,7 +88,7 @@ class Module:
 
 class Add(Module):
     description = "Add two integers"
-    documentation = "# Add\n\nAdds two integers."
+    documentation: str | None = "# Add\n\nAdds two integers."
     tags = ("math", "public")
     annotations = ModuleAnnotations(readonly=True, idempotent=True)
     input_schema = Pair

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.waiting import DEADLINE
+from waiting import DEADLINE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = ROOT / ".cache" / "node"

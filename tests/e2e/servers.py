@@ -4,9 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +17,9 @@ from mcp import StdioServerParameters
 
 from apcore_mcp import async_serve
 from e2e.modules import Journal
-from e2e.waiting import DEADLINE, wait_until
+from ports import free_port
+from waiting import DEADLINE, wait_until
+from warm.command import Process, python
 
 TESTS = Path(__file__).resolve().parent.parent
 PYTHON = {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]), "PYTHONUNBUFFERED": "1"}
@@ -42,11 +42,6 @@ class Address:
 
     def __truediv__(self, path: str) -> str:
         return f"{self.base}/{path.lstrip('/')}"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 def is_healthy(address: Address) -> bool:
@@ -95,10 +90,10 @@ def serving(source: Registry | Executor, *, host: str = "127.0.0.1", **options: 
 
 
 @contextlib.contextmanager
-def child(command: Sequence[str], **keywords: Any) -> Iterator[subprocess.Popen[bytes]]:
+def child(command: Sequence[str], **keywords: Any) -> Iterator[Process]:
     """A child process that does not outlive the test."""
-    keywords = {"env": os.environ | PYTHON, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE} | keywords
-    with subprocess.Popen(command, **keywords) as process:
+    options: dict[str, Any] = {"env": os.environ | PYTHON, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with Process(list(command), **options | keywords) as process:
         try:
             yield process
         finally:
@@ -107,11 +102,11 @@ def child(command: Sequence[str], **keywords: Any) -> Iterator[subprocess.Popen[
 
 
 def server_command(journal: Journal, **options: Any) -> list[str]:
-    return [sys.executable, "-m", "e2e.server", json.dumps(options), str(journal.path)]
+    return python("-m", "e2e.server", json.dumps(options), str(journal.path))
 
 
 def cli_command(extensions: Path, *flags: str) -> list[str]:
-    return [sys.executable, "-m", "apcore_mcp", "--extensions-dir", str(extensions), *flags]
+    return python("-m", "apcore_mcp", "--extensions-dir", str(extensions), *flags)
 
 
 def over_stdio(command: Sequence[str]) -> StdioServerParameters:
@@ -119,7 +114,7 @@ def over_stdio(command: Sequence[str]) -> StdioServerParameters:
 
 
 @contextlib.contextmanager
-def http_child(command: Sequence[str], port: int, **keywords: Any) -> Iterator[tuple[subprocess.Popen[bytes], Address]]:
+def http_child(command: Sequence[str], port: int, **keywords: Any) -> Iterator[tuple[Process, Address]]:
     """A child that serves HTTP on the port, ready."""
     address = Address(port=port)
     with child(command, stdin=subprocess.DEVNULL, **keywords) as process:

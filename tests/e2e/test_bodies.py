@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from e2e.modules import Journal
-from e2e.servers import Address, free_port, http_child, server_command, serving
-from e2e.waiting import DEADLINE, wait_until
-from e2e.wire import HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, envelope, modern_body, modern_headers
+from e2e.servers import Address, serving
+from e2e.wire import HANDSHAKE, JSON_OR_STREAM, MODERN, NO_IDS, call_body, envelope, modern_body, modern_headers
+from waiting import DEADLINE
 
 VAULT = modern_headers("tools/call", "secret.vault")
 
@@ -170,10 +170,10 @@ def test_protocol_versions_must_agree_and_be_known(
 
 @pytest.mark.requirement("FR-SERVER-002")
 def test_request_ids_must_be_strings_or_integers(http: Address, client: httpx2.Client, shared_journal: Journal) -> None:
-    for id in (None, 1.5, [], {}, True):
-        body = call_body("secret.vault") | {"id": id}
+    for odd in NO_IDS:
+        body = call_body("secret.vault") | {"id": odd}
         response = post(client, http, body, VAULT)
-        assert response.status_code == 400, id
+        assert response.status_code == 400, odd
     for id in ("x" * 100_000, "", 0, -1, 2**53):
         answer = post(
             client, http, call_body("math.add", {"a": 1, "b": 1}, id), modern_headers("tools/call", "math.add")
@@ -195,9 +195,9 @@ def test_odd_arguments_are_answered_with_an_error_and_never_echoed_as_bad_json(
         answer = json.loads(response.content.decode("utf-8"), parse_constant=pytest.fail)
         assert "error" in answer or answer["result"]["isError"], raw
     for arguments in ([], "text", 5, True, [1, 2]):
-        body = call_body("text.shout")
-        body["params"]["arguments"] = arguments
-        answer = client.post(http.mcp, json=body, headers=headers).json()
+        message = call_body("text.shout")
+        message["params"]["arguments"] = arguments
+        answer = client.post(http.mcp, json=message, headers=headers).json()
         assert "error" in answer or answer["result"]["isError"], arguments
     absent = call_body("give.nothing")
     del absent["params"]["arguments"]
@@ -207,7 +207,8 @@ def test_odd_arguments_are_answered_with_an_error_and_never_echoed_as_bad_json(
 
 @pytest.mark.requirement("FR-TRANSPORT-003")
 def test_a_slow_client_is_cut_off_and_disturbs_nobody(monkeypatch: pytest.MonkeyPatch, samples: Registry) -> None:
-    monkeypatch.setattr("apcore_mcp.server.transport.READ_WITHIN", 0.5)
+    monkeypatch.setattr("mcp_serve.uvicorn_internals.HEAD_WITHIN", 0.5)
+    monkeypatch.setattr("mcp_serve.uvicorn_internals.BODY_WITHIN", 0.5)
     with serving(samples) as address, httpx2.Client(timeout=DEADLINE) as client:
         start = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n"
         slow = {
@@ -248,36 +249,12 @@ def test_a_slow_client_is_cut_off_and_disturbs_nobody(monkeypatch: pytest.Monkey
 def test_a_client_that_pauses_between_requests_keeps_its_connection_or_reconnects(
     monkeypatch: pytest.MonkeyPatch, samples: Registry, journal: Journal
 ) -> None:
-    monkeypatch.setattr("apcore_mcp.server.transport.READ_WITHIN", 0.2)
+    monkeypatch.setattr("mcp_serve.uvicorn_internals.HEAD_WITHIN", 0.2)
+    monkeypatch.setattr("mcp_serve.uvicorn_internals.BODY_WITHIN", 0.2)
     with serving(samples) as address, httpx2.Client(timeout=DEADLINE) as client:
         body = call_body("work.nap", {"key": "k", "seconds": 0.6})
         answer = client.post(address.mcp, json=body, headers=modern_headers("tools/call", "work.nap"))
         assert answer.status_code == 200, "a slow module is not a slow client"
-
-
-@pytest.mark.requirement("FR-TRANSPORT-003")
-def test_connections_beyond_the_file_limit_do_not_end_the_server(journal: Journal) -> None:
-    port = free_port()
-    command = ["prlimit", "--nofile=128", *server_command(journal, transport="streamable-http", port=port)]
-    with http_child(command, port) as (process, address):
-        connections: list[socket.socket] = []
-        try:
-            for _ in range(200):
-                connections.append(socket.create_connection(("127.0.0.1", port), 5))
-        except OSError:
-            pass
-        finally:
-            for connection in connections:
-                connection.close()
-        wait_until(lambda: _healthy(address))
-        assert process.poll() is None
-
-
-def _healthy(address: Address) -> bool:
-    try:
-        return httpx2.get(address / "health", timeout=1).status_code == 200
-    except httpx2.HTTPError:
-        return False
 
 
 JSON = st.recursive(

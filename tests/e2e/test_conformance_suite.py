@@ -1,6 +1,5 @@
 """The official conformance suite against our bridge, for both protocol eras."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +7,9 @@ import pytest
 
 from e2e.conformance import assert_whole
 from e2e.node_tools import CONFORMANCE, require
-from e2e.servers import Address, free_port, http_child
+from e2e.servers import Address, http_child
+from ports import free_port
+from warm.command import python
 
 pytestmark = pytest.mark.node
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.node
 def server() -> Iterator[Address]:
     require(CONFORMANCE)
     port = free_port()
-    with http_child([sys.executable, "-m", "e2e.conformance_server", str(port)], port) as (_, address):
+    with http_child(python("-m", "e2e.conformance_server", str(port)), port) as (_, address):
         yield address
 
 

@@ -14,12 +14,13 @@ from apcore import Registry
 from mcp import Client
 from mcp.client.sse import sse_client
 
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
-from apcore_mcp.serving import Bridge
 from e2e.modules import Add, Journal
 from e2e.servers import Address, serving
-from e2e.waiting import DEADLINE, eventually
 from e2e.wire import ERAS, MODERN, modern_body, modern_headers
+from mcp_text import text_of
+from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +97,7 @@ async def test_a_module_registered_from_another_thread_appears_and_disappears(
         assert await names(watcher.client) == []
         gone = await watcher.client.call_tool("new.tool", {"a": 1, "b": 2})
         assert gone.is_error
-        assert gone.content[0].text == "Module not found: new.tool"
+        assert text_of(gone) == "Module not found: new.tool"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -247,7 +248,7 @@ class Unconvertible(Add):
     """A module whose definition cannot be read."""
 
     @property
-    def input_schema(self) -> Any:
+    def input_schema(self) -> Any:  # type: ignore[override]  # reading it must fail, which an attribute cannot
         raise RuntimeError("no schema today")
 
 

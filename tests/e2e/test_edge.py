@@ -14,9 +14,10 @@ from mcp import Client
 from apcore_mcp import async_serve
 from e2e.edge import FOREIGN_HOSTS, FOREIGN_ORIGINS, raw
 from e2e.modules import Journal
-from e2e.servers import Address, free_port, serving
-from e2e.waiting import DEADLINE
+from e2e.servers import Address, serving
 from e2e.wire import MODERN, call_body, modern_headers
+from ports import free_port
+from waiting import DEADLINE
 
 CALL = call_body("secret.vault")
 HEADERS = modern_headers("tools/call", "secret.vault")
@@ -138,7 +139,7 @@ async def test_ipv6_loopback_can_be_bound(samples: Registry) -> None:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("no IPv6 here")
-    port = free_port()
+    port = free_port("::1")
     task = asyncio.create_task(async_serve(samples, transport="streamable-http", host="::1", port=port))
     try:
         async with asyncio.timeout(DEADLINE):
@@ -196,3 +197,21 @@ def test_the_explorer_page_carries_a_strict_policy(http: Address) -> None:
     assert page.headers["x-content-type-options"] == "nosniff"
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("target", ["http://evil.com/health", "http://127.0.0.1/health", "evil.com:80", "*", "health"])
+def test_a_target_that_names_a_host_of_its_own_is_refused(http: Address, target: str) -> None:
+    with socket.create_connection(("127.0.0.1", http.port), DEADLINE) as line:
+        line.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{http.port}\r\n\r\n".encode())
+        assert line.recv(65536).startswith(b"HTTP/1.1 400")
+        assert line.recv(1) == b""
+
+
+@pytest.mark.parametrize(("host", "loud"), [("0.0.0.0", True), ("127.0.0.1", False)])
+def test_a_bridge_that_others_can_reach_says_so_loudly(
+    samples: Registry, caplog: pytest.LogCaptureFixture, host: str, loud: bool
+) -> None:
+    with serving(samples, host=host):
+        pass
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert any("ANYBODY WHO REACHES 0.0.0.0 CAN CALL EVERY TOOL" in text for text in warned) is loud, warned

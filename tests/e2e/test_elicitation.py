@@ -14,12 +14,13 @@ from mcp.shared.exceptions import MCPError
 from e2e.conftest import Connect
 from e2e.modules import Journal
 from e2e.servers import Address, serving
-from e2e.waiting import eventually
 from e2e.wire import MODERN, call_body, envelope, messages, modern_headers
+from mcp_text import text_of
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
-ELICITATION = {"elicitation": {"form": {}}}
+ELICITATION: dict[str, Any] = {"elicitation": {"form": {}}}
 YES = {"action": "accept", "content": {"ok": True}}
 
 
@@ -40,7 +41,7 @@ def accept(**content: Any) -> types.ElicitResult:
 
 
 def answers(result: types.CallToolResult) -> Any:
-    return json.loads(result.content[0].text)["answers"]
+    return json.loads(text_of(result))["answers"]
 
 
 @pytest.mark.requirement("FR-EXT-002", "FR-EXEC-004")
@@ -86,7 +87,7 @@ async def test_without_a_schema_the_user_gets_a_free_form(address: Address, era:
     user = User(accept(response="whatever"))
     async with Client(address.mcp, mode=era, elicitation_callback=user) as client:
         result = await client.call_tool("ask.freely", {"key": "k"})
-    assert json.loads(result.content[0].text) == {"answer": {"response": "whatever"}}
+    assert json.loads(text_of(result)) == {"answer": {"response": "whatever"}}
     message, schema = user.asked[0]
     assert message == ""
     assert schema["type"] == "object"
@@ -99,12 +100,12 @@ async def test_progress_before_and_after_a_question_reaches_the_client_and_incre
 ) -> None:
     seen: list[tuple[float, str | None]] = []
 
-    async def progress(value: float, total: float | None, message: str | None) -> None:
-        seen.append((value, message))
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, message))
 
     async with Client(address.mcp, mode=era, elicitation_callback=User(accept(ok=True))) as client:
-        result = await client.call_tool("ask.between_reports", {"key": "k"}, progress_callback=progress)
-    assert json.loads(result.content[0].text) == {"answer": {"ok": True}}
+        result = await client.call_tool("ask.between_reports", {"key": "k"}, progress_callback=heard)
+    assert json.loads(text_of(result)) == {"answer": {"ok": True}}
     assert seen == [(1, "before"), (2, "after")]
 
 
@@ -242,7 +243,7 @@ async def test_an_answer_of_the_wrong_shape_is_no_answer(raw: Raw2026, journal: 
 async def test_a_question_that_is_never_answered_ends_with_none(
     monkeypatch: pytest.MonkeyPatch, samples: Registry, journal: Journal
 ) -> None:
-    monkeypatch.setattr("apcore_mcp.server.calls.ANSWER_WITHIN", 0.3)
+    monkeypatch.setattr("mcp_serve.calls.ANSWER_WITHIN", 0.3)
     with serving(samples) as address:
         async with httpx2.AsyncClient() as client:
             raw = Raw2026(client, address)
@@ -269,7 +270,7 @@ async def test_a_run_that_ends_while_it_waits_is_told_to_whoever_answers(samples
 async def test_too_many_open_questions_are_not_asked(
     monkeypatch: pytest.MonkeyPatch, samples: Registry, journal: Journal
 ) -> None:
-    monkeypatch.setattr("apcore_mcp.server.calls.MAX_SUSPENDED", 2)
+    monkeypatch.setattr("mcp_serve.calls.MAX_SUSPENDED", 2)
     with serving(samples) as address:
         async with httpx2.AsyncClient() as client:
             raw = Raw2026(client, address)

@@ -6,7 +6,6 @@ import json
 import logging
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -28,9 +27,12 @@ from starlette.routing import Mount
 
 from apcore_mcp import async_serve, create_app, serve
 from e2e.modules import Journal, Returns, sample_registry
-from e2e.servers import Address, cli_command, free_port, http_child, is_healthy, serving
-from e2e.waiting import DEADLINE, eventually, wait_until
+from e2e.servers import Address, cli_command, http_child, is_healthy, serving
 from e2e.wire import ERAS, HANDSHAKE, JSON_OR_STREAM, MODERN, Handshake, call_body, envelope, messages, modern_headers
+from mcp_text import text_of
+from ports import free_port
+from waiting import DEADLINE, eventually, wait_until
+from warm.command import python
 
 pytestmark = pytest.mark.anyio
 
@@ -146,12 +148,12 @@ async def test_the_identity_of_an_authentication_middleware_reaches_the_acl(
     with uvicorn_serving(app) as address:
         for token, (who, denied) in expected.items():
             async with as_user(address, token, era) as client:
-                seen = json.loads((await client.call_tool("who.am_i")).content[0].text)
+                seen = json.loads(text_of(await client.call_tool("who.am_i")))
                 assert {"id": seen["id"], "roles": seen["roles"]} == who or (token is None and seen["roles"] == [])
                 vault = await client.call_tool("secret.vault")
                 assert vault.is_error is denied
                 if denied:
-                    assert vault.content[0].text == "Access denied"
+                    assert text_of(vault) == "Access denied"
     assert journal.lines == ["vault opened"]
 
 
@@ -290,7 +292,7 @@ async def test_a_call_in_flight_is_answered_when_async_serve_is_cancelled(sample
         task.cancel()
         journal.write("release k")
         result = await call
-    assert json.loads(result.content[0].text) == {"key": "k"}
+    assert json.loads(text_of(result)) == {"key": "k"}
     with pytest.raises(asyncio.CancelledError):
         await task
 
@@ -369,10 +371,10 @@ async def test_old_sse_clients_work_and_the_operator_is_warned(
                 assert (await two.call_tool("math.add", {"a": 1, "b": 2})).structured_content == {"sum": 3}
             seen: list[float] = []
 
-            async def progress(value: float, total: float | None, message: str | None) -> None:
-                seen.append(value)
+            async def heard(progress: float, total: float | None, message: str | None) -> None:
+                seen.append(progress)
 
-            await one.call_tool("progress.awaited", {"values": [1, 2]}, progress_callback=progress)
+            await one.call_tool("progress.awaited", {"values": [1, 2]}, progress_callback=heard)
             assert seen == [1, 2]
         assert httpx2.post(address / "mcp", json={}).status_code == 404
     warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
@@ -424,7 +426,7 @@ def test_serve_can_run_outside_the_main_thread(samples: Registry, journal: Journ
         "signal.sigwait([signal.SIGTERM])\n"
     )
     port = free_port()
-    command = [sys.executable, "-c", script, str(port), str(journal.path)]
+    command = python("-c", script, str(port), str(journal.path))
     with http_child(command, port) as (process, address):
         assert is_healthy(address)
         process.terminate()

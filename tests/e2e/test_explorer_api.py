@@ -10,7 +10,7 @@ from apcore import Registry
 from apcore_mcp import __version__
 from e2e.modules import Add, Journal
 from e2e.servers import Address, serving
-from e2e.waiting import DEADLINE
+from waiting import DEADLINE
 
 
 @pytest.fixture
@@ -67,10 +67,11 @@ def test_the_detail_has_the_schema_and_an_unknown_tool_is_404(exploring: Address
 
 @pytest.mark.requirement("FR-EXPLORER-001")
 def test_the_info_says_what_the_page_needs(samples: Registry, client: httpx2.Client) -> None:
-    for options, name, allowed in (
+    cases: list[tuple[dict[str, Any], tuple[str, str], bool]] = [
         ({"allow_execute": True, "name": "n", "version": "3"}, ("n", "3"), True),
         ({}, ("apcore-mcp", __version__), False),
-    ):
+    ]
+    for options, name, allowed in cases:
         with serving(samples, explorer=True, **options) as address:
             info = client.get(address / "explorer/info").json()
         assert (info["name"], info["version"]) == name
@@ -112,6 +113,8 @@ def test_other_pages_cannot_run_tools(exploring: Address, client: httpx2.Client,
     # Another page on this machine is another origin too: its port differs.
     for origin in ("http://evil.com", "null", "http://localhost:1", f"http://127.0.0.1:{exploring.port + 1}"):
         assert client.post(url, json={}, headers={"Origin": origin}).status_code == 403, origin
+    for site in ("cross-site", "same-site"):  # what a browser says where it says no Origin
+        assert client.post(url, json={}, headers={"Sec-Fetch-Site": site}).status_code == 403, site
     simple = {
         "text/plain": b"{}",
         "application/x-www-form-urlencoded": b"a=1",
@@ -121,7 +124,7 @@ def test_other_pages_cannot_run_tools(exploring: Address, client: httpx2.Client,
         assert client.post(url, content=body, headers={"Content-Type": content_type}).status_code in (400, 415)
     assert client.post(url, content=b"{}").status_code == 415
     assert "vault opened" not in journal
-    own = {"Origin": f"http://127.0.0.1:{exploring.port}"}
+    own = {"Origin": f"http://127.0.0.1:{exploring.port}", "Sec-Fetch-Site": "same-origin"}
     assert client.post(url, json={}, headers=own).json() == {"result": {"open": True}}
     typed = own | {"Content-Type": "application/json; charset=utf-8"}
     assert client.post(url, content=b"{}", headers=typed).status_code == 200

@@ -11,8 +11,9 @@ from mcp.shared.exceptions import MCPError
 
 from e2e.modules import Add, Journal, Vault
 from e2e.servers import serving
-from e2e.waiting import DEADLINE
 from e2e.wire import ERAS
+from mcp_text import contents_of, text_of
+from waiting import DEADLINE
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +44,8 @@ async def test_filters_hold_for_list_call_resources_and_explorer_alike(
 
             hidden = await client.call_tool("secret.vault")
             unknown = await client.call_tool("no.such")
-            assert (hidden.is_error, hidden.content[0].text) == (True, "Module not found: secret.vault")
-            assert (unknown.is_error, unknown.content[0].text) == (True, "Module not found: no.such")
+            assert (hidden.is_error, text_of(hidden)) == (True, "Module not found: secret.vault")
+            assert (unknown.is_error, text_of(unknown)) == (True, "Module not found: no.such")
             with pytest.raises(MCPError, match="Resource not found"):
                 await client.read_resource("docs://secret.vault")
             assert (await http.get(address / "explorer/tools/secret.vault")).status_code == 404
@@ -64,7 +65,7 @@ async def test_filters_hold_for_modules_that_come_later(samples: Registry, journ
             }.items():
                 samples.register(name, module)
             assert [tool.name for tool in (await client.list_tools()).tools] == ["math.add", "math.more"]
-            assert (await client.call_tool("math.hidden")).content[0].text == "Module not found: math.hidden"
+            assert text_of(await client.call_tool("math.hidden")) == "Module not found: math.hidden"
             samples.unregister("math.more")
             assert [tool.name for tool in (await client.list_tools()).tools] == ["math.add"]
 
@@ -81,13 +82,13 @@ async def test_no_tags_is_no_filter(samples: Registry) -> None:
 async def test_documentation_is_served_as_resources(samples: Registry, journal: Journal, era: str) -> None:
     for name, documentation in {"doc.none": None, "doc.empty": "", "doc.some": "Text, ünïcode."}.items():
         module = Add(journal)
-        module.documentation = documentation  # type: ignore[assignment]
+        module.documentation = documentation
         samples.register(name, module)
     with serving(samples, prefix="doc.") as address:
         async with Client(address.mcp, mode=era) as client:
             [resource] = (await client.list_resources()).resources
             assert str(resource.uri) == "docs://doc.some"
-            [content] = (await client.read_resource("docs://doc.some")).contents
+            content = contents_of(await client.read_resource("docs://doc.some"))
             assert content.text == "Text, ünïcode."
             assert content.mime_type == "text/plain"
             for uri in ("docs://doc.none", "docs://doc.empty", "docs://no.such", "file:///etc/passwd", "docs://../x"):
@@ -101,5 +102,5 @@ async def test_an_empty_registry_serves_zero_tools(era: str, caplog: pytest.LogC
     with serving(Registry()) as address:
         async with Client(address.mcp, mode=era) as client:
             assert (await client.list_tools()).tools == []
-            assert (await client.call_tool("x")).content[0].text == "Module not found: x"
+            assert text_of(await client.call_tool("x")) == "Module not found: x"
     assert "No modules registered; server starting with zero tools" in caplog.messages

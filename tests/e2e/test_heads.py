@@ -8,8 +8,8 @@ import h11
 import pytest
 
 from e2e.servers import Address
-from e2e.waiting import DEADLINE
 from e2e.wire import call_body, modern_headers
+from waiting import DEADLINE
 
 pytestmark = pytest.mark.requirement("FR-TRANSPORT-003")
 BODY = json.dumps(call_body("math.add", {"a": 1, "b": 2})).encode()
@@ -70,6 +70,36 @@ def test_an_unusual_head_is_understood_and_the_connection_goes_on(line: socket.s
     for _ in range(2):
         line.sendall(START + HEAD + unusual + b"\r\n" + BODY)
         assert_sum(answers(line)[0])
+
+
+@pytest.mark.parametrize("cut", ["in the name", "in the value", "before the body", "in the body", "everywhere"])
+def test_an_upgrade_in_several_segments_is_ignored_like_one_in_one(line: socket.socket, cut: str) -> None:
+    head = START + HEAD + LENGTH + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+    request = head + BODY
+    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    places = {
+        "in the name": [head.index(b"Upgrade: h2c") + 3],
+        "in the value": [head.index(b"h2c") + 1],
+        "before the body": [len(head)],
+        "in the body": [len(head) + 5],
+        "everywhere": list(range(1, len(request))),
+    }
+    for _ in range(2):
+        begun = 0
+        for place in [*places[cut], len(request)]:
+            line.sendall(request[begun:place])
+            begun = place
+        assert_sum(answers(line)[0])
+
+
+def test_requests_that_wish_for_an_upgrade_may_come_before_the_answers_to_those_before_them(
+    line: socket.socket,
+) -> None:
+    upgrade = b"connection: upgrade\r\nupgrade: websocket\r\n"
+    chunked = START + HEAD + upgrade + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS + b"\r\n"
+    line.sendall(chunked + START + HEAD + upgrade + LENGTH + b"\r\n" + BODY + START + HEAD + LENGTH + b"\r\n" + BODY)
+    for answer in answers(line, 3):
+        assert_sum(answer)
 
 
 def test_requests_may_come_before_the_answers_to_those_before_them(line: socket.socket) -> None:

@@ -10,12 +10,13 @@ import httpx2
 import pytest
 from apcore import Registry
 from mcp import Client
+from pydantic import BaseModel
 
 from apcore_mcp import __version__
 from e2e.modules import Journal
 from e2e.servers import Address, serving
-from e2e.waiting import DEADLINE, eventually
 from e2e.wire import ERAS, JSON_OR_STREAM, MODERN, Handshake, call_body, modern_call, modern_headers
+from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -201,3 +202,24 @@ async def test_unknown_methods_and_verbs_are_refused(address: Address) -> None:
         async with Handshake(client, address) as session:
             assert "-32601" in (await session.request("no/such")).text
         assert (await client.get(address.mcp, headers=JSON_OR_STREAM)).status_code in (400, 404, 405, 406)
+
+
+class Empty(BaseModel):
+    """Nothing."""
+
+
+class Exits:
+    description = "Ends the process, it believes."
+    input_schema = output_schema = Empty
+
+    async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+        raise SystemExit(7)
+
+
+async def test_an_async_module_that_exits_fails_alone(samples: Registry) -> None:
+    samples.register("work.exits", Exits())
+    with serving(samples) as address:
+        async with httpx2.AsyncClient(timeout=DEADLINE) as client:
+            ended = await modern_call(client, address, "work.exits", {})
+            assert ended["result"]["content"][0]["text"] == "Internal error occurred"
+            assert (await client.get(address / "health")).status_code == 200

@@ -13,6 +13,7 @@ from e2e.conftest import Connect
 from e2e.modules import Anything, Journal, Module
 from e2e.servers import Address, serving
 from e2e.wire import MODERN, call_body, messages, modern_headers
+from mcp_text import text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +39,7 @@ async def test_async_and_sync_modules_report_progress_over_every_transport_in_bo
         for name in ("progress.awaited", "progress.threaded"):
             seen = Seen()
             result = await client.call_tool(name, arguments, progress_callback=seen)
-            assert json.loads(result.content[0].text) == {"reported": 3}
+            assert json.loads(text_of(result)) == {"reported": 3}
             assert seen.all == [(1, 3, "at 1"), (2, 3, "at 2"), (3, 3, "at 3")]
 
 
@@ -55,7 +56,7 @@ async def test_a_streaming_module_streams_its_chunks_to_a_client_that_asked_for_
         chunks = [json.loads(message or "") for _, _, message in seen.all]
         assert chunks == [{"mode": "chunks", "seen": {str(n): True}, "last": n} for n in (1, 2, 3)]
         whole = {"mode": "chunks", "seen": {"1": True, "2": True, "3": True}, "last": 3}
-        assert json.loads(result.content[0].text) == whole
+        assert json.loads(text_of(result)) == whole
 
 
 @pytest.mark.parametrize("era", [MODERN, "legacy"])
@@ -65,7 +66,7 @@ async def test_without_a_progress_token_or_the_annotation_a_module_runs_whole(ad
         seen = Seen()
         unasked = await client.call_tool("stream.count", {"upto": 3})
         unmarked = await client.call_tool("stream.unmarked", {"upto": 3}, progress_callback=seen)
-    assert json.loads(unasked.content[0].text) == json.loads(unmarked.content[0].text) == {"mode": "whole"}
+    assert json.loads(text_of(unasked)) == json.loads(text_of(unmarked)) == {"mode": "whole"}
     assert seen.all == []
 
 
@@ -79,7 +80,7 @@ async def test_an_executor_that_cannot_stream_runs_a_streaming_module_whole(samp
         async with Client(address.mcp, mode=MODERN) as client:
             seen = Seen()
             result = await client.call_tool("stream.count", {"upto": 3}, progress_callback=seen)
-    assert json.loads(result.content[0].text) == {"mode": "whole"}
+    assert json.loads(text_of(result)) == {"mode": "whole"}
     assert seen.all == []
 
 
@@ -90,7 +91,7 @@ async def test_a_stream_of_no_chunks_is_an_empty_result(address: Address, era: s
         seen = Seen()
         result = await client.call_tool("stream.count", {"upto": 0}, progress_callback=seen)
     assert not result.is_error
-    assert json.loads(result.content[0].text) == {}
+    assert json.loads(text_of(result)) == {}
     assert seen.all == []
 
 
@@ -101,7 +102,7 @@ async def test_a_stream_that_breaks_ends_in_a_plain_error(address: Address, era:
         seen = Seen()
         result = await client.call_tool("stream.broken", {"upto": 3}, progress_callback=seen)
     assert result.is_error
-    assert result.content[0].text == "Internal error occurred"
+    assert text_of(result) == "Internal error occurred"
     assert seen.values == [1]
 
 
@@ -155,4 +156,4 @@ async def test_a_module_finds_the_capabilities_under_the_public_keys(samples: Re
     with serving(samples) as address:
         async with Client(address.mcp, mode=MODERN) as client:
             result = await client.call_tool("peek")
-    assert {MCP_PROGRESS_KEY, MCP_ELICIT_KEY} <= set(json.loads(result.content[0].text)["keys"])
+    assert {MCP_PROGRESS_KEY, MCP_ELICIT_KEY} <= set(json.loads(text_of(result))["keys"])

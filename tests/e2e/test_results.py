@@ -12,17 +12,13 @@ from mcp import Client
 from e2e.conftest import Connect
 from e2e.modules import SECRET, Journal
 from e2e.servers import Address, serving
-from e2e.waiting import DEADLINE
 from e2e.wire import ERAS, MODERN
+from mcp_text import text_of
+from waiting import DEADLINE
 
 pytestmark = pytest.mark.anyio
 
 INSIDE = [SECRET, "/srv/app", ".py", "Traceback", "ZeroDivisionError", "RuntimeError", "QUOTA:", "caller", "external"]
-
-
-def text(result: Any) -> str:
-    [block] = result.content
-    return str(block.text)
 
 
 @pytest.mark.requirement("FR-SCHEMA-005", "FR-EXEC-002", "FR-SERVER-011", "FR-ANNOT-002")
@@ -38,9 +34,9 @@ async def test_a_result_has_its_structure_beside_its_text(connect: Connect) -> N
         assert (add.annotations.read_only_hint, add.annotations.idempotent_hint) == (True, True)
         result = await client.call_tool("math.add", {"a": 1, "b": 2})
         assert not result.is_error
-        assert result.structured_content == json.loads(text(result)) == {"sum": 3}
+        assert result.structured_content == json.loads(text_of(result)) == {"sum": 3}
         nothing = await client.call_tool("give.nothing")
-        assert json.loads(text(nothing)) == {}
+        assert json.loads(text_of(nothing)) == {}
 
 
 ERRORS: dict[str, tuple[dict[str, Any], str]] = {
@@ -58,7 +54,7 @@ async def test_errors_say_what_the_client_may_know_over_every_transport(connect:
         for name, (arguments, expected) in ERRORS.items():
             result = await client.call_tool(name, arguments)
             assert result.is_error, name
-            assert text(result) == expected
+            assert text_of(result) == expected
             assert result.structured_content is None
             dumped = result.model_dump_json()
             assert [word for word in INSIDE if word in dumped] == []
@@ -71,7 +67,7 @@ async def test_a_module_that_takes_too_long_is_timed_out(samples: Registry, era:
     with serving(executor) as address:
         async with Client(address.mcp, mode=era) as client:
             result = await client.call_tool("work.nap", {"key": "k", "seconds": 1.0})
-    assert (result.is_error, text(result)) == (True, "Module timed out after 50ms")
+    assert (result.is_error, text_of(result)) == (True, "Module timed out after 50ms")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -81,9 +77,9 @@ async def test_a_validation_error_names_the_field_and_not_the_secret(address: Ad
         missing = await client.call_tool("math.add", {"a": 1})
         wrong = await client.call_tool("math.add", {"a": 1, "b": "two"})
         secret = await client.call_tool("fail.login", {"user": "u", "password": SECRET})
-    assert text(missing).startswith("Input validation failed:\n- b: ")
-    assert text(wrong).startswith("Input validation failed:\n- b: ")
-    assert text(secret).startswith("Input validation failed")
+    assert text_of(missing).startswith("Input validation failed:\n- b: ")
+    assert text_of(wrong).startswith("Input validation failed:\n- b: ")
+    assert text_of(secret).startswith("Input validation failed")
     assert SECRET not in secret.model_dump_json()
 
 
@@ -108,7 +104,7 @@ async def test_the_acl_decides_and_its_refusal_names_nobody(samples: Registry, j
             assert (await client.call_tool("math.add", {"a": 1, "b": 1})).structured_content == {"sum": 2}
             denied = await client.call_tool("secret.vault")
             explored = await http.post(address / "explorer/tools/secret.vault/call", json={})
-    assert (denied.is_error, text(denied)) == (True, "Access denied")
+    assert (denied.is_error, text_of(denied)) == (True, "Access denied")
     assert (explored.status_code, explored.json()) == (500, {"error": "Access denied"})
     assert "external" not in denied.model_dump_json()
     assert "vault opened" not in journal

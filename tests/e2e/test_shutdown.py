@@ -20,19 +20,15 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from e2e.modules import Journal
-from e2e.servers import Address, child, cli_command, free_port, http_child, server_command
-from e2e.waiting import DEADLINE, wait_until
+from e2e.servers import Address, child, cli_command, http_child, server_command
 from e2e.wire import ERAS, HANDSHAKE, JSON_OR_STREAM, MODERN, call_body, modern_body, modern_headers
+from mcp_text import text_of
+from ports import free_port
+from waiting import DEADLINE, wait_until
+from warm.command import python
 
 GRACE = 5.0
-SLACK = 25.0
-"""What a loaded machine may add to the grace period that the requirement states."""
-
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
-
-
-def stops(process: subprocess.Popen[bytes], within: float) -> int:
-    return process.wait(within)
 
 
 class Pipe:
@@ -56,10 +52,11 @@ class Pipe:
             self.lines.put(line)
 
     def send(self, method: str, params: dict[str, Any] | None = None, id: Any = None) -> None:
-        message = modern_body(method, params) if self.era == MODERN else {"jsonrpc": "2.0", "method": method}
-        if self.era == "legacy" and params is not None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if self.era == MODERN:
+            message["params"] = modern_body(method, params)["params"]
+        elif params is not None:
             message["params"] = params
-        message.pop("id", None)
         if id is not None:
             message["id"] = id
         self.write(json.dumps(message).encode() + b"\n")
@@ -82,6 +79,17 @@ class Pipe:
         return [json.loads(line) for line in list(self.lines.queue)]
 
 
+def with_grace(seconds: float, command: list[str]) -> list[str]:
+    """The same `python -m` with a grace that a test can wait for, or cannot."""
+    module, *rest = command[command.index("-m") + 1 :]
+    patched = (
+        f"import runpy, mcp_serve.http_server, mcp_serve.stdio; "
+        f"mcp_serve.http_server.GRACE = mcp_serve.stdio.GRACE = {seconds}; "
+        f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    )
+    return python("-c", patched, *rest)
+
+
 @contextlib.contextmanager
 def piped(command: list[str], era: str = MODERN, **keywords: Any) -> Iterator[Pipe]:
     with child(command, **keywords) as process:
@@ -101,7 +109,7 @@ def test_stdio_calls_in_flight_finish_after_a_signal_and_their_answers_arrive(
             pipe.call("work.nap" if id % 2 else "work.nap_sync", id, key=str(id), seconds=1.0)
         wait_until(lambda: sum(line.startswith("started") for line in journal.lines) == 5)
         pipe.process.send_signal(number)
-        assert stops(pipe.process, GRACE + SLACK) == 0
+        assert pipe.process.wait(DEADLINE) == 0
         answers = {answer["id"]: json.loads(answer["result"]["content"][0]["text"]) for answer in pipe.rest()}
     assert answers == {id: {"key": str(id)} for id in range(1, 6)}
     assert journal.lines[0] == "startup"
@@ -123,7 +131,7 @@ async def test_http_calls_in_flight_finish_after_a_signal_and_their_answers_arri
             async with Client(address.mcp, mode=era) as client:
                 await client.list_tools()  # now, or the client asks for the output schema when the server is gone
                 result = await client.call_tool("work.nap", {"key": key, "seconds": 1.0})
-                answers.append(json.loads(result.content[0].text)["key"])
+                answers.append(json.loads(text_of(result))["key"])
 
         async with anyio.create_task_group() as group:
             for count, era in enumerate([*ERAS, *ERAS, MODERN]):
@@ -133,7 +141,7 @@ async def test_http_calls_in_flight_finish_after_a_signal_and_their_answers_arri
                     await anyio.sleep(0.01)
             process.send_signal(number)
         assert sorted(answers) == ["0", "1", "2", "3", "4"]
-        assert stops(process, GRACE + SLACK) == 0
+        assert process.wait(DEADLINE) == 0
     assert journal.lines[-2:] == ["shutdown", "returned"]
 
 
@@ -161,7 +169,7 @@ def test_a_call_that_outlasts_the_grace_is_cancelled_and_the_process_ends(journa
     with holding(journal, transport) as (process, _):
         signalled = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert stops(process, GRACE + SLACK) == 0
+        assert process.wait(DEADLINE) == 0
         took = time.monotonic() - signalled
     assert "cancelled long" in journal
     assert took >= GRACE - 0.5, "the call was not given its grace"
@@ -182,7 +190,7 @@ def _hold_in_a_thread(stack: contextlib.ExitStack, address: Address) -> None:
 @pytest.mark.requirement("NFR-REL-001")
 def test_open_streams_do_not_hold_the_server(journal: Journal) -> None:
     port = free_port()
-    command = server_command(journal, transport="streamable-http", port=port)
+    command = with_grace(2 * DEADLINE, server_command(journal, transport="streamable-http", port=port))
     with http_child(command, port) as (process, address), httpx2.Client(timeout=DEADLINE) as client:
         listen = modern_body("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
         info = {"name": "raw", "version": "1"}
@@ -201,7 +209,7 @@ def test_open_streams_do_not_hold_the_server(journal: Journal) -> None:
         ):
             assert [stream.status_code for stream in (listening, getting)] == [200, 200]
             process.send_signal(signal.SIGTERM)
-            assert stops(process, GRACE) == 0
+            assert process.wait(DEADLINE) == 0
     assert journal.lines[-2:] == ["shutdown", "returned"]
 
 
@@ -221,7 +229,7 @@ def test_a_second_signal_ends_at_once(journal: Journal, transport: str) -> None:
         else:
             wait_until(lambda: not _accepts(peer))
         process.send_signal(signal.SIGTERM)
-        assert stops(process, 2.0) != 0
+        assert process.wait(DEADLINE) != 0
     assert "cancelled long" not in journal
 
 
@@ -254,7 +262,7 @@ def test_calls_that_arrive_while_stopping_are_refused_clearly(journal: Journal, 
             with contextlib.suppress(httpx2.HTTPError):  # a kept connection is either closed or answered
                 assert "shutting down" in kept.post(peer.mcp, json=body, headers=headers).text
         journal.write("release long")
-        assert stops(process, GRACE + SLACK) == 0
+        assert process.wait(DEADLINE) == 0
         if isinstance(peer, Pipe):
             assert peer.rest()[-1]["id"] == 1
 
@@ -295,35 +303,26 @@ def extensions(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def impatient(command: list[str]) -> list[str]:
-    """The same command line with a grace that a test can wait for."""
-    patched = (
-        "import sys, apcore_mcp.cli, apcore_mcp.server.transport as transport; transport.GRACE = 0.3; "
-        "sys.exit(apcore_mcp.cli.main(sys.argv[1:]))"
-    )
-    return [sys.executable, "-c", patched, *command[3:]]
-
-
 @pytest.mark.requirement("FR-CLI-008", "FR-CLI-001", "NFR-REL-001")
 def test_a_sync_module_that_never_returns_does_not_keep_the_cli_alive(extensions: Path, tmp_path: Path) -> None:
-    with piped(impatient(cli_command(extensions))) as pipe:
+    with piped(with_grace(0.3, cli_command(extensions))) as pipe:
         pipe.call("tools.stuck", 1, key="k")
         wait_until((tmp_path / "stuck").exists)
         pipe.process.send_signal(signal.SIGINT)
-        assert stops(pipe.process, GRACE) == 0
+        assert pipe.process.wait(DEADLINE) == 0
 
 
 @pytest.mark.requirement("FR-CLI-008", "FR-CLI-003", "FR-CLI-004", "NFR-REL-001")
 def test_a_sync_module_that_never_returns_does_not_keep_the_http_cli_alive(extensions: Path, tmp_path: Path) -> None:
     port = free_port()
-    command = impatient(cli_command(extensions, "--transport", "streamable-http", "--port", str(port)))
+    command = with_grace(0.3, cli_command(extensions, "--transport", "streamable-http", "--port", str(port)))
     body, headers = call_body("tools.stuck", {"key": "k"}), modern_headers("tools/call", "tools.stuck")
     with http_child(command, port) as (process, address), httpx2.Client(timeout=0.5) as client:
         with pytest.raises(httpx2.TimeoutException):
             client.post(address.mcp, json=body, headers=headers)
         wait_until((tmp_path / "stuck").exists)
         process.send_signal(signal.SIGTERM)
-        assert stops(process, GRACE) == 0
+        assert process.wait(DEADLINE) == 0
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -334,7 +333,7 @@ def test_the_end_of_stdin_ends_the_server_with_code_0(extensions: Path, era: str
         assert pipe.receive()["id"] == 1
         assert pipe.process.stdin is not None
         pipe.process.stdin.close()
-        assert stops(pipe.process, GRACE) == 0
+        assert pipe.process.wait(DEADLINE) == 0
         assert pipe.process.stderr is not None
         assert b"Traceback" not in pipe.process.stderr.read()
 
@@ -359,7 +358,7 @@ def test_a_parent_that_reads_no_more_does_not_hang_the_server(journal: Journal) 
                 process.stdin.flush()
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
-        stops(process, GRACE + SLACK)
+        process.wait(DEADLINE)
     assert "shutdown" in journal
 
 
@@ -376,7 +375,7 @@ def test_whatever_a_module_prints_stays_off_the_wire(journal: Journal, era: str)
         assert answers == {key: {"printed": True, "stdin": ""} for key in (1, 2, 3)}
         assert pipe.process.stdin is not None
         pipe.process.stdin.close()
-        assert stops(pipe.process, GRACE) == 0
+        assert pipe.process.wait(DEADLINE) == 0
         assert pipe.rest() == []
         assert pipe.process.stderr is not None
         assert b"from a child" in pipe.process.stderr.read()
@@ -389,7 +388,7 @@ def test_what_a_module_prints_while_it_is_imported_stays_off_the_wire(extensions
         assert pipe.receive()["result"]["structuredContent"] == {"key": "k"}
         assert pipe.process.stdin is not None
         pipe.process.stdin.close()
-        assert stops(pipe.process, GRACE) == 0
+        assert pipe.process.wait(DEADLINE) == 0
         assert pipe.rest() == []
 
 
@@ -415,7 +414,7 @@ def test_stderr_that_nobody_reads_does_not_block_calls(journal: Journal) -> None
                 pipe.call("math.add", 1000 + id, a=id, b=0)
         seen = 0
         while seen < 19:
-            answer = pipe.receive(within=8)
+            answer = pipe.receive()
             seen += answer["id"] > 1000
         pipe.process.kill()
 
@@ -427,6 +426,7 @@ def test_stdio_ignores_the_network_options_and_the_explorer(journal: Journal) ->
         assert pipe.receive()["result"]["structuredContent"] == {"sum": 3}
 
 
+@pytest.mark.cold
 @pytest.mark.anyio
 @pytest.mark.requirement("NFR-COMPAT-004", "FR-TRANSPORT-001", "FR-CLI-001")
 async def test_a_desktop_style_configuration_starts_the_server(extensions: Path, tmp_path: Path) -> None:

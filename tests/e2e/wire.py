@@ -10,6 +10,8 @@ from e2e.servers import Address
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
 ERAS = (MODERN, "legacy")
+NO_IDS: tuple[Any, ...] = (None, 1.5, [], {}, True)
+"""What no request may have as its id."""
 JSON_OR_STREAM = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 

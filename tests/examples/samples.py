@@ -10,8 +10,9 @@ import mcp_types as types
 from apcore import Executor, Registry
 from mcp import Client
 
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
-from apcore_mcp.serving import Bridge
+from mcp_text import text_of
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 EXTENSIONS = EXAMPLES / "extensions"
@@ -30,14 +31,10 @@ async def connected(source: Registry | Executor, era: str = "auto", **client: An
         yield connection
 
 
-def text(result: types.CallToolResult) -> str:
-    return str(result.content[0].text)
-
-
 def output(result: types.CallToolResult) -> Any:
     """What the module returned; the text and the structured form must agree."""
-    assert not result.is_error, text(result)
-    assert result.structured_content == json.loads(text(result))
+    assert not result.is_error, text_of(result)
+    assert result.structured_content == json.loads(text_of(result))
     return result.structured_content
 
 

@@ -8,7 +8,8 @@ import pytest
 from apcore import CancelToken, ExecutionCancelledError, Registry
 
 from apcore_mcp import MCP_PROGRESS_KEY
-from examples.samples import Progress, User, connected, discovered, output, text
+from examples.samples import Progress, User, connected, discovered, output
+from mcp_text import text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -201,7 +202,7 @@ async def test_a_bad_order_is_told_what_is_wrong(registry: Registry, arguments: 
     async with connected(registry) as client:
         result = await client.call_tool("orders.quote", arguments)
     assert result.is_error
-    assert problem in text(result)
+    assert problem in text_of(result)
 
 
 async def test_planets_are_rows_of_a_table(registry: Registry) -> None:

@@ -13,8 +13,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from starlette.testclient import TestClient
 
-from e2e.servers import child, free_port, serving
-from examples.samples import EXAMPLES, User, connected, discovered, output, text
+from e2e.servers import child, serving
+from examples.samples import EXAMPLES, User, connected, discovered, output
+from mcp_text import text_of
+from ports import free_port
+from warm.command import python
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +34,7 @@ def on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def run(script: str, *arguments: str) -> str:
-    command = [sys.executable, str(EXAMPLES / script), *arguments]
+    command = python(str(EXAMPLES / script), *arguments)
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
@@ -117,14 +120,15 @@ async def test_a_governed_server_asks_before_a_tool_that_needs_approval(
 
     asks: dict[str, Any] = {"elicitation_callback": user} if user else {}
     async with connected(governed.executor_for(discovered()), era, **asks) as client:
-        assert expected in text(await client.call_tool("files.empty_trash", {}))
+        assert expected in text_of(await client.call_tool("files.empty_trash", {}))
         assert output(await client.call_tool("text.slugify", {"title": "A"})) == {"slug": "a"}
-        assert text(await client.call_tool("stories.tell", {})) == "Access denied"
+        assert text_of(await client.call_tool("stories.tell", {})) == "Access denied"
 
 
 async def test_the_governed_server_starts_over_stdio() -> None:
     server = StdioServerParameters(command=sys.executable, args=[str(EXAMPLES / "governed.py")])
     async with Client(server) as client:
+        assert client.server_info is not None
         assert client.server_info.name == "governed"
         assert len((await client.list_tools()).tools) == 10
 
@@ -133,7 +137,7 @@ def test_make_explorer_serves_the_samples_and_the_explorer() -> None:
     makefile = (EXAMPLES.parent / "Makefile").read_text()
     recipe = makefile.partition("\nexplorer:")[2].partition("\n\n")[0].partition("\n")[2].replace("\\\n", " ")
     port = free_port()
-    command = [sys.executable, "-m", "apcore_mcp", *recipe.replace("$(PORT)", str(port)).split()[1:]]
+    command = python("-m", "apcore_mcp", *recipe.replace("$(PORT)", str(port)).split()[1:])
     with child(command, cwd=EXAMPLES.parent, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         started = next(line for line in process.stderr if b"server started" in line)
@@ -145,5 +149,5 @@ def test_make_explorer_serves_the_samples_and_the_explorer() -> None:
 
 
 def test_the_tree_example_finds_what_it_added() -> None:
-    done = subprocess.run([sys.executable, str(EXAMPLES / "tree.py")], capture_output=True, text=True, check=True)
+    done = subprocess.run(python(str(EXAMPLES / "tree.py")), capture_output=True, text=True, check=True)
     assert done.stdout == "[{'name': 'Water the plants'}]\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,17 +14,18 @@ import anyio
 
 from toolgrove import Agent, Config, Grove
 from toolgrove.types import Clock
+from waiting import DEADLINE, eventually
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
-DEADLINE = 30.0
 BUDGET = 10.0
 _STEP = 0.01
 
 
 def fake(mode: str = "healthy", journal: Journal | None = None, option: object = "", **more: Any) -> dict[str, Any]:
-    """The configuration of one fake server over stdio."""
+    """The configuration of one fake server over stdio, whose tools read but for `erase`."""
     file = "-" if journal is None else str(journal.path)
-    return {"command": sys.executable, "args": ["-I", "-S", str(UPSTREAM), mode, file, str(option)], **more}
+    args = ["-I", "-S", str(UPSTREAM), mode, file, str(option)]
+    return {"command": sys.executable, "args": args, "reads": ["*"], "changes": ["erase"], **more}
 
 
 class Journal:
@@ -75,10 +77,26 @@ class Peak:
         return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
 
-async def eventually(condition: Any) -> None:
-    """Wait until something is true, within the deadline of the test."""
-    while not condition():
-        await anyio.sleep(_STEP)
+class SkippingClock:
+    """The machine's clock, and the time that a test skips."""
+
+    def __init__(self) -> None:
+        self._skipped = 0.0
+
+    def skip(self, seconds: float) -> None:
+        self._skipped += seconds
+
+    def wall(self) -> float:
+        return time.time() + self._skipped
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._skipped
+
+
+def after_first_contact(grove: Grove) -> None:
+    """What servers say from now on is no longer trusted unseen."""
+    assert isinstance(grove.clock, SkippingClock)
+    grove.clock.skip(grove.config.startup_budget)
 
 
 def project(servers: dict[str, Any], *, budget: float = BUDGET, **agent: Any) -> Config:
@@ -93,7 +111,7 @@ async def running(
 ) -> AsyncIterator[Grove]:
     """A grove over the servers; nothing here may take longer than the deadline."""
     with anyio.fail_after(DEADLINE):
-        async with Grove(project(servers, budget=budget, **agent), clock=clock) as grove:
+        async with Grove(project(servers, budget=budget, **agent), clock=clock or SkippingClock()) as grove:
             yield grove
 
 

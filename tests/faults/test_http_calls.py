@@ -10,24 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
-from faults.kit import (
-    Peak,
-    answers,
-    beside,
-    error_of,
-    eventually,
-    fake,
-    granted,
-    project,
-    recovers,
-    running,
-    text_of,
-    verdict,
-)
+from faults.kit import Peak, answers, beside, error_of, fake, granted, project, recovers, running, text_of, verdict
 from faults.web import ANSWERS, Web, Wire, bomb, redirect, reset, streamed
 from grove_kit import ManualClock
 from toolgrove import Agent, Grove
 from toolgrove.pool.mcp.connection import KEPT
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0

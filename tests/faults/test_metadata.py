@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from faults.kit import Journal, answers, fake, granted, running, text_of, verdict
+from faults.kit import Journal, after_first_contact, answers, fake, granted, running, text_of, verdict
 from faults.web import Web
 from toolgrove import Agent
 
@@ -153,7 +153,9 @@ async def test_an_upstream_tool_cannot_take_over_a_built_in_one(listed: Listed) 
         assert "arguments" not in str(found)
 
 
-async def test_two_servers_whose_names_meet_lose_the_tool_and_hear_why(tmp_path: Path) -> None:
+async def test_a_name_that_two_servers_claim_stays_with_the_first_and_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """`a` with `b_search` and `a_b` with `search` are both `a_b_search` (D6)."""
     one, other = Listed(tmp_path / "one"), Listed(tmp_path / "other")
     one.write({**GOOD, "name": "b_search"}, GOOD)
@@ -161,10 +163,11 @@ async def test_two_servers_whose_names_meet_lose_the_tool_and_hear_why(tmp_path:
     servers = {"a": fake("file", option=one.path), "a_b": fake("file", option=other.path)}
     async with running(servers) as grove:
         agent = await grove.agent("a")
-        entry = agent.receipt["a_b_search"]
-        assert entry.verdict == "unvalidated"
-        assert "'a'" in entry.rule
-        assert "'a_b'" in entry.rule
+        assert (agent.receipt["a_b_search"].verdict, agent.receipt["a_b_search"].source) == ("granted", "a")
+        (rejected,) = agent.receipt.rejected
+        told = "'a_b_search' is a tool of 'a' already, which keeps it: rename 'a_b'"
+        assert (rejected.source, rejected.reason) == ("a_b", told)
+        assert told in caplog.text
         await answers(agent, "a")
         await answers(agent, "a_b")
 
@@ -190,6 +193,7 @@ async def test_a_definition_that_changes_is_quarantined_until_somebody_looked(ca
     listed.write(GOOD)
     async with running({"up": fake("file", option=listed.path), "well": fake()}) as grove:
         agent = await grove.agent("a")
+        after_first_contact(grove)
         await answers(agent, "up")
         listed.write({**GOOD, **RUG_PULLS[case]})
         await agent.call("up_announce")
@@ -205,6 +209,7 @@ async def test_a_definition_that_changes_back_is_welcome_again(listed: Listed) -
     listed.write(GOOD)
     async with running({"up": fake("file", option=listed.path)}) as grove:
         agent = await grove.agent("a")
+        after_first_contact(grove)
         await answers(agent, "up")
         listed.write(bad(name="echo", description="Something else."))
         await agent.call("up_announce")
@@ -220,6 +225,7 @@ async def test_a_definition_that_changed_while_the_server_was_away_is_quarantine
     listed.write(GOOD, {"name": "crash", "inputSchema": {"type": "object"}})
     async with running({"up": fake("file", journal, listed.path)}) as grove:
         agent = await grove.agent("a")
+        after_first_contact(grove)
         listed.write(bad(name="echo", description="Something else."))
         await agent.call("up_crash")
         await verdict(grove, "up_echo", "quarantined")
@@ -230,6 +236,7 @@ async def test_a_call_in_an_old_execution_to_a_changed_tool_is_refused(listed: L
     listed.write(GOOD)
     async with running({"up": fake("file", option=listed.path)}) as grove:
         agent = await grove.agent("a")
+        after_first_contact(grove)
         listed.write(bad(name="echo", description="Something else."))
         await agent.call("up_announce")
         await verdict(grove, "up_echo", "quarantined")
@@ -246,6 +253,7 @@ async def test_a_call_that_is_under_way_when_its_tool_changes_keeps_its_answer(
     listed.write(release, hold)
     async with running({"up": fake("file", journal, listed.path)}) as grove:
         agent = await grove.agent("a")
+        after_first_contact(grove)
         results: list[dict[str, Any]] = []
 
         async def call() -> None:
@@ -300,19 +308,6 @@ async def test_a_flood_of_announcements_is_a_few_listings(listed: Listed, journa
         await answers(agent)
         await granted(grove, "up_more")
         assert 1 <= journal.received("tools/list") - before <= 5
-
-
-async def test_annotations_of_a_server_take_freedoms_and_give_none(listed: Listed) -> None:
-    destroys = {**GOOD, "name": "erase", "annotations": {"destructiveHint": True}}
-    claims = {**GOOD, "name": "claims", "annotations": {"readOnlyHint": True, "destructiveHint": True}}
-    writes = {**GOOD, "name": "writes", "annotations": {"readOnlyHint": False, "destructiveHint": False}}
-    listed.write(GOOD, destroys, claims, writes)
-    async with running({"up": fake("file", option=listed.path)}) as grove:
-        reader = await grove.agent("reader")
-        assert names(reader) == ["up_announce", "up_echo"]
-        for name in ("up_erase", "up_claims", "up_writes"):
-            assert reader.receipt[name].verdict == "restricted"
-            assert (await reader.call(name, {}))["error"]["code"] == "forbidden"
 
 
 async def test_a_description_that_names_another_servers_tool_is_flagged(tmp_path: Path) -> None:

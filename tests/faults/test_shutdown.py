@@ -5,7 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from faults.kit import Journal, alive, answers, eventually, fake, project, running
+from faults.kit import Journal, alive, answers, fake, project, running
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from faults.kit import BUDGET, Journal, alive, answers, eventually, fake, granted, running
+from faults.kit import BUDGET, Journal, alive, answers, fake, granted, running
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 

@@ -11,21 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from faults.kit import (
-    Journal,
-    Peak,
-    alive,
-    answers,
-    back,
-    beside,
-    error_of,
-    eventually,
-    fake,
-    granted,
-    running,
-    text_of,
-    verdict,
-)
+from faults.kit import Journal, Peak, alive, answers, back, beside, error_of, fake, granted, running, text_of, verdict
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600.0

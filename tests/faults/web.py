@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import BinaryIO
 
 from faults.listener import Work, listening
 from faults.upstream import MODERN, Upstream
@@ -301,17 +302,17 @@ class Web:
         return response("200 OK", replies[-1] if replies else b"{}", **headers)
 
 
-def read(file: object) -> Request | None:
+def read(file: BinaryIO) -> Request | None:
     """One request off a connection; None when it ends."""
-    line = file.readline()  # type: ignore[attr-defined]
-    if not line.strip():
+    first = file.readline().decode("latin-1")
+    if not first.strip():
         return None
-    method, path, _ = line.decode("latin-1").split(" ", 2)
+    method, path, _ = first.split(" ", 2)
     headers: Headers = {}
-    while (line := file.readline().decode("latin-1").strip()) != "":  # type: ignore[attr-defined]
+    while (line := file.readline().decode("latin-1").strip()) != "":
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    body = file.read(int(headers.get("content-length", "0")))  # type: ignore[attr-defined]
+    body = file.read(int(headers.get("content-length", "0")))
     return Request(method=method, path=path, headers=headers, body=body)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from toolgrove.cli import main
 from toolgrove.cli.arguments import read_arguments
 from toolgrove.cli.repl import Conversation
 from toolgrove.tools.sample import DOCUMENT
+from warm.command import python
 
 pytestmark = pytest.mark.anyio
 
@@ -76,17 +76,17 @@ def test_a_tree_is_data_for_machines(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 async def test_a_person_at_the_prompt_needs_no_version(capsys: pytest.CaptureFixture[str]) -> None:
     async with Grove() as grove:
-        desk = Conversation(await grove.agent("editor"), Console())
-        await desk.answer('add_child parentNodeId=root payloadType=T payloadProps=\'{"name": "A b"}\'')
-        await desk.answer('update_payload {"nodeId": "n1", "patch": {"size": 3}}')
-        await desk.answer("help add_child")
-        await desk.answer("add_child nonsense")
+        conversation = Conversation(await grove.agent("editor"), Console())
+        await conversation.answer('add_child parentNodeId=root payloadType=T payloadProps=\'{"name": "A b"}\'')
+        await conversation.answer('update_payload {"nodeId": "n1", "patch": {"size": 3}}')
+        await conversation.answer("help add_child")
+        await conversation.answer("add_child nonsense")
         editor = await hand(grove)
         assert (await editor.ok("get_node", nodeId="n1"))["payload"] == {"name": "A b", "size": 3}
         assert "* parentNodeId" in capsys.readouterr().out
-        assert "add_child " in desk.candidates("add")
-        assert "parentNodeId=" in desk.candidates("add_child ")
-        assert desk.candidates("nothing ") == []
+        assert "add_child " in conversation.candidates("add")
+        assert "parentNodeId=" in conversation.candidates("add_child ")
+        assert conversation.candidates("nothing ") == []
 
 
 def test_arguments_are_words_or_json() -> None:
@@ -131,22 +131,22 @@ async def test_a_tool_of_a_foreign_server_is_called_and_explained_at_the_prompt(
     }
     agents = {"a": {"role": "editor", "tools": ["*"], "deny": ["get_node"]}}
     async with Grove(Config.model_validate({"httpTools": specs, "agents": agents})) as grove:
-        desk = Conversation(await grove.agent("a"), Console())
-        assert desk.candidates("t0 ") == []
-        await desk.answer("help t0")
-        await desk.answer("help t1")
+        conversation = Conversation(await grove.agent("a"), Console())
+        assert conversation.candidates("t0 ") == []
+        await conversation.answer("help t0")
+        await conversation.answer("help t1")
         shown = capsys.readouterr().out
         assert "t0: Ring." in shown
         assert "   x" in shown
-        assert (await desk.call("t0", {}))["error"]["code"] == "forbidden"
-        assert (await desk.call("add_child", {"parentNodeId": "root", "payloadType": "T"}))["error"][
+        assert (await conversation.call("t0", {}))["error"]["code"] == "forbidden"
+        assert (await conversation.call("add_child", {"parentNodeId": "root", "payloadType": "T"}))["error"][
             "code"
         ] == "conflict"
 
 
 def test_the_prompt_reads_a_script_from_a_pipe() -> None:
     script = "get_node nodeId=house\nremove_node nodeId=shed\nget_node nodeId=shed\n"
-    command = [sys.executable, "-m", "toolgrove", "repl", "--sample"]
+    command = python("-m", "toolgrove", "repl", "--sample")
     done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=60, check=True)
     assert '"removedCount": 1' in done.stdout
     assert '"code": "not_found"' in done.stdout

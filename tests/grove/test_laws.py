@@ -16,7 +16,11 @@ from grove_kit import Hand, config, hand
 from toolgrove import Grove
 from toolgrove.tree.tree import walk
 
-TWO = {"editor": {"role": "editor"}, "second": {"role": "editor"}}
+AGENTS: dict[str, Any] = {
+    "editor": {"role": "editor"},
+    "second": {"role": "editor"},
+    "careful": {"role": "editor", "approve": ["remove_node"]},
+}
 SEEDS = st.integers(0, 10**9)
 LAW = settings(max_examples=40, deadline=None)
 
@@ -28,7 +32,7 @@ class Garden:
         self.pick = random.Random(seed)
 
     async def plant(self, size: int = 25, **workspace: Any) -> None:
-        self.grove = Grove(config(agents=TWO, workspace=workspace))
+        self.grove = Grove(config(agents=AGENTS, workspace=workspace))
         self.editor = await hand(self.grove)
         self.second = await hand(self.grove, "second")
         ids = ["root"]
@@ -118,6 +122,38 @@ async def test_undo_after_any_change_is_the_identity_and_redo_brings_it_back(gar
         assert await garden.state() == before
         await garden.editor.ok("redo")
         assert await garden.state() == after
+
+
+def doomed(document: dict[str, Any], node_id: str, parent: str | None = None, inside: bool = False) -> dict[str, str]:
+    """What removing a node takes away, each with its parent and content; the order of siblings is no part of it."""
+    inside = inside or document["nodeId"] == node_id
+    found = {}
+    if inside:
+        content = [parent, document["payloadType"], document["payload"], document.get("tags", [])]
+        found[document["nodeId"]] = json.dumps(content, sort_keys=True)
+    for child in document.get("children", ()):
+        found |= doomed(child, node_id, document["nodeId"], inside)
+    return found
+
+
+@law
+async def test_an_approval_to_remove_holds_exactly_as_long_as_what_it_would_remove(garden: Garden) -> None:
+    await garden.plant()
+    careful = await hand(garden.grove, "careful")
+    node = garden.pick.choice([one for one in await garden.ids() if one != "root"])
+    asked = (await careful.refused("remove_node", nodeId=node))["approvalId"]
+    await garden.grove.approvals.decide(asked, approve=True, by="grace")
+    before = doomed(json.loads(await garden.editor.tree()), node)
+    for _ in range(garden.pick.randint(1, 4)):
+        await garden.change(garden.second)
+    after = doomed(json.loads(await garden.editor.tree()), node)
+    answer = await careful("remove_node", nodeId=node)
+    if not after:
+        assert answer["error"]["code"] == "not_found"
+    elif after == before:
+        assert answer["removedCount"] == len(before)
+    else:
+        assert (answer["error"]["reason"], answer["error"]["replaces"]) == ("approval_required", asked)
 
 
 @law
@@ -361,8 +397,8 @@ def test_a_snapshot_leads_back_however_short_the_history_is(seed: int, history: 
         for one in kept:
             for garden in gardens:
                 await garden.editor.ok("snapshot_restore", snapshotId=one)
-            short, long = gardens
-            assert await short.editor.tree() == await long.editor.tree()
+            trees = [await garden.editor.tree() for garden in gardens]
+            assert trees[0] == trees[1]
             shown = [(await garden.editor.ok("list_bookmarks"))["items"] for garden in gardens]
             assert shown[0] == shown[1]
         workspace = gardens[0].grove._workspace

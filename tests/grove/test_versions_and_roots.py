@@ -137,6 +137,17 @@ async def test_in_node_concurrency_only_the_footprint_of_a_call_can_make_it_stal
         assert answer["error"]["changedNodeIds"]
 
 
+async def test_in_node_concurrency_a_callers_own_view_makes_stale_only_what_rests_on_it() -> None:
+    first, second = await two(concurrency="node")
+    token = await first.version()
+    await second.ok("expand_node", nodeId="house")
+    await first.ok("expand_node", nodeId="house", versionToken=token)
+    refused = await first.refused("collapse_node", nodeId="house", versionToken=token)
+    assert (refused["code"], refused["latestVersion"]) == ("conflict", await first.version())
+    await first.ok("update_payload", nodeId="house", patch={"a": 1}, versionToken=token)
+    await first.ok("collapse_node", nodeId="house")
+
+
 async def test_an_agent_may_choose_another_concurrency_than_the_workspace() -> None:
     agents = {"editor": {"role": "editor"}, "second": {"role": "editor", "concurrency": "node"}}
     grove, first = await sample(config(agents=agents))
@@ -353,7 +364,8 @@ async def test_what_undo_brings_back_takes_a_place_of_its_own_among_newer_siblin
     await first.ok("undo")
     whole = [one["nodeId"] for one in (await first.ok("list_children", nodeId="house"))["items"]]
     assert whole == ["kitchen", "living", "bath", added["nodeId"]]
-    paged, token = [], {}
+    paged: list[str] = []
+    token: dict[str, Any] = {}
     for _ in whole:
         page = await first.ok("list_children", nodeId="house", limit=1, **token)
         paged += [one["nodeId"] for one in page["items"]]

@@ -9,28 +9,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import anyio
 import pytest
 
 from grove_kit import ManualClock
-from toolgrove.events import ApprovalDecided, ApprovalRequested, Event
-from toolgrove.store.approvals import (
-    AlreadyDecided,
-    Approval,
-    ApprovalNotFound,
-    Approvals,
-    Inbox,
-    InboxFull,
-    MemoryApprovals,
-    OwnApproval,
-    Request,
-)
-from toolgrove.store.sqlite_approvals import SqliteApprovals
-from toolgrove.store.state import StateFile
+from toolgrove.call.inbox import Inbox
+from toolgrove.errors import AlreadyDecided, ApprovalNotFound, InboxFull, InvalidArgument, NotRevocable, OwnApproval
+from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
+from toolgrove.store.state import Approval, ApprovalRequest, Approvals, MemoryApprovals, SqliteApprovals, StateFile
 
 pytestmark = pytest.mark.anyio
-ASKED = Request(
+ASKED = ApprovalRequest(
     agent="coder",
     tool="shop_order",
     arguments={"id": 7, "note": "[secret TOKEN]"},
@@ -39,6 +30,7 @@ ASKED = Request(
     definition_hash="def",
     rule="HTTP POST",
     receipt="r1",
+    chain=("coder",),
     sends={"method": "POST", "url": "https://shop.example/orders/7?key=[secret TOKEN]"},
 )
 
@@ -47,12 +39,13 @@ class Desk:
     """An inbox with its clock and what it told."""
 
     def __init__(self, approvals: Approvals) -> None:
+        self.approvals = approvals
         self.clock = ManualClock()
         self.events: list[Event] = []
-        self.inbox = Inbox(approvals, self.clock, emit=self.events.append, lifetime=600, max_pending=3)
+        self.inbox = Inbox(approvals, self.clock, publish=self.events.append, lifetime=600, max_pending=3)
 
-    async def claim(self, asked: Request = ASKED) -> Approval | None:
-        return await self.inbox.claim(*asked.key)
+    async def claim(self, asked: ApprovalRequest = ASKED) -> Approval | None:
+        return await self.inbox.claim(asked, "c1")
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -75,6 +68,7 @@ async def test_a_request_waits_with_all_that_a_person_needs(desk: Desk) -> None:
             approval_id=asked.id,
             tool="shop_order",
             agent="coder",
+            chain=ASKED.chain,
             rule="HTTP POST",
             receipt="r1",
             timestamp=desk.clock.wall(),
@@ -113,8 +107,9 @@ async def test_an_approval_is_used_once(desk: Desk) -> None:
     await desk.inbox.decide(asked.id, approve=True, by="grace", reason="fine")
     claimed = await desk.claim()
     assert claimed is not None
-    assert (claimed.state, claimed.decided_by, claimed.reason) == ("used", "grace", "fine")
+    assert (claimed.state, claimed.decided_by, claimed.reason) == ("claimed", "grace", "fine")
     assert await desk.claim() is None
+    await desk.inbox.settle(claimed, "used")
     assert (await desk.inbox.get(asked.id)).state == "used"
     fresh = await desk.inbox.request(ASKED)
     assert fresh.id != asked.id
@@ -127,9 +122,13 @@ async def test_an_approval_is_used_once(desk: Desk) -> None:
         replace(ASKED, tool="shop_cancel"),
         replace(ASKED, arguments_hash="others"),
         replace(ASKED, definition_hash="changed"),
+        replace(ASKED, chain=("boss", "coder")),
+        replace(ASKED, footprint_hash="more"),
     ],
 )
-async def test_an_approval_is_for_this_agent_these_arguments_and_this_definition(desk: Desk, other: Request) -> None:
+async def test_an_approval_is_for_this_chain_these_arguments_this_definition_and_this_effect(
+    desk: Desk, other: ApprovalRequest
+) -> None:
     asked = await desk.inbox.request(ASKED)
     await desk.inbox.decide(asked.id, approve=True, by="grace")
     assert await desk.claim(other) is None
@@ -258,18 +257,31 @@ CLAIM = """
 import json, sys
 from pathlib import Path
 import anyio
-from toolgrove.store.approvals import Inbox
-from toolgrove.store.sqlite_approvals import SqliteApprovals
-from toolgrove.store.state import StateFile
+from toolgrove.call.inbox import Inbox
+from toolgrove.store.state import ApprovalRequest, SqliteApprovals, StateFile
 from toolgrove.types import SystemClock
 
 class Clock(SystemClock):
     wall = staticmethod(lambda: float(sys.argv[2]))
+    monotonic = staticmethod(lambda: float(sys.argv[3]))
 
 async def main(state):
     inbox = Inbox(SqliteApprovals(state), Clock())
     sys.stdin.readline()
-    claimed = [await inbox.claim("coder", "shop_order", str(n), "def") for n in range(20)]
+    asked = [
+        ApprovalRequest(
+            agent="coder",
+            chain=("coder",),
+            tool="shop_order",
+            arguments={},
+            arguments_hash=str(number),
+            definition={},
+            definition_hash="def",
+            rule="",
+        )
+        for number in range(20)
+    ]
+    claimed = [await inbox.claim(one, "c1") for one in asked]
     print(json.dumps([one is not None for one in claimed]))
 
 with StateFile(Path(sys.argv[1])) as state:
@@ -284,7 +296,13 @@ async def test_an_approval_is_used_by_one_of_many_processes(tmp_path: Path) -> N
         for number in range(20):
             asked = await desk.inbox.request(replace(ASKED, arguments_hash=str(number)))
             await desk.inbox.decide(asked.id, approve=True, by="grace")
-    arguments = [sys.executable, "-c", CLAIM, str(tmp_path / "state.db"), str(desk.clock.wall())]
+    arguments = [
+        sys.executable,
+        "-c",
+        CLAIM,
+        str(tmp_path / "state.db"),
+        *map(str, (desk.clock.wall(), desk.clock.monotonic())),
+    ]
     processes = [
         subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
@@ -310,15 +328,165 @@ async def test_a_decision_of_another_process_is_told_when_it_is_used(tmp_path: P
         assert [(event.approval_id, event.approved, event.by) for event in decided] == [(asked.id, True, "grace")]
 
 
-async def test_approvals_of_an_older_state_file_are_found_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+async def test_approvals_of_an_older_state_file_are_found_again_and_must_be_asked_for_anew(
+    tmp_path: Path, version: int
+) -> None:
     path = tmp_path / "state.db"
     with StateFile(path) as state:
         asked = await Desk(SqliteApprovals(state)).inbox.request(ASKED)
+    later = ["chain", "effect", "footprint_hash", "monotonic", "lasts", "uses", "call_id", "process", "replaces"]
     older = sqlite3.connect(path)
-    older.execute("ALTER TABLE approvals DROP COLUMN sends")
-    older.execute("PRAGMA user_version = 1")
+    for column in (*later, "earlier", *(["sends"] if version == 1 else [])):
+        older.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
+    for column in ("refused_hash", "refused_by"):
+        older.execute(f"ALTER TABLE pins DROP COLUMN {column}")
+    older.execute("DROP TABLE met")
+    older.execute("DROP TABLE tokens")
+    older.execute("CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID")
+    older.execute("DROP TABLE deeds")
+    older.execute(f"PRAGMA user_version = {version}")
     older.close()
     for _ in range(2):
         with StateFile(path) as state:
             found = await Desk(SqliteApprovals(state)).inbox.get(asked.id)
-            assert found.request == replace(ASKED, sends=None)
+            assert found.request == replace(ASKED, chain=(), sends=None if version == 1 else ASKED.sends)
+            assert found.state == "expired"
+
+
+async def test_asking_again_takes_the_place_of_what_would_have_changed_something_else(desk: Desk) -> None:
+    first = await desk.inbox.request(ASKED)
+    second = await desk.inbox.request(replace(ASKED, footprint_hash="more"))
+    assert (second.replaces, (await desk.inbox.get(first.id)).state) == (first.id, "expired")
+    await desk.inbox.decide(second.id, approve=True, by="grace")
+    third = await desk.inbox.request(ASKED)
+    assert (third.replaces, third.state) == (second.id, "pending")
+    assert await desk.claim(replace(ASKED, footprint_hash="more")) is None
+
+
+async def test_a_rejection_is_told_whatever_the_call_would_change_by_now(desk: Desk) -> None:
+    asked = await desk.inbox.request(ASKED)
+    await desk.inbox.decide(asked.id, approve=False, by="grace")
+    told = await desk.claim(replace(ASKED, footprint_hash="more"))
+    assert told is not None
+    assert told.state == "rejected"
+
+
+async def test_nobody_in_the_chain_decides(desk: Desk) -> None:
+    asked = await desk.inbox.request(replace(ASKED, chain=("boss", "coder")))
+    with pytest.raises(OwnApproval):
+        await desk.inbox.decide(asked.id, approve=True, by="boss")
+
+
+# For a while ---------------------------------------------------------------------------------------
+
+
+async def test_a_standing_approval_lets_any_arguments_through_until_it_expires(desk: Desk) -> None:
+    asked = await desk.inbox.request(ASKED)
+    decided = await desk.inbox.decide(asked.id, approve=True, by="grace", lasts="1h")
+    assert decided.lasts == "1h"
+    for number in range(3):
+        desk.clock.now += 1_199
+        used = await desk.inbox.claim(
+            replace(ASKED, arguments_hash=str(number), footprint_hash=str(number)), f"c{number}"
+        )
+        assert used is not None
+        assert (used.id, used.state, used.uses, used.call_id) == (asked.id, "approved", number + 1, f"c{number}")
+    desk.clock.now += 3
+    assert (await desk.inbox.get(asked.id)).state == "expired"
+    assert await desk.claim() is None
+    assert [event.lasts for event in desk.events if isinstance(event, ApprovalDecided)] == ["1h"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ASKED, agent="other", chain=("other",)),
+        replace(ASKED, tool="shop_cancel"),
+        replace(ASKED, definition_hash="changed"),
+        replace(ASKED, chain=("boss", "coder")),
+    ],
+)
+async def test_a_standing_approval_is_for_one_tool_as_it_was_and_one_chain(desk: Desk, other: ApprovalRequest) -> None:
+    asked = await desk.inbox.request(ASKED)
+    await desk.inbox.decide(asked.id, approve=True, by="grace", lasts="8h")
+    assert await desk.claim(other) is None
+
+
+async def test_what_waited_when_a_standing_approval_served_it_no_longer_waits(desk: Desk) -> None:
+    other = replace(ASKED, arguments_hash="other")
+    first, second = await desk.inbox.request(ASKED), await desk.inbox.request(other)
+    await desk.inbox.decide(first.id, approve=True, by="grace", lasts="15m")
+    assert await desk.claim(other) is not None
+    assert (await desk.inbox.get(second.id)).state == "expired"
+
+
+async def test_a_revoked_approval_lets_nothing_through(desk: Desk) -> None:
+    asked = await desk.inbox.request(ASKED)
+    with pytest.raises(NotRevocable, match="still waits; reject it instead"):
+        await desk.inbox.revoke(asked.id, by="grace")
+    await desk.inbox.decide(asked.id, approve=True, by="grace", lasts="8h")
+    for _ in range(2):
+        assert (await desk.inbox.revoke(asked.id, by="ada")).state == "revoked"
+    assert await desk.claim() is None
+    assert [event.by for event in desk.events if isinstance(event, ApprovalRevoked)] == ["ada"]
+    with pytest.raises(AlreadyDecided):
+        await desk.inbox.decide(asked.id, approve=True, by="grace")
+
+
+async def test_an_approval_for_one_run_can_be_revoked_until_it_is_used(desk: Desk) -> None:
+    asked = await desk.inbox.request(ASKED)
+    await desk.inbox.decide(asked.id, approve=True, by="grace")
+    assert await desk.claim() is not None
+    with pytest.raises(NotRevocable, match="is claimed"):
+        await desk.inbox.revoke(asked.id, by="grace")
+
+
+async def test_a_rejection_cannot_stand_for_a_while(desk: Desk) -> None:
+    asked = await desk.inbox.request(ASKED)
+    with pytest.raises(InvalidArgument, match="reject without 'for'"):
+        await desk.inbox.decide(asked.id, approve=False, by="grace", lasts="1h")
+
+
+# A clock that is set -------------------------------------------------------------------------------
+
+
+class Settable(ManualClock):
+    """A wall clock that somebody sets, beside one that only runs on."""
+
+    ahead = 0.0
+
+    def wall(self) -> float:
+        return super().wall() + self.ahead
+
+
+@pytest.mark.parametrize("lasts", [None, "1h"])
+@pytest.mark.parametrize("back", [-60.0, -300.0, -86_400.0])
+async def test_a_clock_that_is_set_back_stretches_no_approval(
+    desk: Desk, back: float, lasts: Literal["1h"] | None
+) -> None:
+    clock = desk.clock = Settable()
+    desk.inbox = Inbox(desk.approvals, clock)
+    asked = await desk.inbox.request(ASKED)
+    await desk.inbox.decide(asked.id, approve=True, by="grace", lasts=lasts)
+    clock.now += 600
+    clock.ahead = back
+    assert (await desk.inbox.get(asked.id)).state == ("approved" if back > -600 else "expired")
+    clock.now += 3_000
+    assert (await desk.inbox.get(asked.id)).state == "expired"
+    assert await desk.claim() is None
+    fresh = await desk.inbox.request(ASKED)
+    await desk.inbox.decide(fresh.id, approve=True, by="grace")
+    assert await desk.claim() is not None
+
+
+async def test_after_a_restart_a_clock_from_before_the_decision_does_not_bring_it_back(tmp_path: Path) -> None:
+    with StateFile(tmp_path / "state.db") as state:
+        desk = Desk(SqliteApprovals(state))
+        asked = await desk.inbox.request(ASKED)
+        await desk.inbox.decide(asked.id, approve=True, by="grace", lasts="8h")
+    with StateFile(tmp_path / "state.db") as state:
+        again = Desk(SqliteApprovals(state))
+        again.clock.now = 10.0  # another machine's uptime, and a wall clock that stands before the decision
+        assert (await again.inbox.get(asked.id)).state == "expired"
+        assert await again.claim() is None

@@ -11,11 +11,11 @@ from typing import Any
 
 import anyio
 import pytest
-from canary.echo import WAYS, echo
-from canary.haul import Haul, hauling, spellings
-from canary.tattler import TELLING
 
 from modules import registry_of
+from pool.canary.echo import WAYS, echo
+from pool.canary.haul import Haul, hauling, spellings
+from pool.canary.tattler import TELLING
 from toolgrove.pool.secrets import Secrets
 
 pytestmark = pytest.mark.anyio
@@ -153,7 +153,7 @@ class Tattling:
 
 async def test_no_secret_comes_out_of_a_python_module(caplog: pytest.LogCaptureFixture) -> None:
     # The value is known because the project refers to it, and declared, so even before anybody used it.
-    declared = {"secrets": {"TOOLGROVE_CANARY": {"tools": []}}}
+    declared: dict[str, Any] = {"secrets": {"TOOLGROVE_CANARY": {"tools": []}}}
     async with hauling(declared, caplog, extensions=registry_of({"tattling": Tattling()})) as haul:
         for way in ("tell", "raise", "chain", "group", "log", "progress", "not_json"):
             await haul.call("tattling", way=way)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolgrove.pool.definition_lint import Watch, suspect
 from toolgrove.pool.metadata import check, definition_hash
 from toolgrove.pool.offer import Offer
-from toolgrove.pool.suspicion import Watch, suspect
 from toolgrove.types import Annotations, Kind, Tool, ToolSpec
 
 GOOD: dict[str, Any] = {

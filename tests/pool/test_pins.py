@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from grove_kit import ManualClock
+from toolgrove.errors import PinMoved, PinNotFound
 from toolgrove.pool.metadata import definition_hash
-from toolgrove.store.pins import MemoryPins, PinMoved, PinNotFound, Pins
-from toolgrove.store.sqlite_pins import SqlitePins
-from toolgrove.store.state import StateFile, StateTooNew, StateUnavailable
+from toolgrove.store.state import MemoryPins, Pins, SqlitePins, StateFile, StateTooNew, StateUnavailable
+from toolgrove.store.state.sqlite.file import VERSION
 
 CLOCK = ManualClock()
 OLD = {"name": "search", "description": "Finds pages."}
@@ -108,6 +108,54 @@ def test_no_other_hash_is_accepted(pins: Pins, hash: str) -> None:
         pins.accept("wiki", "search", hash, by="grace")
 
 
+def test_the_first_definition_may_wait_and_be_refused(pins: Pins) -> None:
+    pins.saw("wiki", "search", definition_hash(OLD), OLD)
+    pin = pins.of("wiki")["search"]
+    assert (pin.state, pin.hash) == ("pending", "")
+    assert pin.diff().splitlines()[:2] == ["--- wiki/search (nothing accepted yet)", "+++ wiki/search (seen)"]
+    with pytest.raises(PinMoved):
+        pins.refuse("wiki", "search", "0" * 64, by="grace")
+    assert pins.refuse("wiki", "search", definition_hash(OLD), by="grace").state == "refused"
+    pins.saw("wiki", "search", definition_hash(NEWER), NEWER)
+    assert pins.of("wiki")["search"].state == "pending", "another definition is another question"
+    assert pins.accept("wiki", "search", definition_hash(NEWER), by="grace").state == "pinned"
+
+
+def test_only_an_acceptance_that_no_person_gave_is_withdrawn(pins: Pins) -> None:
+    hash = pinned(pins)
+    pins.withdraw("wiki", "search")
+    assert (pins.of("wiki")["search"].state, pins.of("wiki")["search"].seen_hash) == ("pending", hash)
+    pins.accept("wiki", "search", hash, by="grace")
+    pins.withdraw("wiki", "search")
+    assert pins.of("wiki")["search"].state == "pinned"
+
+
+def test_a_server_is_met_once(pins: Pins) -> None:
+    assert not pins.knows("wiki")
+    pins.met("wiki")
+    pins.met("wiki")
+    assert pins.knows("wiki")
+    assert not pins.knows("other")
+
+
+def test_a_server_with_pins_in_an_older_state_file_was_met(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with StateFile(path) as state:
+        pinned(SqlitePins(state, CLOCK))
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "ALTER TABLE pins DROP COLUMN refused_hash; ALTER TABLE pins DROP COLUMN refused_by; DROP TABLE met;"
+        "DROP TABLE tokens; DROP TABLE deeds; ALTER TABLE approvals DROP COLUMN earlier;"
+        "CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID;"
+        "PRAGMA user_version = 3;"
+    )
+    connection.close()
+    with StateFile(path) as state:
+        pins = SqlitePins(state, CLOCK)
+        assert (pins.knows("wiki"), pins.knows("other")) == (True, False)
+        assert pins.of("wiki")["search"].state == "pinned"
+
+
 def test_nothing_can_be_accepted_where_nothing_changed(pins: Pins) -> None:
     hash = pinned(pins)
     with pytest.raises(PinMoved, match="nothing waits"):
@@ -128,7 +176,8 @@ def test_a_pin_that_is_not_there_is_said_to_be_missing(pins: Pins) -> None:
         pins.forget("wiki", "serch")
     for act in (
         lambda: pins.accept("x", "y", "0" * 64, by="grace"),
-        lambda: pins.saw("x", "y", "h", {}),
+        lambda: pins.refuse("x", "y", "0" * 64, by="grace"),
+        lambda: pins.withdraw("x", "y"),
         lambda: pins.forget("x", "y"),
     ):
         with pytest.raises(PinNotFound):
@@ -139,7 +188,7 @@ ACCEPT = """
 import sys
 from pathlib import Path
 from toolgrove.store.state import StateFile
-from toolgrove.store.sqlite_pins import SqlitePins
+from toolgrove.store.state import SqlitePins
 with StateFile(Path(sys.argv[1])) as state:
     pins = SqlitePins(state)
     print(pins.list()[0].diff())
@@ -191,7 +240,7 @@ def test_a_newer_state_file_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(StateTooNew) as refusal, StateFile(path):
         pass
     assert str(refusal.value) == (
-        f"{path} has format 99, and this version of Toolgrove knows formats up to 2: "
+        f"{path} has format 99, and this version of Toolgrove knows formats up to {VERSION}: "
         "update Toolgrove, or name another state file."
     )
 

@@ -182,6 +182,24 @@ async def test_a_source_whose_memory_fails_takes_nobody_along() -> None:
         assert (await pool.snapshot()).offers["forgetful_a"].standing == "ready"
 
 
+async def test_the_tool_that_was_there_first_keeps_its_name() -> None:
+    """`a` with `b_x` and `a_b` with `x` are both `a_b_x`; who claims it later stands first in the file."""
+    early, late = Shelf("a_b", "x"), Shelf("a", "other")
+    async with running(late, early) as pool:
+        assert (await pool.snapshot()).offers["a_b_x"].source == "a_b"
+        late.tools = ["other", "b_x"]
+        late.changed()
+        snapshot = await pool.snapshot()
+        assert (snapshot.offers["a_b_x"].source, [offer.source for offer in snapshot.rejected]) == ("a_b", ["a"])
+        again = Shelf("a_b", "x")
+        pool.replace([late, again])
+        assert "a_b_x" not in pool.latest.offers, "a holder whose section changed does not lose its name meanwhile"
+        assert (await pool.snapshot()).offers["a_b_x"].source == "a_b"
+        again.tools = []
+        again.changed()
+        assert (await pool.snapshot()).offers["a_b_x"].source == "a"
+
+
 async def test_a_source_that_is_replaced_before_it_began_never_runs_on() -> None:
     early, late = Shelf("s", "early"), Shelf("s", "late")
     async with running(early) as pool:
@@ -214,12 +232,13 @@ async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up()
         tasks.cancel_scope.cancel()
 
 
-async def test_a_name_that_two_sources_claim_is_nobodys_and_both_are_named() -> None:
+async def test_a_name_that_two_sources_claim_at_once_is_the_first_ones_and_both_are_named() -> None:
     async with running(Shelf("a", "b_c"), Shelf("a_b", "c", "d")) as pool:
-        offers = (await pool.snapshot()).offers
-    assert offers["a_b_c"].standing == "unvalidated"
-    assert "'a' and 'a_b' both" in offers["a_b_c"].reason
-    assert offers["a_b_d"].standing == "ready"
+        snapshot = await pool.snapshot()
+    assert (snapshot.offers["a_b_c"].source, snapshot.offers["a_b_c"].standing) == ("a", "ready")
+    (rejected,) = snapshot.rejected
+    assert rejected.reason == "'a_b_c' is a tool of 'a' already, which keeps it: rename 'a_b'"
+    assert snapshot.offers["a_b_d"].standing == "ready"
 
 
 async def test_a_source_that_repeats_a_name_has_that_tool_refused() -> None:

@@ -6,10 +6,11 @@ import logging
 from typing import Any
 
 import pytest
-from apcore import Registry
+from apcore import ModuleAnnotations, Registry
 from pydantic import BaseModel
 
 from toolgrove import Agent, Config, Grove
+from toolgrove.web import schemas
 
 pytestmark = pytest.mark.anyio
 COORDINATION = {"spawn_agents", "list_available_agents"}
@@ -26,11 +27,12 @@ class Answer(BaseModel):
 
 
 class Named:
-    """A module that answers with its own name."""
+    """A module that answers with its own name, and says that this is all it does."""
 
     input_schema = Nothing
     output_schema = Answer
     description = "Tells its name."
+    annotations: ModuleAnnotations | None = ModuleAnnotations(readonly=True)
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -112,7 +114,7 @@ async def test_deny_beats_everything_and_the_receipt_names_the_rule() -> None:
     assert not names(agent) & {name for name in GRAPH if name.startswith("entities_")}
     assert agent.receipt["entities_get"].verdict == "denied"
     assert agent.receipt["entities_get"].rule == "deny: entities_*"
-    assert agent.receipt["search_hybrid"] == ("granted", "tools: *", "extensions")
+    assert agent.receipt["search_hybrid"][:3] == ("granted", "tools: *", "extensions")
 
 
 @pytest.mark.parametrize("tools", [{}, {"tools": []}])
@@ -196,11 +198,12 @@ async def test_a_sub_agent_never_gets_what_its_parent_can_neither_use_nor_hand_o
     }
     async with Grove(Config.model_validate({"agents": agents}), extensions=registry(*GRAPH)) as grove:
         parent = await grove.agent("parent")
-        child = await grove.agent("child", depth=1, within=parent.reach)
+        child = await grove.agent("child", within=parent.bounds)
         assert names(child) == {"search_hybrid", "entities_get"}
         assert child.receipt["graph_traverse"].verdict == "restricted"
         assert "'parent'" in child.receipt["graph_traverse"].rule
-        grandchild = await grove.agent("child", depth=2, within=child.reach)
+        assert child.receipt["graph_traverse"].ancestor == "parent"
+        grandchild = await grove.agent("child", within=child.bounds)
         assert names(grandchild) == names(child)
 
 
@@ -209,6 +212,23 @@ async def test_the_receipt_is_json_and_its_hash_tells_one_resolution_from_anothe
     same = await resolved({"tools": ["entities_*"]})
     other = await resolved({"tools": ["entities_*"], "deny": ["entities_get"]})
     assert one.receipt.hash == same.receipt.hash != other.receipt.hash
-    form = one.receipt.to_json()
-    assert form["tools"]["entities_get"] == {"verdict": "granted", "rule": "tools: entities_*", "source": "extensions"}
+    form = schemas.Receipt.of(one.receipt).to_json()
+    granted = {"verdict": "granted", "rule": "tools: entities_*", "source": "extensions", "ancestor": None}
+    assert form["tools"]["entities_get"] == granted
     assert form["sources"]["extensions"] == {"name": "extensions", "kind": "extension", "tools": 6, "problem": ""}
+
+
+async def test_a_module_changes_something_unless_it_is_annotated_as_reading() -> None:
+    modules = Registry()
+    for name, said in {
+        "silent": None,
+        "reads": ModuleAnnotations(readonly=True),
+        "writes": ModuleAnnotations(idempotent=True),
+        "torn": ModuleAnnotations(readonly=True, destructive=True),
+    }.items():
+        module = Named(name)
+        module.annotations = said
+        modules.register(name, module)
+    agent = await resolved({"role": "reader", "tools": ["*"]}, modules=modules)
+    assert names(agent) & {"silent", "reads", "writes", "torn"} == {"reads"}
+    assert "annotations = ModuleAnnotations(readonly=True) in module silent" in agent.receipt["silent"].rule

@@ -115,12 +115,17 @@ async def test_a_call_is_told_from_start_to_end() -> None:
         "tool_succeeded",
         "run_finished",
     ]
-    assert {event.get("callId") for event in told[:-1]} == {"c1"}
+    (call_id,) = {event.get("callId") for event in told[:-1]}
+    (run_id,) = {event["runId"] for event in told}
+    assert call_id != run_id
     assert told[1] == {
         "type": "tool_progress",
-        "callId": "c1",
+        "callId": call_id,
         "tool": "working",
         "agent": "a",
+        "depth": 0,
+        "chain": ["a"],
+        "runId": run_id,
         "progress": 1,
         "total": 2,
         "message": "half",
@@ -162,7 +167,8 @@ async def test_a_failure_is_a_structured_event_and_the_run_goes_on() -> None:
         "not_found",
     ]
     for event in failed:
-        assert event.keys() == {"type", "callId", "tool", "agent", "error", "duration", "timestamp", "receipt"}
+        whose = {"agent", "depth", "chain", "runId"}
+        assert event.keys() == {"type", "callId", "tool", "error", "duration", "timestamp", "receipt"} | whose
         assert isinstance(event["error"]["retryable"], bool)
         assert "hunter2" not in str(event)
         assert "RuntimeError" not in str(event)
@@ -172,9 +178,13 @@ async def test_a_failure_is_a_structured_event_and_the_run_goes_on() -> None:
     assert told[-1] == {
         "type": "run_finished",
         "agent": "a",
+        "depth": 0,
+        "chain": ["a"],
+        "runId": told[0]["runId"],
         "receipt": agent.receipt.hash,
         "succeeded": 1,
         "failed": 6,
+        "delegated": {"succeeded": 0, "failed": 0},
         "timestamp": told[-1]["timestamp"],
     }
     assert [event["type"] for event in told].count("run_finished") == 1
@@ -184,7 +194,7 @@ async def test_a_failure_is_a_structured_event_and_the_run_goes_on() -> None:
 async def test_a_module_that_ends_as_if_it_were_cancelled_has_failed() -> None:
     async with Grove(project(), extensions=modules()) as grove:
         told = await events(await grove.agent("a"), {"tool": "forsaken"}, {"tool": "working"})
-        assert [record["outcome"] for record in grove.audit] == ["failure", "success"]
+        assert [record["outcome"] for record in grove.audit] == ["begun", "failure", "begun", "success"]
     assert [event["type"] for event in told if event["type"] != "tool_progress"] == [
         *("tool_started", "tool_failed", "tool_started", "tool_succeeded", "run_finished")
     ]
@@ -213,4 +223,4 @@ async def test_a_stream_that_is_left_early_cancels_its_call() -> None:
                 await held.started.wait()
                 tasks.cancel_scope.cancel()
             await held.cancelled.wait()
-        assert [record["outcome"] for record in grove.audit] == ["cancelled"]
+        assert [record["outcome"] for record in grove.audit] == ["begun", "cancelled"]

@@ -31,7 +31,7 @@ def secrets(folder: Path = Path("."), scopes: dict[str, list[str]] | None = None
 
 
 def knowing(value: str, name: str = "KEY") -> Secrets:
-    known = secrets(**{name: value})
+    known = Secrets({}, environ={name: value}, folder=Path("."))
     known.fill(f"${{env:{name}}}", field="headers.x", user="t")
     return known
 
@@ -100,7 +100,7 @@ class Ring:
 
 def test_a_keyring_is_asked_once_per_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     ring = Ring({("toolgrove", "shop"): "from-the-ring"})
-    monkeypatch.setitem(sys.modules, "keyring", ring)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "keyring", ring)
     known = secrets()
     for _ in range(3):
         assert known.fill("${keyring:shop}", field="f", user="t") == "from-the-ring"
@@ -115,7 +115,7 @@ def test_a_keyring_is_asked_once_per_secret(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_missing_keyring_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "keyring", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(SecretUnset, match=r"install toolgrove\[keyring\]"):
         secrets().fill("${keyring:shop}", field="f", user="t")
 
@@ -422,7 +422,7 @@ def test_a_record_is_one_line_whatever_it_quotes() -> None:
         "toolgrove", logging.INFO, "x", 1, "tool said %s", ("a\n2026 INFO approved\r\x1b[2J\u2028",), None
     )
     line = OneLine("%(message)s").format(record)
-    assert line == "tool said a\\n2026 INFO approved\\r\\x1b[2J\\u2028"
+    assert line == "tool said a\\n2026 INFO approved\\r\\u001b[2J\\u2028"
 
 
 def test_agent_arguments_are_never_filled() -> None:

@@ -17,7 +17,7 @@ from mcp import Client
 from pydantic import BaseModel
 
 from toolgrove import Agent, Config, Grove
-from toolgrove.faces import mcp_endpoint
+from toolgrove.mcp_face import mcp_endpoint
 
 
 class Nothing(BaseModel):
@@ -37,9 +37,9 @@ class Module:
     output_schema = Ran
     description = "Tells that it ran."
 
-    def __init__(self, name: str, *, destructive: bool) -> None:
+    def __init__(self, name: str, *, readonly: bool) -> None:
         self._name = name
-        self.annotations = ModuleAnnotations(destructive=destructive)
+        self.annotations = ModuleAnnotations(readonly=readonly)
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"ran": self._name}
@@ -81,8 +81,8 @@ def test_visible_is_callable_on_every_face(project: tuple[dict[str, bool], dict[
 
 async def _check(modules: dict[str, bool], config: dict[str, Any], depth: int) -> None:
     registry = Registry()
-    for name, destructive in modules.items():
-        registry.register(name, Module(name, destructive=destructive))
+    for name, readonly in modules.items():
+        registry.register(name, Module(name, readonly=readonly))
     async with Grove(Config.model_validate(config), extensions=registry) as grove:
         agent = await grove.agent("a", depth=depth)
         visible = {spec.name for spec in agent.tools}
@@ -104,7 +104,7 @@ async def _same_answer(agent: Agent, client: Client, name: str, visible: bool) -
     code = result.get("error", {}).get("code")
     if visible:
         assert code in (None, "invalid_argument")
-    elif name in agent.receipt and agent.receipt[name].rule.endswith("the tool changes something"):
+    elif name in agent.receipt and "the tool changes something" in agent.receipt[name].rule:
         assert code == "forbidden"
     else:
         assert code == "not_found"
@@ -131,7 +131,9 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 """
 OWN = ["get_item", "get_node", "find", "set_item", "erase"]
-SERVERS = {name: {"command": sys.executable, "args": ["-c", SERVER], "protocol": "legacy"} for name in ("one", "two")}
+EFFECTS = {"reads": ["*"], "changes": ["erase"]}
+SERVER_ENTRY = {"command": sys.executable, "args": ["-c", SERVER], "protocol": "legacy", **EFFECTS}
+SERVERS = dict.fromkeys(("one", "two"), SERVER_ENTRY)
 masks = st.lists(st.sampled_from([*OWN, "get_*", "*item", "*"]), max_size=2)
 selections = st.one_of(
     st.none(), st.dictionaries(st.sampled_from(["one", "two"]), st.fixed_dictionaries({"mask": masks}), max_size=2)

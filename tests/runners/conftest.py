@@ -15,11 +15,6 @@ from toolgrove.runners.openai import OpenAIRunner
 Driven = Callable[..., AbstractAsyncContextManager[Runner]]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=["openai", "adk"])
 def driven(request: pytest.FixtureRequest) -> Driven:
     """A runner whose model thinks with the given brain; options are the runner's."""

@@ -83,7 +83,7 @@ async def test_at_the_maximum_depth_spawning_ends_with_a_warning(
     driven: Driven, caplog: pytest.LogCaptureFixture
 ) -> None:
     mind = Mind()
-    lead = {"tools": ["spawn_agents", "get_node"]}
+    lead = {"tools": ["spawn_agents", "get_node"], "maySpawn": ["lead"]}
     with anyio.fail_after(DEADLINE), caplog.at_level(logging.WARNING, "toolgrove.pool"):
         async with driven(mind) as runner, project(runner, lead=lead) as grove:
             assert await delegated(grove, "lead > lead2 > lead") == "lead(lead2(not_found))"
@@ -94,7 +94,7 @@ async def test_at_the_maximum_depth_spawning_ends_with_a_warning(
 
 async def test_a_deeper_maximum_is_the_agents_own_choice(driven: Driven) -> None:
     mind = Mind()
-    lead = {"tools": ["spawn_agents"], "maxDepth": 3}
+    lead = {"tools": ["spawn_agents"], "maxDepth": 3, "maySpawn": ["lead", "researcher"]}
     with anyio.fail_after(DEADLINE):
         async with driven(mind) as runner, project(runner, lead=lead, researcher={"tools": ["get_node"]}) as grove:
             assert await delegated(grove, "lead > lead2 > researcher") == "lead(lead2(researcher))"
@@ -109,7 +109,7 @@ async def test_a_run_through_a_runner_shares_the_budget_with_all_that_it_spawns(
             return Ask(("spawn_agents", {"agents": [{"agent": "lead", "input": "again"}] * 16}))
         return Say(str(turn.results[0].get("error", {}).get("reason")))
 
-    lead = {"tools": ["spawn_agents"], "maxDepth": 9}
+    lead = {"tools": ["spawn_agents"], "maxDepth": 9, "maySpawn": ["lead"]}
     with anyio.fail_after(DEADLINE):
         async with driven(mind) as runner, project(runner, lead=lead) as grove:
             assert await delegated(grove, "lead") == "None"
@@ -137,11 +137,11 @@ async def test_a_key_that_is_not_set_is_the_entrys_error_and_names_the_field(mon
     form = {
         "runner": {"kind": "openai", "url": "http://127.0.0.1:9/v1", "model": "m", "apiKey": "${env:MODEL_KEY}"},
         "secrets": {"MODEL_KEY": {"tools": ["runner"]}},
-        "agents": {"coordinator": {"tools": ["*"]}},
+        "agents": {"coordinator": {"tools": ["*"]}, "researcher": {"tools": ["get_node"]}},
     }
     async with Grove(Config.model_validate(form)) as grove:
         agent = await grove.agent("coordinator")
-        request = {"agents": [{"agent": "coordinator", "input": "x"}]}
+        request = {"agents": [{"agent": "researcher", "input": "x"}]}
         (one,) = (await agent.call("spawn_agents", request))["results"]
     assert one["error"]["reason"] == "secret_unset"
     assert "runner.apiKey" in one["error"]["message"]

@@ -109,11 +109,11 @@ async def test_each_result_answers_its_call_by_id_and_the_model_sees_its_own_mes
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ('{"nodeId": "ro', "EOF while parsing"),
-        ("root", "expected value"),
+        ('{"nodeId": "ro', "Unterminated string"),
+        ("root", "Expecting value"),
         ('["root"]', "they are not an object"),
-        ('{"nodeId": NaN}', "expected value"),
-        ("[" * 1_000, "recursion limit"),
+        ('{"nodeId": NaN}', "it holds NaN"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 async def test_arguments_that_cannot_be_read_are_explained_to_the_model(arguments: str, problem: str) -> None:

@@ -8,7 +8,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +15,11 @@ from pathlib import Path
 import pytest
 
 import toolgrove
+from store.crash_child import AGENTS, config, request
 from toolgrove import Grove
+from warm.command import Process, python
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from crash_child import AGENTS, config, request  # noqa: E402
-
 ROUNDS = 60
 pytestmark = pytest.mark.anyio
 
@@ -47,8 +45,8 @@ class Told:
 
 def run_and_kill(store: Path, number: int, told: Told, pick: random.Random, ending: signal.Signals) -> None:
     source = str(Path(toolgrove.__file__).parents[1])
-    with subprocess.Popen(
-        [sys.executable, str(HERE / "crash_child.py"), str(store), str(number)],
+    with Process(
+        python(str(HERE / "crash_child.py"), str(store), str(number)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -81,7 +79,7 @@ async def test_sixty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> No
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     async with Grove(config(str(store))) as grove:
-        assert await grove.audit_log.verify() is None
+        assert (await grove.audit_log.verify()).breach is None
         ann = await grove.agent("ann")
         document = json.loads((await ann.call("export_subtree", {"nodeId": "root"}))["json"])
         nodes = [node for home in document["children"] for node in home.get("children", ())]
@@ -107,4 +105,4 @@ async def test_a_process_that_is_asked_to_end_loses_nothing_either(tmp_path: Pat
         for key, node_id in told.acknowledged.items():
             agent = await grove.agent(key.partition("-")[0])
             assert (await request(agent, key))["nodeId"] == node_id
-        assert await grove.audit_log.verify() is None
+        assert (await grove.audit_log.verify()).breach is None

@@ -10,7 +10,6 @@ import random
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing, contextmanager
 from pathlib import Path
@@ -21,13 +20,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grove_kit import ManualClock, hand
-from store_kit import portrait, stored
+from store_kit import Scribe, portrait, stored
 from toolgrove import Grove
-from toolgrove.store.audit import JsonLines, Sealed, verify
-from toolgrove.store.audit_log import AuditQuery
-from toolgrove.store.sqlite import SqliteAuditLog, SqliteJournal
+from toolgrove.config import RecordConfig
+from toolgrove.store.audit import AuditQuery, JsonLines, Sealed, verify
+from toolgrove.store.journal import SqliteAuditLog, SqliteJournal
 from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tools.sample import DOCUMENT
+from waiting import DEADLINE
+from warm.command import python
 
 pytestmark = pytest.mark.anyio
 ADD = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {"a": 1}}
@@ -116,7 +117,7 @@ async def test_a_full_disk_refuses_changes_answers_reads_and_recovers(tmp_path: 
             assert grove.healthy
             assert done["version"] != version
             await ann.ok("undo")
-            assert await grove.audit_log.verify() is None
+            assert (await grove.audit_log.verify()).breach is None
             after = await portrait(grove)
             views = [key for key in before if "export_subtree" in key]
             assert [after[key].partition('"version"')[0] for key in views] == [
@@ -226,7 +227,7 @@ def test_changes_in_flight_that_the_store_refuses_leave_no_trace(
                 assert await portrait(grove) == before
             await storm.blow(grove, 10, at_once=True)
             after = await portrait(grove)
-            assert await grove.audit_log.verify() is None
+            assert (await grove.audit_log.verify()).breach is None
         async with Grove(config, clock=clock) as grove:
             assert await portrait(grove) == after
 
@@ -289,7 +290,7 @@ async def test_a_log_file_that_lost_its_end_is_completed_from_the_store(tmp_path
     async with Grove(config):
         pass
     assert log.read_text() == whole
-    assert JsonLines(log).last()[0] == 6
+    assert JsonLines(log).tail().place.number == 6
 
 
 # Files that are no store, or one that cannot be used ---------------------------------------------------
@@ -362,7 +363,7 @@ async def test_one_process_writes_while_others_may_read(tmp_path: Path) -> None:
     async with Grove(stored(path)) as grove:
         await (await hand(grove, "ann")).ok("add_child", **ADD)
         assert "in use by another process" in await refused_to_open(path)
-        command = [sys.executable, "-m", "toolgrove", "repl", "--config", str(tmp_path / "project.yaml")]
+        command = python("-m", "toolgrove", "repl", "--config", str(tmp_path / "project.yaml"))
         (tmp_path / "project.yaml").write_text(f"workspace:\n  store: sqlite:{path}\n")
         second = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         assert second.returncode == 1
@@ -372,11 +373,11 @@ async def test_one_process_writes_while_others_may_read(tmp_path: Path) -> None:
             "print(connection.execute('SELECT count(*) FROM node').fetchone()[0]);"
             "connection.execute('CREATE TABLE approval (id)'); connection.commit(); connection.close()"
         )
-        told = subprocess.run([sys.executable, "-c", other, path], capture_output=True, text=True, check=True)
+        told = subprocess.run(python("-c", other, path), capture_output=True, text=True, check=True)
         assert told.stdout == "1\n"
         log = SqliteAuditLog(path)
         assert [one["operation"] for one in (await log.records(AuditQuery(agent="ann"))).records][-1] == "add_child"
-        assert await log.verify() is None
+        assert (await log.verify()).breach is None
         await (await hand(grove, "ann")).ok("add_child", **ADD)
     async with Grove(stored(path)) as grove:
         assert (await (await hand(grove, "ann")).ok("get_node", nodeId="root"))["childrenCount"] == 2
@@ -398,18 +399,18 @@ async def test_a_backup_of_a_running_store_is_a_store(tmp_path: Path, way: str) 
         await ann.ok("add_child", **ADD)
     async with Grove(stored(copied), clock=ManualClock()) as grove:
         assert await portrait(grove) == before
-        assert await grove.audit_log.verify() is None
+        assert (await grove.audit_log.verify()).breach is None
 
 
 async def test_files_belong_to_their_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "grove.db"
+    path, beside = tmp_path / "data" / "grove.db", {"grove.db-lock", "grove.db-key", "grove.db-head"}
     async with Grove(stored(path)) as grove:
         await (await hand(grove, "ann")).ok("add_child", **ADD)
         modes = {one.name: one.stat().st_mode & 0o777 for one in path.parent.iterdir()}
-        assert set(modes) == {"grove.db", "grove.db-wal", "grove.db-shm", "grove.db-lock"}
+        assert set(modes) == {"grove.db", "grove.db-wal", "grove.db-shm", *beside}
         assert set(modes.values()) == {0o600}
         assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert {one.name for one in path.parent.iterdir()} == {"grove.db", "grove.db-lock"}
+    assert {one.name for one in path.parent.iterdir()} == {"grove.db", *beside}
 
 
 async def test_the_command_line_says_one_line_and_fails(tmp_path: Path) -> None:
@@ -417,7 +418,7 @@ async def test_the_command_line_says_one_line_and_fails(tmp_path: Path) -> None:
     text.write_text("remember the milk\n" * 500)
     project = tmp_path / "project.yaml"
     project.write_text(f"workspace:\n  store: sqlite:{text}\n")
-    command = [sys.executable, "-m", "toolgrove", "repl", "--config", str(project)]
+    command = python("-m", "toolgrove", "repl", "--config", str(project))
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 1
     assert " ".join(done.stderr.split()).startswith("toolgrove: The store")
@@ -430,7 +431,9 @@ async def test_the_command_line_says_one_line_and_fails(tmp_path: Path) -> None:
 async def grown(path: Path, crashed: Path) -> list[str]:
     """A store, and the files of one whose process died; the tree after every change, as text."""
     states = []
-    async with Grove(stored(path), clock=ManualClock()) as grove:
+    # Bodies of records would fill most of the file, and damage in them does not matter to a start.
+    settings = stored(path).model_copy(update={"record": RecordConfig(default="none")})
+    async with Grove(settings, clock=ManualClock()) as grove:
         ann = await hand(grove, "ann")
         states.append(await ann.tree())
         await ann.ok("import_merge", json=copy.deepcopy(DOCUMENT), strategy="upsert", matchBy="nodeId")
@@ -505,7 +508,7 @@ async def test_a_garbled_or_cut_file_is_refused_or_does_not_matter(tmp_path: Pat
         case.write_bytes(bytes(damaged))
         verdicts.append(await judge(case, states, oldest=len(states) - 1))
         shutil.rmtree(case.parent)
-    assert verdicts.count("refused") > 30
+    assert verdicts.count("refused") > 25
     assert "babbled" not in verdicts
 
 
@@ -515,7 +518,7 @@ async def test_a_row_that_was_changed_by_hand_is_noticed(tmp_path: Path) -> None
     content = path.read_bytes()
     for statement, problem in (
         ("UPDATE node SET body = replace(body, 'Kitchen', 'Dungeon')", "fails its checksum"),
-        ("DELETE FROM node WHERE id = 'bath'", "nodes were written"),
+        ("DELETE FROM node WHERE id = 'bath'", "nodes written: "),
         ("DELETE FROM journal", "the journal ends"),
         ("UPDATE journal SET base = 7", "has a gap"),
     ):
@@ -525,6 +528,32 @@ async def test_a_row_that_was_changed_by_hand_is_noticed(tmp_path: Path) -> None
         message = await refused_to_open(path)
         assert problem in message
         assert "Restore a backup" in message
+
+
+async def test_nodes_that_are_missing_or_too_many_are_counted_alike_with_and_without_the_root(tmp_path: Path) -> None:
+    path = tmp_path / "grove.db"
+    async with Grove(stored(path)) as grove:
+        await (await hand(grove, "ann")).ok("add_child", **ADD)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        assert connection.execute("DELETE FROM node WHERE id != 'root'").rowcount == 1
+    assert "nodes written: 2, nodes found: 1." in await refused_to_open(path)
+
+
+def test_every_call_is_answered_in_its_own_loop_though_another_of_its_group_has_ended(tmp_path: Path) -> None:
+    journal, scribe = SqliteJournal(tmp_path / "grove.db", ManualClock()), Scribe()
+    with closing(asyncio.new_event_loop()) as lasting:
+        lasting.run_until_complete(journal.open())
+        change = lasting.create_task(journal.append(scribe.change()))
+        lasting.call_soon(lasting.stop)
+        lasting.run_forever()  # one turn: the change has its place, and nobody has handed it to the writer
+        with closing(asyncio.new_event_loop()) as short:
+            short.run_until_complete(journal.append(scribe.audit()))
+        answered, _ = lasting.run_until_complete(asyncio.wait([change], timeout=DEADLINE))
+        assert answered
+        records = lasting.run_until_complete(asyncio.wait_for(journal.records(AuditQuery()), DEADLINE)).records
+        assert [record["operation"] for record in records] == ["add_child", "get_node"]
+        assert list(journal.audit) == list(records)
+        lasting.run_until_complete(journal.close())
 
 
 async def test_a_grove_that_closes_finishes_what_is_on_its_way(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from hypothesis.stateful import precondition, rule
 from grove_kit import Hand, ManualClock, hand
 from store_kit import portrait, stored
 from toolgrove import Grove
-from toolgrove.store.audit_log import AuditQuery
-from toolgrove.store.sqlite import SqliteJournal
+from toolgrove.store.audit import AuditQuery
+from toolgrove.store.journal import SqliteJournal
 from toolgrove.tools.sample import DOCUMENT
 from toolgrove.types import SystemClock
 from workspace_machine import Workspace
@@ -85,7 +85,7 @@ class Reopened(Workspace):
 
     def teardown(self) -> None:
         try:
-            assert self.runner.run(self.grove.audit_log.verify()) is None
+            assert self.runner.run(self.grove.audit_log.verify()).breach is None
             self.runner.run(self.life.end())
         finally:
             self.runner.close()
@@ -132,6 +132,20 @@ async def test_everything_is_there_again_and_goes_on(tmp_path: Path) -> None:
         await ann.ok("update_payload_property", nodeId="shed", propertyName="y", newValue=2)
         twins = (await ann.ok("select_nodes", queryDsl="y = 2"))["items"]
         assert len(twins) == 2
+
+
+@pytest.mark.anyio
+async def test_a_node_that_was_removed_stays_removed(tmp_path: Path) -> None:
+    settings = stored(tmp_path / "grove.db")
+    async with Grove(settings) as grove:
+        ann = await hand(grove, "ann")
+        await ann.ok("import_merge", json=copy.deepcopy(DOCUMENT), strategy="upsert", matchBy="nodeId")
+        await ann.ok("remove_node", nodeId="house")
+        before = await ann.tree()
+    async with Grove(settings) as grove:
+        ann = await hand(grove, "ann")
+        assert (await ann.refused("get_node", nodeId="kitchen"))["code"] == "not_found"
+        assert await ann.tree() == before
 
 
 @pytest.mark.anyio
@@ -230,8 +244,9 @@ async def test_the_audit_chain_goes_on_and_shows_what_was_altered_or_cut(tmp_pat
     ):
         forged = tmp_path / "forged.db"
         shutil.copy(path, forged)
+        shutil.copy(tmp_path / "grove.db-key", tmp_path / "forged.db-key")
         async with Grove(stored(forged)) as grove:
-            assert await grove.audit_log.verify() is None
+            assert (await grove.audit_log.verify()).breach is None
             assert [one["number"] for one in (await grove.audit_log.records(AuditQuery())).records] == [
                 1,
                 2,
@@ -243,7 +258,7 @@ async def test_the_audit_chain_goes_on_and_shows_what_was_altered_or_cut(tmp_pat
         with closing(sqlite3.connect(forged, isolation_level=None)) as connection:
             connection.execute(statement)
         async with Grove(stored(forged)) as grove:
-            breach = await grove.audit_log.verify()
+            breach = (await grove.audit_log.verify()).breach
             assert breach is not None
             assert problem in breach.problem
         forged.unlink()

@@ -10,8 +10,7 @@ import pytest
 
 from grove_kit import ManualClock
 from toolgrove import Config, Grove
-from toolgrove.store.audit import JsonLines, Sealed
-from toolgrove.store.audit_log import AuditQuery
+from toolgrove.store.audit import AuditQuery, JsonLines, Sealed
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400
@@ -43,13 +42,13 @@ async def test_records_go_when_they_are_old_and_the_rest_holds(tmp_path: Path) -
         clock.now += DAY + 1
         await read(grove)
         assert await numbers(grove) == [4, 5, 6]
-        assert await grove.audit_log.verify() is None
+        assert (await grove.audit_log.verify()).breach is None
     async with Grove(keeping(tmp_path / "grove.db", 2), clock=clock) as grove:
-        assert await grove.audit_log.verify() is None
+        assert (await grove.audit_log.verify()).breach is None
         clock.now += 10 * DAY
         await read(grove)
         assert await numbers(grove) == [7]
-        assert await grove.audit_log.verify() is None
+        assert (await grove.audit_log.verify()).breach is None
 
 
 async def test_without_a_number_of_days_none_ever_goes(tmp_path: Path) -> None:
@@ -71,7 +70,7 @@ async def test_many_go_in_parts_with_the_calls_that_follow(tmp_path: Path) -> No
         for _ in range(4):
             await read(grove)
             left.append(len(await numbers(grove)))
-            assert await grove.audit_log.verify() is None
+            assert (await grove.audit_log.verify()).breach is None
         assert left == [1_501, 502, 3, 4]
 
 
@@ -82,7 +81,7 @@ async def test_a_beginning_that_somebody_cut_off_is_noticed(tmp_path: Path) -> N
         with closing(sqlite3.connect(tmp_path / "grove.db")) as connection:
             connection.execute("DELETE FROM audit WHERE number = 1")
             connection.commit()
-        breach = await grove.audit_log.verify()
+        breach = (await grove.audit_log.verify()).breach
         assert breach is not None
         assert (breach.number, breach.problem) == (0, "records before it are missing")
 

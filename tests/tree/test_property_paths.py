@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolgrove.errors import GroveError
-from toolgrove.tree.json_value import canonical, detached, identical, same
+from toolgrove.notation.json_value import canonical, detached, identical, same
 from toolgrove.tree.node import Node
 from toolgrove.tree.predicate import compile_predicate
 from toolgrove.tree.property_path import MISSING, PropertyFilter, finder
@@ -48,6 +48,9 @@ def test_a_filter_without_paths_keeps_everything_and_shares_nothing(value: Any) 
 
 
 @given(JSON, JSON)
+@example(True, 1)
+@example({"a": [False]}, {"a": [0]})
+@example(1, 1.0)
 def test_equality_is_json_equality(left: Any, right: Any) -> None:
     def tagged(value: Any) -> Any:
         if isinstance(value, bool):

@@ -12,6 +12,7 @@ import pytest
 import apcore_mcp
 from apcore_mcp.cli import main
 from modules import EXTENSION
+from warm.command import python
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def extensions(tmp_path: Path) -> Path:
 
 def run(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the command line with stdin at its end, so that a server that starts stops at once."""
-    command = [sys.executable, "-m", "apcore_mcp", *map(str, arguments)]
+    command = python("-m", "apcore_mcp", *map(str, arguments))
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, **options
     )
@@ -70,6 +71,34 @@ def test_a_module_that_cannot_be_imported_does_not_stop_the_others(extensions: P
     done = run("--extensions-dir", extensions)
     assert done.returncode == 0
     assert "server started: 1 tools registered" in done.stderr
+
+
+HOPELESS = {
+    "exits at import": "import sys; sys.exit(7)",
+    "never ends": "while True: pass",
+    "waits for ever": "import threading; threading.Event().wait()",
+    "exits when made": EXTENSION + "\n    def __init__(self) -> None:\n        raise SystemExit(7)\n",
+    "exits when loaded": EXTENSION + "\n    def on_load(self) -> None:\n        raise SystemExit(7)\n",
+}
+
+
+@pytest.mark.requirement("FR-CLI-001", "NFR-REL-002")
+@pytest.mark.parametrize("code", HOPELESS.values(), ids=HOPELESS.keys())
+def test_a_module_that_exits_or_never_ends_is_left_out_and_the_others_are_served(extensions: Path, code: str) -> None:
+    (extensions / "hopeless.py").write_text(code)
+    done = run("--extensions-dir", extensions, "--import-budget", 1)
+    assert done.returncode == 0, done.stderr
+    assert "server started: 1 tools registered" in done.stderr
+    assert "hopeless" in done.stderr
+
+
+@pytest.mark.requirement("FR-CLI-008")
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_an_impossible_import_budget_is_refused(
+    capsys: pytest.CaptureFixture[str], extensions: Path, seconds: str
+) -> None:
+    message = "Error: import budget must be above 0 and at most 600 seconds"
+    assert refused(capsys, "--extensions-dir", extensions, "--import-budget", seconds) == message
 
 
 @pytest.mark.requirement("FR-CLI-001", "FR-CLI-008")

@@ -9,10 +9,10 @@ from apcore import Executor, Registry
 from mcp import Client
 from pydantic import BaseModel, create_model
 
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
 from apcore_mcp.server.factory import MCPServerFactory
 from apcore_mcp.server.router import ExecutionRouter
-from apcore_mcp.serving import Bridge
 from modules import Add, Sample, registry_of
 
 MEBIBYTE = 1024 * 1024

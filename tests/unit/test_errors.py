@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apcore_mcp.adapters.errors import ErrorMapper
+from mcp_text import text_of
 
 
 def text(error: BaseException, **facts: Any) -> str:
     result = ErrorMapper().to_mcp_error(error, **facts)
     assert result.is_error is True
-    assert [content.type for content in result.content] == ["text"]
-    return str(result.content[0].text)
+    return text_of(result)
 
 
 def validation(*entries: Any) -> errors.SchemaValidationError:

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from apcore import ModuleAnnotations, Registry
+from apcore import ModuleAnnotations, ModuleDescriptor, Registry
 from mcp_types import Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.schema import SchemaConverter
 from apcore_mcp.server.factory import MCPServerFactory
-from modules import CIRCULAR, Add, Sample, registry_of
+from modules import CIRCULAR, Add, Sample, definition_of, registry_of
 
 
 @pytest.mark.requirement("FR-SERVER-011", "FR-SCHEMA-001", "FR-ANNOT-001")
@@ -22,7 +22,7 @@ def test_a_tool_says_what_its_module_says() -> None:
         annotations=annotations,
     )
     registry = registry_of({"image.resize": module})
-    descriptor = registry.get_definition("image.resize")
+    descriptor = definition_of(registry, "image.resize")
     tool = MCPServerFactory().build_tool(descriptor)
     assert isinstance(tool, Tool)
     assert tool.name == "image.resize"
@@ -79,8 +79,8 @@ def test_a_module_that_vanishes_meanwhile_is_skipped_with_a_warning(caplog: pyte
     class Racing(Registry):
         """Lists a module that is gone when its definition is asked for."""
 
-        def get_definition(self, module_id: str) -> Any:
-            return None if module_id == "gone" else super().get_definition(module_id)
+        def get_definition(self, module_id: str, version_hint: str | None = None) -> ModuleDescriptor | None:
+            return None if module_id == "gone" else super().get_definition(module_id, version_hint)
 
     registry = Racing()
     registry.register("gone", Add())

@@ -29,6 +29,18 @@ def test_dots_become_hyphens_and_come_back(module_id: str, name: str) -> None:
     assert ids.denormalize(name) == module_id
 
 
+@pytest.mark.parametrize("name", ["image-resize", "simple", "my_module-resize", "a-b-c9"])
+def test_a_name_that_a_module_can_have_is_read_back(name: str) -> None:
+    assert ids.try_denormalize(name) == ids.denormalize(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-", "a--b", "Image-resize", "9a", "a-9b", "a b", "a/b", "a-\n", "é-a", "-a", "a-"]
+)
+def test_a_name_that_no_module_can_have_is_none(name: str) -> None:
+    assert ids.try_denormalize(name) is None
+
+
 @pytest.mark.requirement("FR-OPENAI-002")
 @pytest.mark.parametrize("module_id", ["my-module.resize", "a-b", "-"])
 def test_an_id_with_a_hyphen_is_refused(module_id: str) -> None:

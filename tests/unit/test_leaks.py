@@ -10,10 +10,11 @@ from mcp import Client
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from apcore_mcp import to_openai_tools
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
 from apcore_mcp.server.factory import MCPServerFactory
 from apcore_mcp.server.router import ExecutionRouter
-from apcore_mcp.serving import Bridge
+from mcp_text import text_of
 from modules import EXTENSION, Sample, Streaming, echo, registry_of
 
 pytestmark = pytest.mark.anyio
@@ -27,8 +28,7 @@ async def error_text(module: Any, arguments: dict[str, Any] | None = None, **opt
     result = await router.handle_call("sample.tool", arguments or {})
     assert result.is_error is True
     assert result.structured_content is None
-    (content,) = result.content
-    return str(content.text)
+    return text_of(result)
 
 
 class SecretError(Exception):
@@ -163,8 +163,8 @@ async def test_a_module_that_cannot_be_imported_leaves_the_others(tmp_path: Path
     registry.discover()
     router = ExecutionRouter(Executor(registry))
     assert [tool.name for tool in MCPServerFactory().build_tools(registry)] == ["greet"]
-    assert '"Hello you"' in (await router.handle_call("greet", {"name": "you"})).content[0].text
-    assert (await router.handle_call("broken", {})).content[0].text == "Module not found: broken"
+    assert '"Hello you"' in text_of(await router.handle_call("greet", {"name": "you"}))
+    assert text_of(await router.handle_call("broken", {})) == "Module not found: broken"
 
 
 @pytest.mark.requirement("NFR-SEC-001")
@@ -179,9 +179,9 @@ async def test_streaming_passes_the_acl_too() -> None:
     deny = ACL([ACLRule(callers=["*"], targets=["*"], effect="deny")])
     bridge = Bridge(Executor(registry_of({"s": Spy()}), acl=deny), Options())
 
-    async def progress(*_: Any) -> None: ...
+    async def progress(progress: float, total: float | None, message: str | None) -> None: ...
 
     async with bridge.running(), Client(bridge.endpoint.server, mode="legacy") as client:
         result = await client.call_tool("s", {}, progress_callback=progress)
-    assert (result.is_error, result.content[0].text) == (True, "Access denied")
+    assert (result.is_error, text_of(result)) == (True, "Access denied")
     assert ran == []

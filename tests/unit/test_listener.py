@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from apcore import Registry
+from apcore import ModuleDescriptor, Registry
 
 from apcore_mcp.server.listener import RegistryListener
 from modules import CIRCULAR, Add, Sample, registry_of
@@ -69,8 +69,8 @@ def test_a_new_version_under_the_same_id_replaces_the_old(listening: Any) -> Non
 @pytest.mark.requirement("FR-DYNAMIC-001")
 def test_a_module_without_a_definition_is_not_added(listening: Any, caplog: pytest.LogCaptureFixture) -> None:
     class Racing(Registry):
-        def get_definition(self, module_id: str) -> Any:
-            return None if module_id == "gone" else super().get_definition(module_id)
+        def get_definition(self, module_id: str, version_hint: str | None = None) -> ModuleDescriptor | None:
+            return None if module_id == "gone" else super().get_definition(module_id, version_hint)
 
     registry = Racing()
     listener = listening(registry)

@@ -17,8 +17,9 @@ from mcp.shared.exceptions import MCPError
 
 import apcore_mcp
 from apcore_mcp import MCP_ELICIT_KEY, MCP_PROGRESS_KEY, elicit, report_progress
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
-from apcore_mcp.serving import Bridge
+from mcp_text import contents_of, text_of
 from modules import CIRCULAR, Add, Sample, Streaming, echo, registry_of
 
 pytestmark = pytest.mark.anyio
@@ -42,10 +43,6 @@ async def tool_names(client: Client) -> list[str]:
     return [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools]
 
 
-def text(result: types.CallToolResult) -> str:
-    return str(result.content[0].text)
-
-
 # FR-SERVER-004, 006, 011
 
 
@@ -57,6 +54,7 @@ def text(result: types.CallToolResult) -> str:
 )
 async def test_a_client_learns_name_and_version(era: str, options: dict[str, Any], expected: tuple[str, str]) -> None:
     async with connected(registry_of({"add": Add()}), era, **options) as client:
+        assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == expected
 
 
@@ -105,11 +103,13 @@ async def test_a_module_with_an_output_schema_gives_structured_content(era: str)
         by_name = {tool.name: tool for tool in (await client.list_tools()).tools}
         result = await client.call_tool("math.add", {"a": 1, "b": 2})
         plain = await client.call_tool("plain", {"x": 1})
-    assert by_name["math.add"].output_schema["properties"]["sum"]["type"] == "integer"
+    declared = by_name["math.add"].output_schema
+    assert declared is not None
+    assert declared["properties"]["sum"]["type"] == "integer"
     assert by_name["plain"].output_schema is None
-    assert result.structured_content == {"sum": 3} == json.loads(text(result))
+    assert result.structured_content == {"sum": 3} == json.loads(text_of(result))
     assert plain.structured_content is None
-    assert json.loads(text(plain)) == {"x": 1}
+    assert json.loads(text_of(plain)) == {"x": 1}
 
 
 # FR-FILTER
@@ -152,7 +152,7 @@ async def test_filters_select_what_is_listed_and_called(
         assert await tool_names(client) == expected
         for name in filtered.list():
             result = await client.call_tool(name, {})
-            assert text(result) == ("{}" if name in expected else f"Module not found: {name}")
+            assert text_of(result) == ("{}" if name in expected else f"Module not found: {name}")
             assert result.is_error is (name not in expected)
     warned = any(record.message.startswith("No modules registered") for record in caplog.records)
     assert warned is (expected == [])
@@ -177,7 +177,7 @@ async def test_the_executor_that_is_given_decides_who_may_call(era: str) -> None
     async with connected(executor, era) as client:
         denied = await client.call_tool("admin.wipe", {})
         allowed = await client.call_tool("add", {"a": 1, "b": 1})
-    assert (denied.is_error, text(denied)) == (True, "Access denied")
+    assert (denied.is_error, text_of(denied)) == (True, "Access denied")
     assert allowed.is_error is False
 
 
@@ -196,7 +196,7 @@ async def test_a_running_server_follows_its_registry(era: str) -> None:
         assert (await client.call_tool("new.tool", {"a": 1, "b": 1})).is_error is False
         registry.unregister("old.tool")
         assert await tool_names(client) == ["new.tool"]
-        assert text(await client.call_tool("old.tool", {"a": 1, "b": 1})) == "Module not found: old.tool"
+        assert text_of(await client.call_tool("old.tool", {"a": 1, "b": 1})) == "Module not found: old.tool"
 
 
 @pytest.mark.requirement("NFR-REL-003", "FR-DYNAMIC-004")
@@ -217,7 +217,7 @@ async def test_calls_and_lists_stay_right_while_a_thousand_changes_go_on(era: st
             names = await tool_names(client)
             assert "always.there" in names
             assert names == sorted(names)
-            assert text(await client.call_tool("always.there", {"a": rounds, "b": 1})) == f'{{"sum": {rounds + 1}}}'
+            assert text_of(await client.call_tool("always.there", {"a": rounds, "b": 1})) == f'{{"sum": {rounds + 1}}}'
         changing.join()
         assert await tool_names(client) == ["always.there"]
 
@@ -252,7 +252,7 @@ async def test_documentation_is_a_resource(era: str) -> None:
     async with connected(registry_of(modules), era) as client:
         (resource,) = (await client.list_resources()).resources
         assert str(resource.uri) == "docs://image.resize"
-        (contents,) = (await client.read_resource("docs://image.resize")).contents
+        contents = contents_of(await client.read_resource("docs://image.resize"))
         assert contents.text == "# Resize\n\nMakes it smaller."
         assert contents.mime_type == resource.mime_type == "text/plain"
 
@@ -307,13 +307,13 @@ async def test_chunks_are_progress_and_the_result_is_whole(era: str) -> None:
     assert [number for number, _, _ in progress.seen] == [1, 2, 3]
     assert [json.loads(message or "") for _, _, message in progress.seen] == list(module.chunks)
     assert result.is_error is False
-    assert json.loads(text(result)) == {"a": 3, "b": {"x": 1, "y": 2}}
+    assert json.loads(text_of(result)) == {"a": 3, "b": {"x": 1, "y": 2}}
 
 
 @pytest.mark.requirement("FR-STREAM-001")
 async def test_without_a_progress_token_the_call_is_atomic(era: str) -> None:
     async with connected(registry_of({"s": Streaming({"a": 1})}), era) as client:
-        assert json.loads(text(await client.call_tool("s", {}))) == {"atomic": True}
+        assert json.loads(text_of(await client.call_tool("s", {}))) == {"atomic": True}
 
 
 @pytest.mark.requirement("FR-STREAM-001")
@@ -321,7 +321,7 @@ async def test_a_module_that_does_not_declare_streaming_is_atomic(era: str) -> N
     progress = Progress()
     async with connected(registry_of({"s": Streaming({"a": 1}, streaming=False)}), era) as client:
         result = await streamed(client, era, progress)
-    assert json.loads(text(result)) == {"atomic": True}
+    assert json.loads(text_of(result)) == {"atomic": True}
     assert progress.seen == []
 
 
@@ -335,7 +335,7 @@ async def test_an_executor_that_cannot_stream_is_called_atomically(era: str) -> 
     progress = Progress()
     async with connected(Atomic(registry_of({"s": Streaming({"a": 1})})), era) as client:
         result = await streamed(client, era, progress)
-    assert json.loads(text(result)) == {"atomic": True}
+    assert json.loads(text_of(result)) == {"atomic": True}
     assert progress.seen == []
 
 
@@ -343,7 +343,7 @@ async def test_an_executor_that_cannot_stream_is_called_atomically(era: str) -> 
 async def test_a_stream_without_chunks_is_an_empty_result(era: str) -> None:
     async with connected(registry_of({"s": Streaming()}), era) as client:
         result = await streamed(client, era, Progress())
-    assert (result.is_error, text(result)) == (False, "{}")
+    assert (result.is_error, text_of(result)) == (False, "{}")
 
 
 @pytest.mark.requirement("FR-STREAM-001", "NFR-SEC-002")
@@ -352,7 +352,7 @@ async def test_a_stream_that_fails_midway_is_an_error(era: str) -> None:
     module = Streaming({"a": 1}, RuntimeError("secret /etc/passwd"))
     async with connected(registry_of({"s": module}), era) as client:
         result = await streamed(client, era, progress)
-    assert (result.is_error, text(result)) == (True, "Internal error occurred")
+    assert (result.is_error, text_of(result)) == (True, "Internal error occurred")
     assert [number for number, _, _ in progress.seen] == [1]
 
 
@@ -361,7 +361,7 @@ async def test_a_chunk_that_json_does_not_know_is_written_as_its_string(era: str
     progress = Progress()
     async with connected(registry_of({"s": Streaming({"a": {1}})}), era) as client:
         result = await streamed(client, era, progress)
-    assert json.loads(text(result)) == {"a": "{1}"}
+    assert json.loads(text_of(result)) == {"a": "{1}"}
     assert json.loads(progress.seen[0][2] or "") == {"a": "{1}"}
 
 
@@ -408,11 +408,11 @@ async def test_progress_that_nobody_asked_for_is_not_sent(era: str) -> None:
         return {"done": True}
 
     async with connected(registry_of({"p": Sample(execute)}), era) as client:
-        assert json.loads(text(await client.call_tool("p", {}))) == {"done": True}
+        assert json.loads(text_of(await client.call_tool("p", {}))) == {"done": True}
 
 
 @pytest.mark.requirement("FR-EXT-001", "FR-EXT-002")
-@pytest.mark.parametrize("context", [None, object(), {}, {"data": {}}], ids=str)
+@pytest.mark.parametrize("context", [None, object(), {}, {"data": {}}], ids=["none", "object", "empty", "data"])
 async def test_outside_mcp_the_helpers_do_nothing(context: Any) -> None:
     await report_progress(context, 1, total=2, message="x")
     assert await elicit(context, "Sure?") is None
@@ -454,7 +454,7 @@ async def test_a_module_asks_and_the_user_answers(era: str) -> None:
     module, runs = asking()
     async with connected(registry_of({"ask": module}), era, {"elicitation_callback": answer}) as client:
         result = await client.call_tool("ask", {})
-    assert json.loads(text(result)) == {"answer": {"confirmed": True}}
+    assert json.loads(text_of(result)) == {"answer": {"confirmed": True}}
     assert [params.message for params in asked] == ["Please confirm deletion"]
     assert asked[0].requested_schema == SCHEMA
     assert runs == [1]
@@ -468,7 +468,7 @@ async def test_a_user_who_declines_is_none(era: str, action: Any) -> None:
 
     module, runs = asking()
     async with connected(registry_of({"ask": module}), era, {"elicitation_callback": answer}) as client:
-        assert json.loads(text(await client.call_tool("ask", {}))) == {"answer": None}
+        assert json.loads(text_of(await client.call_tool("ask", {}))) == {"answer": None}
     assert runs == [1]
 
 
@@ -476,7 +476,7 @@ async def test_a_user_who_declines_is_none(era: str, action: Any) -> None:
 async def test_a_client_that_cannot_be_asked_is_none(era: str) -> None:
     module, runs = asking()
     async with connected(registry_of({"ask": module}), era) as client:
-        assert json.loads(text(await client.call_tool("ask", {}))) == {"answer": None}
+        assert json.loads(text_of(await client.call_tool("ask", {}))) == {"answer": None}
     assert runs == [1]
 
 
@@ -491,7 +491,7 @@ async def test_a_question_may_be_free_form_and_empty(era: str) -> None:
     module, _ = asking("", None)
     async with connected(registry_of({"ask": module}), era, {"elicitation_callback": answer}) as client:
         result = await client.call_tool("ask", {})
-    assert json.loads(text(result)) == {"answer": {"response": "hello"}}
+    assert json.loads(text_of(result)) == {"answer": {"response": "hello"}}
     assert asked[0].message == ""
     assert asked[0].requested_schema["type"] == "object"
 
@@ -504,7 +504,7 @@ async def test_the_capabilities_lie_in_the_context_under_the_documented_keys(era
         return {"callable": [callable(context.data.get(key)) for key in (MCP_PROGRESS_KEY, MCP_ELICIT_KEY)]}
 
     async with connected(registry_of({"x": Sample(execute)}), era) as client:
-        assert json.loads(text(await client.call_tool("x", {}))) == {"callable": [True, True]}
+        assert json.loads(text_of(await client.call_tool("x", {}))) == {"callable": [True, True]}
 
 
 # Errors keep their texts on the way to a client
@@ -516,9 +516,9 @@ async def test_errors_reach_a_client_word_for_word(era: str, validate_inputs: bo
     async with connected(registry_of({"add": Add()}), era, validate_inputs=validate_inputs) as client:
         unknown = await client.call_tool("foo.bar", {})
         missing = await client.call_tool("add", {"b": 1})
-    assert (unknown.is_error, text(unknown)) == (True, "Module not found: foo.bar")
+    assert (unknown.is_error, text_of(unknown)) == (True, "Module not found: foo.bar")
     assert missing.is_error is True
-    first, line = text(missing).split("\n")
+    first, line = text_of(missing).split("\n")
     assert first == "Input validation failed:"
     assert line.startswith("- a: ")
     assert line.endswith((" (required)", " (missing)"))  # apcore renamed the code in 0.32

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from apcore_mcp import to_openai_tools
 from apcore_mcp.adapters.schema import SchemaConverter
 from apcore_mcp.converters.openai import OpenAIConverter
-from modules import CIRCULAR, Add, Sample, registry_of
+from modules import CIRCULAR, Add, Sample, definition_of, registry_of
 
 
 def names(tools: list[dict[str, Any]]) -> list[str]:
@@ -41,7 +41,7 @@ def test_a_module_becomes_a_function_definition() -> None:
         "function": {
             "name": "math-add",
             "description": "Add two integers",
-            "parameters": SchemaConverter().convert_input_schema(registry.get_definition("math.add")),
+            "parameters": SchemaConverter().convert_input_schema(definition_of(registry, "math.add")),
         },
     }
 

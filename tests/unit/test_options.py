@@ -1,17 +1,21 @@
 """serve: what it accepts, what it refuses, and in which words."""
 
+import asyncio
+import dataclasses
 import inspect
 import logging
 import socket
 import subprocess
 import sys
+import typing
 from typing import Any
 
 import pytest
 from apcore import Executor, Registry
 
 import apcore_mcp
-from apcore_mcp import async_serve, create_app, serve, to_openai_tools
+from apcore_mcp import async_serve, create_app, serve, serving, to_openai_tools
+from apcore_mcp.options import Options
 from modules import Add, registry_of
 
 SPECIFIED = {
@@ -59,16 +63,53 @@ def test_the_options_and_their_defaults_show_in_the_signature(function: Any) -> 
     assert SPECIFIED.items() <= defaults.items()
 
 
+@pytest.mark.requirement("NFR-MAINT-003")
+@pytest.mark.parametrize("function", [serve, async_serve, create_app])
+def test_types_at_run_time_are_those_of_the_options(function: Any) -> None:
+    hints = typing.get_type_hints(function)
+    assert hints.pop("registry_or_executor") == Registry | Executor
+    hints.pop("return")
+    assert hints == typing.get_type_hints(Options)
+
+
+@pytest.mark.parametrize("function", [serve, async_serve, create_app])
+def test_defaults_are_those_of_the_options(function: Any) -> None:
+    _, *given = inspect.signature(function).parameters.values()
+    expected = {option.name: option.default for option in dataclasses.fields(Options)}
+    assert {parameter.name: parameter.default for parameter in given} == expected
+
+
+@pytest.mark.requirement("FR-SERVER-001")
+@pytest.mark.parametrize("function", [serve, async_serve, create_app])
+def test_every_option_arrives_under_its_name(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {option.name: object() for option in dataclasses.fields(Options)}
+    arrived: dict[str, Any] = {}
+
+    def build(**options: Any) -> Options:
+        arrived.update(options)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(serving, "Options", build)
+    with pytest.raises(ValueError, match="enough"):
+        asyncio.run(function(Registry(), **given))
+    assert arrived == given
+
+
+@pytest.mark.parametrize("function", [serve, async_serve, create_app, to_openai_tools])
+def test_a_function_is_called_what_it_is_called(function: Any) -> None:
+    assert getattr(apcore_mcp, function.__name__) is function
+
+
 @pytest.mark.requirement("FR-SERVER-001")
 def test_options_are_given_by_name_only() -> None:
     with pytest.raises(TypeError):
-        serve(Registry(), "streamable-http")
+        serve(Registry(), "streamable-http")  # type: ignore[call-arg]  # what the test is about
 
 
 @pytest.mark.requirement("FR-SERVER-001")
 def test_an_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="colour"):
-        serve(Registry(), colour="red")
+        serve(Registry(), colour="red")  # type: ignore[call-arg]  # what the test is about
 
 
 @pytest.mark.requirement("FR-OPENAI-001", "FR-OPENAI-003", "FR-OPENAI-004")

@@ -16,14 +16,10 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from apcore_mcp.server.router import ExecutionRouter
+from mcp_text import text_of
 from modules import Add, AsyncAdd, Sample, echo, registry_of
 
 pytestmark = pytest.mark.anyio
-
-
-def text(result: CallToolResult) -> str:
-    assert [content.type for content in result.content] == ["text"]
-    return str(result.content[0].text)
 
 
 async def call(module: Any, arguments: Any = None, **options: Any) -> CallToolResult:
@@ -34,14 +30,14 @@ async def call(module: Any, arguments: Any = None, **options: Any) -> CallToolRe
 
 async def output_of(module: Any, arguments: Any = None, **options: Any) -> Any:
     result = await call(module, arguments, **options)
-    assert result.is_error is False, text(result)
-    return json.loads(text(result))
+    assert result.is_error is False, text_of(result)
+    return json.loads(text_of(result))
 
 
 async def error_of(module: Any, arguments: Any = None, **options: Any) -> str:
     result = await call(module, arguments, **options)
-    assert result.is_error is True, text(result)
-    return text(result)
+    assert result.is_error is True, text_of(result)
+    return text_of(result)
 
 
 def returns(value: Any) -> Sample:
@@ -62,7 +58,7 @@ def raises(error: BaseException) -> Sample:
 async def test_a_call_returns_the_output_as_json_text() -> None:
     result = await call(Add(), {"a": 1, "b": 2})
     assert result.is_error is False
-    assert text(result) == '{"sum": 3}'
+    assert text_of(result) == '{"sum": 3}'
 
 
 @pytest.mark.requirement("FR-EXEC-001")
@@ -73,7 +69,7 @@ async def test_empty_arguments_reach_the_module_as_an_empty_dict() -> None:
 @pytest.mark.requirement("FR-EXEC-001")
 async def test_arguments_that_are_absent_are_empty() -> None:
     router = ExecutionRouter(Executor(registry_of({"sample.tool": Sample(lambda inputs, context: {"inputs": inputs})})))
-    assert text(await router.handle_call("sample.tool", None)) == '{"inputs": {}}'
+    assert text_of(await router.handle_call("sample.tool", None)) == '{"inputs": {}}'
 
 
 @pytest.mark.requirement("FR-EXEC-001")
@@ -84,7 +80,7 @@ async def test_nested_output_is_serialized_whole() -> None:
 
 @pytest.mark.requirement("FR-EXEC-002")
 async def test_an_empty_output_is_an_empty_object() -> None:
-    assert text(await call(returns({}))) == "{}"
+    assert text_of(await call(returns({}))) == "{}"
 
 
 @pytest.mark.requirement("FR-EXEC-002")
@@ -158,7 +154,7 @@ async def test_an_output_that_is_not_a_dict_is_an_error_without_details(value: A
 
 @pytest.mark.requirement("FR-EXEC-002")
 async def test_no_output_is_an_empty_object() -> None:
-    assert text(await call(returns(None))) == "{}"
+    assert text_of(await call(returns(None))) == "{}"
 
 
 # FR-EXEC-003, 005: the pipeline
@@ -180,7 +176,12 @@ class Recorder(Middleware):
 @pytest.mark.requirement("FR-EXEC-003", "FR-EXEC-005")
 async def test_middleware_runs_around_the_module_and_may_change_the_result() -> None:
     seen: list[str] = []
-    module = Sample(lambda inputs, context: seen.append("execute") or {"x": 1})
+
+    def execute(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+        seen.append("execute")
+        return {"x": 1}
+
+    module = Sample(execute)
     assert await output_of(module, middlewares=[Recorder(seen)]) == {"x": 1, "after": True}
     assert seen == ["before sample.tool", "execute", "after sample.tool"]
 
@@ -188,7 +189,12 @@ async def test_middleware_runs_around_the_module_and_may_change_the_result() -> 
 @pytest.mark.requirement("FR-EXEC-003", "FR-EXEC-005", "NFR-SEC-001", "FR-ERROR-003")
 async def test_a_call_that_the_acl_denies_never_reaches_the_module() -> None:
     ran: list[bool] = []
-    module = Sample(lambda inputs, context: ran.append(True) or {})
+
+    def execute(inputs: dict[str, Any], context: Any) -> dict[str, Any]:
+        ran.append(True)
+        return {}
+
+    module = Sample(execute)
     deny = ACL([ACLRule(callers=["*"], targets=["sample.*"], effect="deny")], default_effect="allow")
     assert await error_of(module, acl=deny) == "Access denied"
     assert ran == []
@@ -287,7 +293,7 @@ async def test_a_module_that_exits_ends_its_call_and_not_the_server() -> None:
 async def test_a_name_that_is_no_module_is_not_found(name: str) -> None:
     result = await ExecutionRouter(Executor(registry_of({"add": Add()}))).handle_call(name, {})
     assert result.is_error is True
-    assert text(result) == f"Module not found: {name}"
+    assert text_of(result) == f"Module not found: {name}"
 
 
 @pytest.mark.requirement("FR-EXEC-007")
@@ -296,7 +302,7 @@ async def test_arguments_that_are_not_an_object_are_refused(arguments: Any) -> N
     router = ExecutionRouter(Executor(registry_of({"sample.tool": Sample(echo)})))
     result = await router.handle_call("sample.tool", arguments)
     assert result.is_error is True
-    assert text(result) == "Invalid input: arguments must be an object"
+    assert text_of(result) == "Invalid input: arguments must be an object"
 
 
 @pytest.mark.requirement("FR-EXEC-007")

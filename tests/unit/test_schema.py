@@ -1,25 +1,31 @@
 """SchemaConverter: schemas that stand on their own."""
 
 import copy
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from apcore import ModuleDescriptor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from apcore_mcp.adapters.schema import SchemaConverter
-from modules import CIRCULAR, Add, Sample, registry_of
+from modules import CIRCULAR, Add, Sample, definition_of, registry_of
+
+
+def described(inputs: dict[str, Any], outputs: dict[str, Any]) -> ModuleDescriptor:
+    return ModuleDescriptor(
+        module_id="m", name=None, description="", documentation=None, input_schema=inputs, output_schema=outputs
+    )
 
 
 def convert(schema: dict[str, Any]) -> dict[str, Any]:
-    return SchemaConverter().convert_input_schema(SimpleNamespace(input_schema=schema, output_schema={}))
+    return SchemaConverter().convert_input_schema(described(schema, {}))
 
 
 def convert_output(schema: dict[str, Any]) -> dict[str, Any]:
-    return SchemaConverter().convert_output_schema(SimpleNamespace(input_schema={}, output_schema=schema))
+    return SchemaConverter().convert_output_schema(described({}, schema))
 
 
 def chain(length: int) -> dict[str, Any]:
@@ -34,7 +40,7 @@ def chain(length: int) -> dict[str, Any]:
 
 @pytest.mark.requirement("FR-SCHEMA-001")
 def test_a_pydantic_module_gives_an_object_schema_with_all_its_properties() -> None:
-    descriptor = registry_of({"add": Add()}).get_definition("add")
+    descriptor = definition_of(registry_of({"add": Add()}), "add")
     schema = SchemaConverter().convert_input_schema(descriptor)
     assert schema["type"] == "object"
     assert schema["properties"]["a"]["type"] == schema["properties"]["b"]["type"] == "integer"
@@ -51,7 +57,7 @@ def test_nested_pydantic_models_are_inlined() -> None:
         start: Point
         ends: list[Point]
 
-    descriptor = registry_of({"line": Sample(schema=Line, output=Line)}).get_definition("line")
+    descriptor = definition_of(registry_of({"line": Sample(schema=Line, output=Line)}), "line")
     for schema in (
         SchemaConverter().convert_input_schema(descriptor),
         SchemaConverter().convert_output_schema(descriptor),
@@ -195,8 +201,8 @@ def test_escaped_definition_names_are_resolved() -> None:
 
 @pytest.mark.requirement("FR-SCHEMA-002")
 def test_each_use_of_a_definition_is_a_copy_of_its_own() -> None:
-    definition = {"type": "array", "items": {"enum": [1, 2]}, "default": [1], "examples": [[1]]}
-    schema = {
+    definition: dict[str, Any] = {"type": "array", "items": {"enum": [1, 2]}, "default": [1], "examples": [[1]]}
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {"x": {"$ref": "#/$defs/A"}, "y": {"$ref": "#/$defs/A"}},
         "$defs": {"A": definition},

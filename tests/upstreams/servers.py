@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from e2e.node_tools import NODE, PACKAGES
-from e2e.servers import free_port
+from ports import free_port
 from toolgrove import Agent, Config, Grove
 
 EVERYTHING = PACKAGES / "server-everything" / "dist" / "index.js"
@@ -27,19 +27,21 @@ def time_server(protocol: str = "auto") -> dict[str, Any]:
         "command": sys.executable,
         "args": ["-m", "mcp_server_time", "--local-timezone", "UTC"],
         "protocol": protocol,
+        "reads": ["*"],
     }
 
 
 def git_server(repository: Path, protocol: str = "auto") -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-m", "mcp_server_git", "-r", str(repository)], "protocol": protocol}
+    args = ["-m", "mcp_server_git", "-r", str(repository)]
+    return {"command": sys.executable, "args": args, "protocol": protocol, "trustHints": True}
 
 
 def everything() -> dict[str, Any]:
-    return {"command": str(NODE), "args": [str(EVERYTHING), "stdio"]}
+    return {"command": str(NODE), "args": [str(EVERYTHING), "stdio"], "reads": ["*"]}
 
 
 def filesystem(folder: Path) -> dict[str, Any]:
-    return {"command": str(NODE), "args": [str(FILESYSTEM), str(folder)]}
+    return {"command": str(NODE), "args": [str(FILESYSTEM), str(folder)], "trustHints": True}
 
 
 @contextmanager
@@ -58,11 +60,12 @@ def everything_over_http() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def project(servers: dict[str, Any], **agents: Any) -> AsyncIterator[Grove]:
-    """A grove over the servers with an editor, a reader, and whoever else is named."""
+async def project(servers: dict[str, Any], *, state: Path | None = None, **agents: Any) -> AsyncIterator[Grove]:
+    """A grove over the servers with an editor, a reader, and whoever else is named; `state` is kept for the next."""
     usual = {"editor": {"role": "editor"}, "reader": {"role": "reader"}}
     form = {name: {"tools": ["*"], **agent} for name, agent in {**usual, **agents}.items()}
-    config = Config.model_validate({"mcpServers": servers, "agents": form, "startupBudget": BUDGET})
+    kept = {} if state is None else {"state": str(state)}
+    config = Config.model_validate({"mcpServers": servers, "agents": form, "startupBudget": BUDGET, **kept})
     with anyio.fail_after(DEADLINE):
         async with Grove(config) as grove:
             yield grove

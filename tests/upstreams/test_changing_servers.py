@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -63,9 +64,12 @@ async def test_a_module_that_comes_or_goes_is_noticed(registry: Registry, addres
 
 
 async def test_a_module_that_becomes_another_is_quarantined(
-    registry: Registry, address: Address, protocol: str
+    registry: Registry, address: Address, protocol: str, tmp_path: Path
 ) -> None:
-    async with project({"up": {"url": address.mcp, "protocol": protocol}}) as grove:
+    servers = {"up": {"url": address.mcp, "protocol": protocol}}
+    async with project(servers, state=tmp_path) as grove:
+        await sees(grove, "text_echo")  # the first contact, which a second process no longer has
+    async with project(servers, state=tmp_path) as grove:
         await sees(grove, "text_echo")
         registry.unregister("text.echo")
         registry.register("text.echo", module("Says it again, to somebody else."))

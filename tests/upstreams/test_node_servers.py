@@ -13,7 +13,7 @@ import pytest
 
 from e2e.node_tools import require
 from toolgrove import Grove
-from toolgrove.faces import mcp_endpoint
+from toolgrove.mcp_face import mcp_endpoint
 from upstreams.servers import (
     EVERYTHING,
     FILESYSTEM,
@@ -46,7 +46,7 @@ async def with_everything(transport: str, **agents: Any) -> AsyncIterator[Grove]
             yield grove
     else:
         with everything_over_http() as url:
-            async with project({"all": {"url": url}}, **agents) as grove:
+            async with project({"all": {"url": url, "reads": ["*"]}}, **agents) as grove:
                 yield grove
 
 

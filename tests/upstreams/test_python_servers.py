@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from toolgrove.faces import mcp_endpoint
+from toolgrove.mcp_face import mcp_endpoint
 from upstreams.servers import git_server, offered, project, time_server
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from apcore_mcp.server.transport import run_http, stop_on_signals
 from e2e.conformance_handlers import complete, register_special_tools
 from e2e.conformance_modules import registry
+from mcp_serve.http_server import run_http
+from mcp_serve.signals import stop_on_signals
 from toolgrove import Config, Grove
 
 UPSTREAM = Path(__file__).with_name("conformance_upstream.py")
@@ -42,7 +43,7 @@ async def main(port: int, whole: bool) -> None:
             app = with_token(gateway.app, grove.tokens.issue("suite"))
             async with gateway.app.router.lifespan_context(gateway.app):
                 if whole:
-                    complete(gateway._doors["suite"].face.endpoint)
+                    complete(gateway._endpoints["suite"].face.endpoint)
                 with stop_on_signals(stop, asyncio.get_running_loop()):
                     await run_http(app, gateway.drain, listening, stop)
 

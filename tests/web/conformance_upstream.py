@@ -20,7 +20,7 @@ def resource(uri: str, text: str, kind: str) -> dict[str, object]:
     return {"type": "resource", "resource": {"uri": uri, "text": text, "mimeType": kind}}
 
 
-IMAGE = {"type": "image", "data": PNG, "mimeType": "image/png"}
+IMAGE: dict[str, object] = {"type": "image", "data": PNG, "mimeType": "image/png"}
 CONTENT: dict[str, list[dict[str, object]]] = {
     "image_content": [IMAGE],
     "audio_content": [{"type": "audio", "data": WAV, "mimeType": "audio/wav"}],
@@ -31,7 +31,7 @@ CONTENT: dict[str, list[dict[str, object]]] = {
         resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
     ],
 }
-OPENING = {
+OPENING: dict[str, object] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"tools": {}},
     "serverInfo": {"name": "content", "version": "1"},

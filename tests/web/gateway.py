@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from e2e.servers import Address, child
 from e2e.wire import MODERN, call_body, messages, modern_headers
-from toolgrove.store.tokens import OPERATOR
+from toolgrove.store.state import OPERATOR
+from waiting import DEADLINE
+from warm.command import Process, python
 
-DEADLINE = 60.0
-"""Of everything that is waited for; no test measures time."""
+BUDGET = 30.0  # servers start on a machine that is busy with other tests
 
 AGENTS: dict[str, Any] = {
     "researcher": {"description": "Looks things up.", "role": "reader", "tools": ["get_*", "search", "select_nodes"]},
@@ -33,14 +33,14 @@ PROJECT: dict[str, Any] = {"workspace": {"payloadTypes": {"Note": {}}}, "agents"
 
 def toolgrove(*arguments: str) -> list[str]:
     """A command line of ours."""
-    return [sys.executable, "-m", "toolgrove", *arguments]
+    return python("-m", "toolgrove", *arguments)
 
 
 @dataclass(kw_only=True)
 class Gateway:
     """A process that serves, its addresses and its tokens."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     file: Path
     errors: Path
     console: str
@@ -113,6 +113,8 @@ def started(
     """A gateway, ready; the test ends it, or it is killed."""
     folder.mkdir(parents=True, exist_ok=True)
     file, errors = folder / "toolgrove.yaml", folder / "stderr"
+    if not isinstance(config, str) and "mcpServers" in config:
+        config = {"startupBudget": BUDGET, **config}
     if not file.exists():
         file.write_text(config if isinstance(config, str) else json.dumps(config), "utf-8")
     command = toolgrove("serve", str(file), "--port", "0", "--json", *flags)
@@ -139,7 +141,7 @@ def serving(
     assert loud or "Traceback" not in gateway.log, gateway.log[-4000:]
 
 
-def _greeting(process: subprocess.Popen[bytes], errors: Path) -> dict[str, Any]:
+def _greeting(process: Process, errors: Path) -> dict[str, Any]:
     assert process.stdout is not None
     text = b""
     for line in process.stdout:

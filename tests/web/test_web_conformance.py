@@ -1,6 +1,5 @@
 """The official conformance suite against one agent's endpoint, for both protocol eras."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +7,10 @@ import pytest
 
 from e2e.conformance import RESUMING, TASKS, assert_whole, checks
 from e2e.node_tools import CONFORMANCE, node, require
-from e2e.servers import Address, free_port, http_child
-from web.gateway import DEADLINE
+from e2e.servers import Address, http_child
+from ports import free_port
+from waiting import DEADLINE
+from warm.command import python
 
 pytestmark = pytest.mark.node
 
@@ -75,7 +76,7 @@ WARNED = {
 def suite() -> Iterator[Address]:
     require(CONFORMANCE)
     port = free_port()
-    with http_child([sys.executable, "-m", "web.conformance_gateway", str(port)], port) as (_, address):
+    with http_child(python("-m", "web.conformance_gateway", str(port)), port) as (_, address):
         yield address
 
 
@@ -83,7 +84,7 @@ def suite() -> Iterator[Address]:
 def whole() -> Iterator[Address]:
     require(CONFORMANCE)
     port = free_port()
-    with http_child([sys.executable, "-m", "web.conformance_gateway", str(port), "whole"], port) as (_, address):
+    with http_child(python("-m", "web.conformance_gateway", str(port), "whole"), port) as (_, address):
         yield address
 
 

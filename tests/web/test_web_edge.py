@@ -11,7 +11,8 @@ import pytest
 
 from e2e.edge import FOREIGN_HOSTS, FOREIGN_ORIGINS, raw
 from e2e.wire import call_body, modern_headers
-from web.gateway import DEADLINE, Gateway, call, serving
+from waiting import DEADLINE
+from web.gateway import Gateway, call, serving
 
 ADD = {"parentNodeId": "root", "payloadType": "Note"}
 CALL = call_body("add_child", ADD)
@@ -29,6 +30,7 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "api/project", None),
     ("GET", "api/events", None),
     ("POST", "api/approvals/x", {"approve": True}),
+    ("DELETE", "api/approvals/x", None),
     ("GET", "metrics", None),
     ("GET", "health", None),
     ("GET", "console", None),

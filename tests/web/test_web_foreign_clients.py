@@ -10,7 +10,8 @@ from fastmcp import Client as FastClient
 from fastmcp.client.transports import StreamableHttpTransport
 
 from e2e.node_tools import INSPECTOR, PACKAGES, node, require
-from web.gateway import DEADLINE, Gateway
+from waiting import DEADLINE
+from web.gateway import Gateway
 
 TYPESCRIPT = Path(__file__).with_name("typescript_client.mjs")
 

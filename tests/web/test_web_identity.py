@@ -13,12 +13,12 @@ import mcp_types as types
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.waiting import eventually
 from e2e.wire import ERAS, Handshake, call_body, messages, modern_body, modern_headers
 from faults.kit import fake
 from faults.web import Web
-from toolgrove.store.tokens import OPERATOR
-from web.gateway import DEADLINE, PROJECT, Gateway, call, events, serving, toolgrove
+from toolgrove.store.state import OPERATOR
+from waiting import DEADLINE, eventually
+from web.gateway import PROJECT, Gateway, call, events, serving, toolgrove
 
 pytestmark = pytest.mark.anyio
 LOOK = {"nodeId": "root"}
@@ -73,6 +73,7 @@ OPERATORS = [
     ("GET", "/api/approvals"),
     ("GET", "/api/approvals/x"),
     ("POST", "/api/approvals/x"),
+    ("DELETE", "/api/approvals/x"),
     ("GET", "/api/pins"),
     ("POST", "/api/pins/up/echo"),
     ("GET", "/api/audit"),
@@ -274,6 +275,22 @@ async def test_the_operator_may_act_as_any_agent_and_no_more_than_it(gateway: Ga
         assert OPERATOR in {record["session"] for record in records}
 
 
+async def test_its_own_receipt_tells_an_agent_of_no_tool_that_it_could_not_guess(gateway: Gateway) -> None:
+    """THREATS C11: masked, denied and foreign names, and the sources of those alone, are the operator's to read."""
+    for agent in AGENTS:
+        async with gateway.http(agent) as http, gateway.http("operator") as operator:
+            own = (await http.get(f"/agents/{agent}/receipt")).json()
+            whole = (await operator.get(f"/agents/{agent}/receipt")).json()
+            seen = {tool["function"]["name"] for tool in (await http.get(f"/agents/{agent}/openai-tools")).json()}
+        by_role = {name for name, one in whole["tools"].items() if one["verdict"] == "restricted"}
+        assert own["tools"] == {name: whole["tools"][name] for name in sorted(seen | by_role)}
+        assert own["sources"].keys() == {one["source"] for one in own["tools"].values()} & whole["sources"].keys()
+        assert (own["rejected"], own["warnings"], own["hash"]) == ([], [], whole["hash"])
+        others = whole["tools"].keys() - seen - by_role
+        assert not [name for name in others if f'"{name}"' in json.dumps(own)]
+    assert {"up_erase"} <= others
+
+
 async def test_a_token_is_void_once_it_was_revoked_or_replaced(gateway: Gateway) -> None:
     """By the command line, while the gateway runs; who has the new one comes in."""
 
@@ -293,10 +310,15 @@ async def test_a_token_is_void_once_it_was_revoked_or_replaced(gateway: Gateway)
     with anyio.fail_after(DEADLINE):
         while await status(second) != 200:
             await anyio.sleep(0.05)
-    assert await status(first) == 401
-    assert (await anyio.to_thread.run_sync(tokens, "revoke", "masked"))["revoked"] is True
+    assert await status(first) == 200, "one more token voids none"
+    third = (await anyio.to_thread.run_sync(tokens, "new", "masked", "--replace"))["token"]
     with anyio.fail_after(DEADLINE):
-        while await status(second) != 401:
+        while await status(third) != 200:
+            await anyio.sleep(0.05)
+    assert (await status(first), await status(second)) == (401, 401)
+    assert len((await anyio.to_thread.run_sync(tokens, "revoke", "masked"))["revoked"]) == 1
+    with anyio.fail_after(DEADLINE):
+        while await status(third) != 401:
             await anyio.sleep(0.05)
     assert await status(gateway.tokens["editor"]) == 404
 
@@ -371,9 +393,9 @@ async def test_a_stream_of_events_is_for_the_operator_and_tells_of_every_call(ga
                     told.append(json.loads(line[6:]))
 
         group.start_soon(listen)
-        await eventually(lambda: told, DEADLINE)
+        await eventually(lambda: told)
         await call(http, "researcher", "get_node", {"nodeId": "nowhere"})
-        await eventually(lambda: any(event["type"] == "tool_failed" for event in told), DEADLINE)
+        await eventually(lambda: any(event["type"] == "tool_failed" for event in told))
         group.cancel_scope.cancel()
     (failed,) = [event for event in told if event["type"] == "tool_failed"]
     assert (failed["agent"], failed["tool"], failed["error"]["code"]) == ("researcher", "get_node", "not_found")

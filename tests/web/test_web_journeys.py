@@ -18,9 +18,11 @@ from mcp.client.stdio import stdio_client
 
 from e2e.wire import ERAS, MODERN
 from faults.kit import Journal, fake
+from mcp_text import text_of
 from runners.endpoint import Reply, ask, say
 from runners.endpoint import serving as model
-from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, call, events, serving, toolgrove
+from waiting import DEADLINE, eventually
+from web.gateway import AGENTS, PROJECT, Gateway, call, events, serving, toolgrove
 
 pytestmark = pytest.mark.anyio
 BOTH_ERAS = pytest.mark.parametrize("era", ERAS)
@@ -122,7 +124,7 @@ async def test_an_approved_call_goes_through_once(gateway: Gateway, journal: Jou
             assert (await answer(other, "up_erase", **arguments))["error"]["reason"] == "approval_required"
             assert journal.received("tools/call", "erase") == before
             done = await client.call_tool("up_erase", arguments)
-            assert (done.is_error, done.content[0].text) == (False, "erased")  # type: ignore[union-attr]
+            assert (done.is_error, text_of(done)) == (False, "erased")
             assert (await answer(client, "up_erase", **arguments))["error"]["reason"] == "approval_required"
             assert journal.received("tools/call", "erase") == before + 1
             assert (await operator.get(address)).json()["state"] == "used"
@@ -229,8 +231,8 @@ async def test_definitions_can_be_exported_strict_and_annotated(gateway: Gateway
     assert "strict" not in plain[0]["function"]
 
 
-async def test_a_receipt_says_why_a_tool_is_not_there(gateway: Gateway) -> None:
-    async with gateway.http("researcher") as http:
+async def test_a_receipt_says_to_the_operator_why_a_tool_is_not_there(gateway: Gateway) -> None:
+    async with gateway.http("operator") as http:
         receipt = json.dumps((await http.get("/agents/researcher/receipt")).json())
     assert "up_erase" in receipt
     assert "denied" in receipt
@@ -259,7 +261,9 @@ async def test_a_sub_agent_at_depth_one_works_with_less_and_answers(tmp_path: Pa
                     work = [{"agent": "helper", "input": "What is the root?"}]
                     spawned = await answer(client, "spawn_agents", agents=work)
                 async with served.http("operator") as operator:
-                    records = (await operator.get("/api/audit", params={"agent": "helper"})).json()["items"]
+                    records = (await operator.get("/api/audit", params={"agent": "helper", "kind": "call"})).json()[
+                        "items"
+                    ]
     assert spawned["results"] == [{"agent": "helper", "output": "root is a Root"}]
     assert offered[0] == {"get_node"}, "neither what the coordinator has not, nor spawning at the maximal depth"
     assert [record["operation"] for record in records] == ["get_node"]
@@ -293,6 +297,53 @@ async def test_a_desktop_client_is_one_agent_over_stdio(tmp_path: Path, era: str
         assert "add_child" not in {tool.name for tool in (await client.list_tools()).tools}
         assert (await note(client, "x"))["error"]["code"] == "not_found"
     assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+@BOTH_ERAS
+async def test_a_desktop_client_sees_what_the_file_changes(tmp_path: Path, era: str) -> None:
+    file = tmp_path / "toolgrove.yaml"
+    file.write_text(json.dumps(PROJECT))
+
+    def said(text: str) -> bool:
+        return text in (tmp_path / "stderr").read_text()
+
+    async with desktop(file, "researcher", era) as client:
+
+        async def tools() -> set[str]:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+        async def widened() -> bool:
+            return await tools() == {"get_node", "list_children"}
+
+        before = await tools()
+        assert "list_children" not in before
+        file.write_text("agents: {")
+        await eventually(lambda: said("stays in force"))
+        assert await tools() == before
+        agents = {**PROJECT["agents"], "researcher": {"tools": ["get_node", "list_children"]}}
+        file.write_text(json.dumps({**PROJECT, "agents": agents}))
+        await eventually(widened)
+        assert "error" not in await answer(client, "list_children", nodeId="root")
+    assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+def test_stdio_ends_when_its_agent_is_taken_out_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "toolgrove.yaml"
+    file.write_text(json.dumps(PROJECT))
+    command = toolgrove("stdio", "--agent", "editor", "--config", str(file))
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        process.stdin.flush()
+        assert b'"editor"' in process.stdout.readline()
+        agents = {name: agent for name, agent in PROJECT["agents"].items() if name != "editor"}
+        file.write_text(json.dumps({**PROJECT, "agents": agents}))
+        assert process.wait(DEADLINE) == 1
+        assert b"No agent 'editor' is defined" in process.stderr.read()
 
 
 def test_stdio_without_such_an_agent_says_so_and_ends(tmp_path: Path) -> None:

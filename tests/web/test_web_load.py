@@ -15,9 +15,9 @@ import pytest
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from e2e.waiting import eventually
 from e2e.wire import call_body, modern_headers
-from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, serving
+from waiting import DEADLINE, eventually
+from web.gateway import AGENTS, PROJECT, Gateway, serving
 from web.held import Held, holding
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ async def clients(gateway: Gateway, agent: str, count: int) -> AsyncIterator[lis
 
 
 def megabytes(gateway: Gateway) -> float:
-    status = Path(f"/proc/{gateway.process.pid}/status").read_text()
+    status = Path(f"/proc/{gateway.process.real_pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
@@ -131,7 +131,7 @@ async def test_a_crowd_is_answered_beside_a_flood_and_a_slow_upstream(tmp_path: 
                     keys = [f"k{number}" for number in range(FLOOD)]
                     for waiter, key in zip(waiters, keys, strict=True):
                         group.start_soon(wait, waiter, key)
-                    await eventually(lambda: held.arrived == set(keys), DEADLINE)
+                    await eventually(lambda: held.arrived == set(keys))
                     at_rest = megabytes(gateway)
                     waves = [Wave(gateway), Wave(gateway)]
                     used = []

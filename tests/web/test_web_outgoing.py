@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from web.gateway import DEADLINE, PROJECT, call, serving, toolgrove
+from waiting import DEADLINE
+from web.gateway import PROJECT, call, serving, toolgrove
 
 pytestmark = pytest.mark.anyio
 KEY = "canary-of-the-shop-4711"

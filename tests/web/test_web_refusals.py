@@ -15,14 +15,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from apcore_mcp.server.transport import run_http
 from e2e.edge import FOREIGN_HOSTS, FOREIGN_ORIGINS, raw
 from e2e.servers import Address
 from e2e.wire import call_body, modern_headers
 from grove_kit import ManualClock
+from mcp_serve.http_server import run_http
 from toolgrove import Config, Grove
-from toolgrove.web.refusals import LENGTH, MINUTE, PER_MINUTE
-from web.gateway import DEADLINE, PROJECT, Gateway, serving, toolgrove
+from toolgrove.web.refusals import LENGTH, MINUTE
+from waiting import DEADLINE, eventually
+from web.gateway import PROJECT, Gateway, serving, toolgrove
 
 pytestmark = pytest.mark.anyio
 ADD = call_body("add_child", {"parentNodeId": "root", "payloadType": "Note"})
@@ -58,10 +59,10 @@ async def test_a_refused_host_and_origin_are_in_the_audit_log_and_ran_nothing(tm
         assert (by_host["agent"], by_host["outcome"], by_host["targets"]) == ("", "refused", ["evil.com"])
         facts = by_host["error"]
         assert (facts["host"], facts["method"], facts["path"]) == ("evil.com", "POST", "/agents/editor/mcp")
-        assert (facts["from"], facts["omitted"]) == ("127.0.0.1", 0)
+        assert (facts["from"], facts["count"]) == ("127.0.0.1", 1)
         (by_origin,) = await records(gateway, "security.origin_rejected")
         assert by_origin["error"]["origin"] == "http://evil.com"
-        shown = {record["operation"]: record for record in command(gateway, "list")}
+        shown = {record["operation"]: record for record in command(gateway, "list", "--outcome", "refused")}
         assert shown == {"security.host_rejected": by_host, "security.origin_rejected": by_origin}
         assert command(gateway, "list", "--outcome", "refused", "--tool", "security.host_rejected") == [by_host]
         assert command(gateway, "verify")["whole"] is True
@@ -106,30 +107,33 @@ def noted(grove: Grove, operation: str = "security.host_rejected") -> list[dict[
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
-async def test_a_flood_leaves_few_records_and_the_next_one_counts_the_rest(tmp_path: Path, store: str) -> None:
+async def test_a_flood_leaves_one_record_a_minute_and_the_next_one_counts_the_rest(tmp_path: Path, store: str) -> None:
     clock = ManualClock()
     settings = {"store": f"sqlite:{tmp_path / 'grove.db'}"} if store == "sqlite" else {}
     config = Config.model_validate({"workspace": settings, "agents": {"editor": {"role": "editor"}}})
+
+    async def counts(grove: Grove) -> list[int]:
+        assert (await grove.audit_log.verify()).breach is None
+        return [record["error"]["count"] for record in noted(grove)]
+
     async with Grove(config, clock=clock) as grove, served(grove) as address:
-        flood = PER_MINUTE * 3
-        assert set(await knocks(address, ["evil.com"] * flood)) == {421}
-        assert (await grove.audit_log.verify()) is None
-        assert len(noted(grove)) == PER_MINUTE
+        assert set(await knocks(address, ["evil.com"] * 30)) == {421}
+        assert await counts(grove) == [1]
         clock.now += MINUTE - 1
-        await knocks(address, ["evil.com"])
-        assert (await grove.audit_log.verify()) is None
-        assert len(noted(grove)) == PER_MINUTE
+        await knocks(address, ["later.com"])
+        assert await counts(grove) == [1]
         clock.now += 1
-        await knocks(address, ["later.com", "latest.com"])
-        assert (await grove.audit_log.verify()) is None
-        *_, later, latest = noted(grove)
-        assert (later["error"]["host"], later["error"]["omitted"]) == ("later.com", flood - PER_MINUTE + 1)
-        assert (latest["error"]["host"], latest["error"]["omitted"]) == ("latest.com", 0)
+        await eventually(lambda: len(noted(grove)) == 2)
+        assert await counts(grove) == [1, 30]
+        assert noted(grove)[-1]["error"]["host"] == "later.com"
+        await knocks(address, ["latest.com"])
+        assert await counts(grove) == [1, 30]
+    assert [record["error"]["count"] for record in noted(grove)] == [1, 30, 1]  # told when the gateway ends
 
 
 async def test_a_flood_of_one_kind_does_not_hide_the_other() -> None:
     async with Grove(Config(), clock=ManualClock()) as grove, served(grove) as address:
-        await knocks(address, ["evil.com"] * (PER_MINUTE + 5))
+        await knocks(address, ["evil.com"] * 15)
         await knocks(address, [f"127.0.0.1:{address.port}"], ("Origin", "null"))
         assert len(noted(grove, "security.origin_rejected")) == 1
 
@@ -156,7 +160,7 @@ async def test_what_strangers_say_is_short_printable_and_holds_no_secret(monkeyp
             assert not said or said.isprintable()
             assert SECRET[:8] not in json.dumps(record)
         assert hosts[-1]["error"]["host"] == "[secret SHOP_KEY].evil.com"
-        assert (await grove.audit_log.verify()) is None
+        assert (await grove.audit_log.verify()).breach is None
 
 
 async def test_a_store_that_cannot_take_the_record_does_not_let_anybody_in(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import json
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +14,10 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from e2e.waiting import eventually
 from e2e.wire import ERAS
 from faults.kit import fake
-from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, call, serving
+from waiting import DEADLINE, eventually
+from web.gateway import AGENTS, PROJECT, Gateway, call, serving, toolgrove
 
 pytestmark = pytest.mark.anyio
 LOOK = {"nodeId": "root"}
@@ -46,7 +47,7 @@ class Watcher:
         """Look again whenever it is told, and only then, until the tools are as they should be."""
         with anyio.fail_after(DEADLINE):
             while not condition(await self.tools()):
-                await eventually(lambda: self.told, DEADLINE)
+                await eventually(lambda: self.told)
                 self.told = 0
 
 
@@ -79,9 +80,10 @@ async def status(gateway: Gateway, agent: str, token: str) -> int:
 
 
 async def until(gateway: Gateway, agent: str, token: str, wanted: int) -> None:
-    with anyio.fail_after(DEADLINE):
-        while await status(gateway, agent, token) != wanted:
-            await anyio.sleep(0.05)
+    async def seen() -> bool:
+        return await status(gateway, agent, token) == wanted
+
+    await eventually(seen)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -111,11 +113,13 @@ async def test_a_client_is_told_when_a_server_comes_and_goes(gateway: Gateway, e
         assert gone.structured_content["error"]["code"] == "not_found"
 
 
-async def test_an_agent_comes_with_a_token_and_goes_with_it(gateway: Gateway) -> None:
+async def test_an_agent_comes_and_its_token_goes_with_it(gateway: Gateway) -> None:
     gateway.write(with_agents(third={"tools": ["get_node"]}))
-    told = re.compile(r"Token of third, shown this once:\n(\S+)\n")
-    await eventually(lambda: told.search(gateway.log), DEADLINE)
-    (token,) = told.findall(gateway.log)
+    await eventually(lambda: "Without a token: third." in gateway.log)
+    command = toolgrove("tokens", "new", "third", "--config", str(gateway.file), "--json")
+    made = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
+    token = json.loads(made.stdout)["token"]
+    assert token not in gateway.log
     await until(gateway, "third", token, 200)
     gateway.tokens["third"] = token
     gateway.agents["third"] = f"{gateway.base}/agents/third/mcp"
@@ -147,13 +151,13 @@ async def test_a_bad_change_keeps_the_last_good_configuration_and_says_why(gatew
         for bad in BAD.values():
             said = gateway.log.count("stays in force")
             gateway.write(bad)
-            await eventually(lambda said=said: gateway.log.count("stays in force") == said + 1, DEADLINE)  # type: ignore[misc]
+            await eventually(lambda said=said: gateway.log.count("stays in force") == said + 1)  # type: ignore[misc]
             assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
         said = gateway.log.count("stays in force")
         gateway.file.unlink()
-        await eventually(lambda: gateway.log.count("stays in force") == said + 1, DEADLINE)
+        await eventually(lambda: gateway.log.count("stays in force") == said + 1)
         gateway.file.mkdir()
-        await eventually(lambda: gateway.log.count("stays in force") == said + 2, DEADLINE)
+        await eventually(lambda: gateway.log.count("stays in force") == said + 2)
         assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
         gateway.file.rmdir()
         gateway.write({**PROJECT, "mcpServers": {"up": fake("few")}})
@@ -179,19 +183,21 @@ TAKEN: dict[str, dict[str, Any]] = {
 
 async def test_a_change_that_can_be_read_but_does_not_work_never_ends_the_gateway(gateway: Gateway) -> None:
     """What cannot be put to use at all is refused whole; a source that does not come up is that source's affair."""
-    async with gateway.http("editor") as http:
+    async with gateway.http("editor") as http, gateway.http("operator") as operator:
         for number, (what, sections) in enumerate([*REFUSED.items(), *TAKEN.items()]):
-            good, bad = f"Token of marker{number}", gateway.log.count("stays in force")
+            good, bad = f"Without a token: marker{number}.", gateway.log.count("stays in force")
             gateway.write({**PROJECT, **sections, "agents": {**AGENTS, f"marker{number}": {}}})
 
             def settled(good: str = good, bad: int = bad) -> bool:
                 ended = gateway.process.poll() is not None
                 return ended or good in gateway.log or gateway.log.count("stays in force") > bad
 
-            await eventually(settled, DEADLINE)
+            await eventually(settled)
             assert gateway.process.poll() is None, (what, gateway.log)
             assert (good in gateway.log) is (what in TAKEN), what
             assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root", what
+            known = [agent["name"] for agent in (await operator.get("/api/project")).json()["agents"]]
+            assert (f"marker{number}" in known) is (what in TAKEN), what
 
 
 MODULE = """

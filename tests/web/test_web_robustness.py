@@ -16,10 +16,10 @@ import httpx2
 import pytest
 
 from e2e.servers import child
-from e2e.waiting import eventually
 from e2e.wire import ERAS, Handshake, call_body, messages, modern_headers
 from faults.kit import Journal, fake
-from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, call, events, serving, started, toolgrove
+from waiting import DEADLINE, eventually
+from web.gateway import AGENTS, PROJECT, Gateway, call, events, serving, started, toolgrove
 from web.held import Held, holding
 
 pytestmark = pytest.mark.anyio
@@ -95,7 +95,7 @@ async def test_calls_in_flight_are_finished_after_sigterm(tmp_path: Path, way: s
                     keys = [f"k{number}" for number in range(5)]
                     for key in keys:
                         group.start_soon(work, key)
-                    await eventually(lambda: held.arrived == set(keys), DEADLINE)
+                    await eventually(lambda: held.arrived == set(keys))
                     gateway.process.send_signal(signal.SIGTERM)
                     await until_refused(gateway)
                     await anyio.sleep(2)  # the time that a call takes, not a wait for anything
@@ -116,7 +116,7 @@ async def test_a_second_sigterm_ends_at_once(tmp_path: Path) -> None:
                             await call(http, "editor", "hold", {"key": "k"})
 
                     group.start_soon(cut)
-                    await eventually(lambda: "k" in held.arrived, DEADLINE)
+                    await eventually(lambda: "k" in held.arrived)
                     gateway.process.send_signal(signal.SIGTERM)
                     await until_refused(gateway)
                     gateway.process.send_signal(signal.SIGTERM)
@@ -155,10 +155,10 @@ async def test_sigterm_while_it_starts_leaves_no_server_behind(tmp_path: Path, w
     command = toolgrove("serve", str(file), "--port", "0", "--json")
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with child(command, **streams) as process:
-        await eventually(lambda: journal.pids, DEADLINE)
+        await eventually(lambda: journal.pids)
         process.send_signal(signal.SIGTERM)
         assert await ended(process) == 0
-    await eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in journal.pids), DEADLINE)
+    await eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in journal.pids))
 
 
 @pytest.mark.parametrize("way", ["plain", "stream", "run", "legacy"])
@@ -181,7 +181,7 @@ async def test_a_client_that_goes_away_takes_its_call_with_it(tmp_path: Path, wa
                             await session.call("hold", {"key": "gone"}, id=7)
 
                         tasks.start_soon(ask)
-                        await eventually(lambda: "gone" in held.arrived, DEADLINE)
+                        await eventually(lambda: "gone" in held.arrived)
                         await session.notify("notifications/cancelled", {"requestId": 7})
                         await anyio.sleep_forever()
                 else:
@@ -195,11 +195,11 @@ async def test_a_client_that_goes_away_takes_its_call_with_it(tmp_path: Path, wa
             group.start_soon(stay)
             async with anyio.create_task_group() as leaving:
                 leaving.start_soon(leave)
-                await eventually(lambda: held.arrived == {"gone", "stays"}, DEADLINE)
+                await eventually(lambda: held.arrived == {"gone", "stays"})
                 if way == "legacy":
-                    await eventually(lambda: "gone" in held.abandoned, DEADLINE)
+                    await eventually(lambda: "gone" in held.abandoned)
                 leaving.cancel_scope.cancel()
-            await eventually(lambda: "gone" in held.abandoned, DEADLINE)
+            await eventually(lambda: "gone" in held.abandoned)
             held.release("stays")
         assert answers[0]["body"] == {"key": "stays"}
         with anyio.fail_after(DEADLINE):
@@ -257,7 +257,7 @@ async def test_one_slow_upstream_holds_up_nobody_else(tmp_path: Path) -> None:
             keys = [f"k{number}" for number in range(100)]
             for key in keys:
                 group.start_soon(wait, key)
-            await eventually(lambda: held.arrived, DEADLINE)
+            await eventually(lambda: held.arrived)
             for _ in range(20):
                 assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
             async with gateway.connect("researcher") as client:

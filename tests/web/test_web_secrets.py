@@ -14,11 +14,11 @@ from typing import Any
 import anyio
 import pytest
 
-from e2e.waiting import eventually
 from e2e.wire import ERAS, Handshake, call_body, modern_headers
 from pool.canary.haul import spellings
 from pool.canary.tattler import TELLING
-from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, call, serving
+from waiting import eventually
+from web.gateway import AGENTS, PROJECT, Gateway, call, serving
 
 pytestmark = pytest.mark.anyio
 KEY = 'CaNaRy/7f+3q&9Z%4~"x=k'
@@ -81,7 +81,7 @@ async def overhearing(gateway: Gateway) -> AsyncIterator[list[str]]:
                 told.append(line)
 
         group.start_soon(listen)
-        await eventually(lambda: told, DEADLINE)
+        await eventually(lambda: told)
         yield told
         group.cancel_scope.cancel()
 
@@ -180,7 +180,7 @@ async def test_the_audit_log_is_whole_filtered_and_paged(gateway: Gateway) -> No
     async with gateway.http("editor") as http, gateway.http("operator") as operator:
         for number in range(7):
             await call(http, "editor", "get_path", {"nodeId": f"none-{number}"})
-        assert (await operator.get("/api/audit/verify")).json() == {"whole": True, "breach": None}
+        assert (await operator.get("/api/audit/verify")).json()["whole"]
         seen: list[int] = []
         after = 0
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -14,7 +15,8 @@ import httpx2
 import pytest
 
 from faults.kit import Journal, fake
-from web.gateway import DEADLINE, PROJECT, serving, toolgrove
+from waiting import DEADLINE
+from web.gateway import PROJECT, serving, toolgrove
 
 
 def refused(*arguments: str, folder: Path) -> str:
@@ -144,24 +146,25 @@ def test_a_port_that_is_none_is_refused(tmp_path: Path, port: str) -> None:
     assert "port" in done.stderr
 
 
-def test_people_see_where_to_go_and_each_token_once(tmp_path: Path) -> None:
-    """Without --json: the console's address with the operator's token, and a line per agent."""
-    file = project(tmp_path)
-    with subprocess.Popen(
-        toolgrove("serve", str(file), "--port", "0"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    ) as process:
+def test_the_first_start_shows_tokens_on_standard_output_and_none_in_the_log(tmp_path: Path) -> None:
+    file, errors = project(tmp_path), tmp_path / "stderr"
+    with (
+        errors.open("w") as told,
+        subprocess.Popen(
+            toolgrove("serve", str(file), "--port", "0"),
+            stdout=subprocess.PIPE,
+            stderr=told,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
-            lines = [process.stdout.readline() for _ in range(4)]
+            lines = [process.stdout.readline() for _ in range(3)]
         finally:
             process.terminate()
             assert process.wait(DEADLINE) == 0
-    assert lines[0].startswith("Console: http://127.0.0.1:")
-    assert "/console#token=tg_" in lines[0]
-    assert {line.split()[0] for line in lines[2:]} == {"researcher", "editor"}
-    assert all("/mcp" in line and "tg_" in line for line in lines[2:])
+    assert re.fullmatch(r"Console: http://127\.0\.0\.1:\d+/console#token=tg_\S+\n", lines[0])
+    assert {line.split()[0] for line in lines[1:]} <= {"AGENT", "researcher", "editor"}
+    assert "tg_" not in errors.read_text()

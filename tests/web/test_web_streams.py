@@ -19,10 +19,10 @@ import pytest
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 
-from e2e.waiting import eventually
 from e2e.wire import ERAS, Handshake, modern_body, modern_headers
-from toolgrove.store.tokens import OPERATOR
-from web.gateway import AGENTS, DEADLINE, PROJECT, Gateway, serving, started, toolgrove
+from toolgrove.store.state import OPERATOR
+from waiting import DEADLINE, eventually
+from web.gateway import AGENTS, PROJECT, Gateway, serving, started, toolgrove
 from web.held import Held, holding
 
 pytestmark = pytest.mark.anyio
@@ -106,16 +106,16 @@ async def status(gateway: Gateway, token: str, method: str = "GET", path: str = 
 
 
 @pytest.mark.parametrize("opening", [*STREAMS, disguised])
-@pytest.mark.parametrize("verb", ["revoke", "new"])
+@pytest.mark.parametrize("verb", [["revoke"], ["new", "--replace"]], ids=["revoked", "replaced"])
 async def test_a_stream_ends_with_the_token_that_opened_it_and_no_other_does(
-    gateway: Gateway, opening: Open, verb: str
+    gateway: Gateway, opening: Open, verb: list[str]
 ) -> None:
     holder, named = ("operator", OPERATOR) if opening is events else ("editor", "editor")
     async with opening(gateway, "editor") as stream, legacy(gateway, "researcher") as other:
         assert (stream.status_code, other.status_code) == (200, 200)
-        await tokens(gateway, verb, holder)
+        await tokens(gateway, *verb, holder)
         await ended(stream)
-        await eventually(lambda: f"the token of {named} is void; streams ended: 1" in gateway.log, DEADLINE)
+        await eventually(lambda: f"the token of {named} is void; streams ended: 1" in gateway.log)
         assert await status(gateway, gateway.tokens[named]) == 401
         gateway.write({**PROJECT, "agents": {**AGENTS, "researcher": {"tools": ["get_node"]}}})
         assert (await first(other))["method"] == "notifications/tools/list_changed"
@@ -128,8 +128,8 @@ async def test_a_session_dies_with_its_token_though_its_agent_has_a_new_one(gate
         await old.__aenter__()
         async with theirs:
             assert (await old.request("tools/list")).status_code == 200
-            token = (await tokens(gateway, "new", "editor"))["token"]
-            await eventually(lambda: "the token of editor is void" in gateway.log, DEADLINE)
+            token = (await tokens(gateway, "new", "editor", "--replace"))["token"]
+            await eventually(lambda: "the token of editor is void" in gateway.log)
             assert (await old.request("tools/list")).status_code == 401
             assert await status(gateway, token) == 200
             assert await status(gateway, token, "POST", "mcp", json=body, headers=old.headers) == 404
@@ -145,7 +145,7 @@ async def test_a_session_that_its_client_ended_is_not_ended_again(gateway: Gatew
         async with listening(gateway, "editor") as stream:
             await tokens(gateway, "revoke", "editor")
             await ended(stream)
-    await eventually(lambda: "streams ended: 1, sessions ended: 0" in gateway.log, DEADLINE)
+    await eventually(lambda: "streams ended: 1, sessions ended: 0" in gateway.log)
 
 
 async def test_a_run_ends_with_its_token_and_its_call_is_cancelled(tmp_path: Path) -> None:
@@ -154,12 +154,12 @@ async def test_a_run_ends_with_its_token_and_its_call_is_cancelled(tmp_path: Pat
             async with gateway.http("editor") as http:
                 calls = {"calls": [{"tool": "wait", "arguments": {"key": "a"}}]}
                 async with http.stream("POST", "/agents/editor/runs", json=calls) as stream:
-                    await eventually(lambda: "a" in held.arrived, DEADLINE)
+                    await eventually(lambda: "a" in held.arrived)
                     await tokens(gateway, "revoke", "editor")
                     told = await ended(stream)
             assert "tool_started" in told
             assert "run_finished" not in told
-            await eventually(lambda: "a" in held.abandoned, DEADLINE)
+            await eventually(lambda: "a" in held.abandoned)
             async with gateway.http("operator") as http:
                 (record,) = (await http.get("/api/audit", params={"tool": "wait"})).json()["items"]
             assert record["outcome"] == "cancelled"
@@ -172,7 +172,7 @@ async def test_a_client_that_listens_is_told_no_more_once_its_token_is_void(gate
             assert (await client.list_tools()).tools
             if era == "legacy":
                 await tokens(gateway, "revoke", "editor")
-                await eventually(lambda: "the token of editor is void; streams ended: 1" in gateway.log, DEADLINE)
+                await eventually(lambda: "the token of editor is void; streams ended: 1" in gateway.log)
             else:
                 async with client.listen(tools_list_changed=True) as changes:
                     await tokens(gateway, "revoke", "editor")
@@ -219,9 +219,9 @@ async def test_a_call_under_way_is_answered_on_its_stream_before_that_is_ended(t
 
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(ask)
-                    await eventually(lambda: "a" in held.arrived, DEADLINE)
+                    await eventually(lambda: "a" in held.arrived)
                     gateway.process.terminate()
-                    await eventually(lambda: _refuses(gateway.port), DEADLINE)
+                    await eventually(lambda: _refuses(gateway.port))
                     held.release("a")
                 await ended(stream)
                 assert answers[0]["result"]["structuredContent"]["body"] == {"key": "a"}

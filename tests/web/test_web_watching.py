@@ -10,7 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from web.gateway import DEADLINE, PROJECT, Gateway, serving, started
+from waiting import DEADLINE
+from web.gateway import PROJECT, Gateway, serving, started
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +56,11 @@ async def test_an_export_holds_all_of_the_log_or_as_much_as_is_asked_for(tmp_pat
     with serving(tmp_path, PROJECT) as gateway:
         await _called(gateway, 1_100)
         async with gateway.http("operator") as http:
-            lines = (await http.get(f"/api/audit/export?format=jsonl{order}")).text.splitlines()
-            table = (await http.get(f"/api/audit/export?format=csv{order}")).text
-            few = (await http.get(f"/api/audit/export?limit=3{order}")).text.splitlines()
+            lines = (await http.get(f"/api/audit/export?format=jsonl&kind=call{order}")).text.splitlines()
+            table = (await http.get(f"/api/audit/export?format=csv&kind=call{order}")).text
+            few = (await http.get(f"/api/audit/export?kind=call&limit=3{order}")).text.splitlines()
     numbers = [json.loads(line)["number"] for line in lines]
-    assert sorted(numbers) == list(range(1, 1_101))
+    assert len(set(numbers)) == 1_100
     assert numbers == sorted(numbers, reverse=bool(order))
     assert [int(row["number"]) for row in csv.DictReader(io.StringIO(table))] == numbers
     assert few == lines[:3]

@@ -19,16 +19,30 @@ const browser = await launch();
 /** A page on its own server, with everything that must stay silent listened to. */
 async function visit({ width = 1280, theme = "light", hash = "", quietErrors = false, ...options }, script) {
   const server = await start(options);
-  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"], bypassCSP: false });
+  const context = await browser.newContext({
+    viewport: { width, height: 800 },
+    colorScheme: theme,
+    reducedMotion: "reduce",
+    permissions: ["clipboard-read", "clipboard-write"],
+    bypassCSP: false,
+  });
   const page = await context.newPage();
   const noise = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && noise.push(message.text()));
   page.on("pageerror", (error) => noise.push(`pageerror: ${error.message}`));
   page.on("dialog", (dialog) => noise.push(`dialog: ${dialog.message()}`));
-  page.on("request", (request) => !request.url().startsWith(new URL(server.url).origin) && !request.url().startsWith("data:") && noise.push(`left the server: ${request.url()}`));
+  page.on(
+    "request",
+    (request) =>
+      !request.url().startsWith(new URL(server.url).origin) &&
+      !request.url().startsWith("data:") &&
+      noise.push(`left the server: ${request.url()}`),
+  );
   await page.addInitScript(() => {
     window.__violations = [];
-    document.addEventListener("securitypolicyviolation", (event) => window.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+    document.addEventListener("securitypolicyviolation", (event) =>
+      window.__violations.push(`${event.violatedDirective} ${event.blockedURI}`),
+    );
   });
   await page.goto(server.url + hash);
   const tools = {
@@ -36,7 +50,10 @@ async function visit({ width = 1280, theme = "light", hash = "", quietErrors = f
     server,
     open: async (name) => {
       await page.evaluate((hash) => (location.hash = hash), `#/tool/${encodeURIComponent(name)}`);
-      await page.getByTestId("tool-detail").and(page.getByLabel(name, { exact: true })).waitFor();
+      await page
+        .getByTestId("tool-detail")
+        .and(page.getByLabel(name, { exact: true }))
+        .waitFor();
     },
     run: async (status = "done") => {
       await page.getByTestId("run").click();
@@ -60,9 +77,13 @@ async function audit(page, state) {
   await page.waitForTimeout(60);
   // Through the debugger, which the page's CSP does not bind.
   await page.evaluate(axeSource);
-  const { violations } = await page.evaluate((tags) => window.axe.run(document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] }), STANDARD);
+  const { violations } = await page.evaluate(
+    (tags) => window.axe.run(document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] }),
+    STANDARD,
+  );
   for (const violation of violations) {
-    for (const node of violation.nodes) findings.push(`${state}: ${violation.id} ${node.target.join(" ")} ${node.failureSummary?.split("\n")[1] ?? ""}`);
+    for (const node of violation.nodes)
+      findings.push(`${state}: ${violation.id} ${node.target.join(" ")} ${node.failureSummary?.split("\n")[1] ?? ""}`);
   }
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (overflow > 0) findings.push(`${state}: the page is ${overflow} px too wide`);
@@ -154,19 +175,27 @@ for (const theme of ["light", "dark"]) {
       await audit("hostile tool");
     });
   }
-  check(`axe without execution in ${theme}`, { theme, allowExecute: false, hash: "#/tool/image.resize" }, async ({ page, audit }) => {
-    await page.getByTestId("run-off").waitFor();
-    assert.ok(await page.getByTestId("run").isDisabled());
-    await audit("run off");
-  });
+  check(
+    `axe without execution in ${theme}`,
+    { theme, allowExecute: false, hash: "#/tool/image.resize" },
+    async ({ page, audit }) => {
+      await page.getByTestId("run-off").waitFor();
+      assert.ok(await page.getByTestId("run").isDisabled());
+      await audit("run off");
+    },
+  );
   check(`axe without tools in ${theme}`, { theme, tools: [] }, async ({ page, audit }) => {
     await page.getByTestId("no-tools").waitFor();
     await audit("no tools");
   });
-  check(`axe on a missing tool in ${theme}`, { theme, hash: "#/tool/nope", quietErrors: true }, async ({ page, audit }) => {
-    await page.getByTestId("tool-error").waitFor();
-    await audit("missing tool");
-  });
+  check(
+    `axe on a missing tool in ${theme}`,
+    { theme, hash: "#/tool/nope", quietErrors: true },
+    async ({ page, audit }) => {
+      await page.getByTestId("tool-error").waitFor();
+      await audit("missing tool");
+    },
+  );
 }
 
 check("the keyboard alone finds, fills, runs and cancels", {}, async ({ page }) => {
@@ -211,7 +240,13 @@ check("messages stand beside their fields and the way round works", {}, async ({
   assert.ok(await width.evaluate((element) => element === document.activeElement), "focus goes to the first problem");
   await width.fill("99999");
   await page.getByLabel("height", { exact: true }).fill("x");
-  assert.equal(await page.getByTestId("field-problem").allTextContents().then((all) => all.join("; ")), "Must be at most 8192; Must be a whole number");
+  assert.equal(
+    await page
+      .getByTestId("field-problem")
+      .allTextContents()
+      .then((all) => all.join("; ")),
+    "Must be at most 8192; Must be a whole number",
+  );
   await page.getByRole("button", { name: "Send anyway" }).click();
   await page.locator("[data-testid=result][data-status=done]").waitFor();
   assert.deepEqual(server.state.calls[0].args, { width: 99999, height: "x", filter: "bilinear" });
@@ -283,11 +318,15 @@ check("alternatives, maps, null, constants and secrets", {}, async ({ page, serv
   assert.ok(!(await page.evaluate(() => JSON.stringify(localStorage))).includes("s3cret"));
 });
 
-check("a deep link fills the form and runs nothing", { hash: `#/tool/image.resize?args=${Buffer.from('{"width":12,"height":34}').toString("base64url")}` }, async ({ page, server }) => {
-  await page.getByTestId("tool-detail").waitFor();
-  await page.waitForFunction(() => document.querySelector("input.number")?.value === "12");
-  assert.equal(server.state.calls.length, 0);
-});
+check(
+  "a deep link fills the form and runs nothing",
+  { hash: `#/tool/image.resize?args=${Buffer.from('{"width":12,"height":34}').toString("base64url")}` },
+  async ({ page, server }) => {
+    await page.getByTestId("tool-detail").waitFor();
+    await page.waitForFunction(() => document.querySelector("input.number")?.value === "12");
+    assert.equal(server.state.calls.length, 0);
+  },
+);
 
 check("a dangerous tool asks first, and Back runs nothing", {}, async ({ page, server, open }) => {
   await open("orders.purge");
@@ -311,7 +350,14 @@ check("a question is asked and the same call goes on with its answer", {}, async
   await page.locator("[data-testid=result][data-status=done]").waitFor();
   assert.ok((await page.getByTestId("result-value").textContent()).includes('"first"'));
   const { requestState, inputResponses, arguments: args } = JSON.parse(server.state.calls[1].text).params;
-  assert.deepEqual({ requestState, inputResponses, args }, { requestState: "sealed", inputResponses: { answer: { action: "accept", content: { seat: "first" } } }, args: { to: "Lisbon" } });
+  assert.deepEqual(
+    { requestState, inputResponses, args },
+    {
+      requestState: "sealed",
+      inputResponses: { answer: { action: "accept", content: { seat: "first" } } },
+      args: { to: "Lisbon" },
+    },
+  );
   await page.getByTestId("run").click();
   await page.getByTestId("question").waitFor();
   await page.keyboard.press("Escape");
@@ -326,7 +372,9 @@ check("history restores, runs again and clears", {}, async ({ page, server, open
   await open("ping");
   await page.getByTestId("open-history").click();
   await page.getByRole("button", { name: "Restore math.divide" }).click();
-  await page.waitForFunction(() => [...document.querySelectorAll("input.number")].map((input) => input.value).join() === "8,2");
+  await page.waitForFunction(
+    () => [...document.querySelectorAll("input.number")].map((input) => input.value).join() === "8,2",
+  );
   await page.getByTestId("open-history").click();
   await page.getByRole("button", { name: "Run again: math.divide" }).click();
   await page.waitForFunction(() => document.querySelector("[data-testid=result]")?.dataset.status === "done");
@@ -356,17 +404,21 @@ check("a server that goes away is noticed, and Retry recovers", { quietErrors: t
   await page.getByTestId("live-state").filter({ hasText: "Live" }).waitFor();
 });
 
-check("without an MCP endpoint tools run plainly and nothing claims to be live", { mcp: false }, async ({ page, server, open, run }) => {
-  await page.getByTestId("tool-link").first().waitFor();
-  await page.getByTestId("live-state").waitFor({ state: "detached" });
-  await open("reports.build");
-  await run();
-  await open("travel.book");
-  await page.getByRole("tab", { name: "Code" }).click();
-  assert.ok((await page.getByTestId("code").textContent()).includes("/explorer/tools/travel.book/call"));
-  assert.equal(await page.getByRole("tab", { name: "Python" }).count(), 0);
-  assert.equal(server.state.calls.length, 1);
-});
+check(
+  "without an MCP endpoint tools run plainly and nothing claims to be live",
+  { mcp: false },
+  async ({ page, server, open, run }) => {
+    await page.getByTestId("tool-link").first().waitFor();
+    await page.getByTestId("live-state").waitFor({ state: "detached" });
+    await open("reports.build");
+    await run();
+    await open("travel.book");
+    await page.getByRole("tab", { name: "Code" }).click();
+    assert.ok((await page.getByTestId("code").textContent()).includes("/explorer/tools/travel.book/call"));
+    assert.equal(await page.getByRole("tab", { name: "Python" }).count(), 0);
+    assert.equal(server.state.calls.length, 1);
+  },
+);
 
 check("5,000 levels and 10,000 rows stay usable", {}, async ({ page, open, run }) => {
   await open("data.deep");
@@ -429,7 +481,12 @@ check("a phone goes from list to tool and back", { width: 360 }, async ({ page }
   assert.equal(await page.getByTestId("search").isVisible(), false);
   await page.getByRole("link", { name: "All tools" }).click();
   await page.getByTestId("search").waitFor();
-  assert.ok(await page.getByTestId("tool-link").first().evaluate((link) => link === document.activeElement));
+  assert.ok(
+    await page
+      .getByTestId("tool-link")
+      .first()
+      .evaluate((link) => link === document.activeElement),
+  );
 });
 
 let failed = 0;

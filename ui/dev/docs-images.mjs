@@ -28,12 +28,20 @@ await shoot("explorer", "orders.quote", { viewport: wide }, async (page) => {
 
 await shoot("explorer-dark", "jobs.render", { viewport: wide, colorScheme: "dark" }, async (page) => {
   await page.getByTestId("run").click();
-  await page.locator(".progress-message").filter({ hasText: /frame (9|1\d) of/ }).waitFor();
+  await page
+    .locator(".progress-message")
+    .filter({ hasText: /frame (9|1\d) of/ })
+    .waitFor();
 });
 
-await shoot("explorer-phone", "trips.plan", { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 }, async (page) => {
-  await page.getByTestId("run").click();
-  await page.getByTestId("question").waitFor();
-});
+await shoot(
+  "explorer-phone",
+  "trips.plan",
+  { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
+  async (page) => {
+    await page.getByTestId("run").click();
+    await page.getByTestId("question").waitFor();
+  },
+);
 
 await browser.close();

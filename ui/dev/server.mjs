@@ -28,7 +28,14 @@ export function policy(html) {
   ].join("; ");
 }
 
-const summary = ({ name, description, annotations, tags, requiresApproval = false, streaming = false }) => ({ name, description, annotations, tags, requiresApproval, streaming });
+const summary = ({ name, description, annotations, tags, requiresApproval = false, streaming = false }) => ({
+  name,
+  description,
+  annotations,
+  tags,
+  requiresApproval,
+  streaming,
+});
 const detail = (tool) => ({
   ...summary(tool),
   inputSchema: tool.inputSchema,
@@ -42,11 +49,14 @@ const META = "io.modelcontextprotocol/";
 
 /** Why the request is not one of 2026-07-28, or null: its headers must say what its body says. */
 function mismatch(headers, { method, params }) {
-  if (!headers.accept?.includes("application/json") || !headers.accept.includes("text/event-stream")) return "Accept must name JSON and event streams";
-  if (headers["mcp-protocol-version"] !== PROTOCOL || params._meta[`${META}protocolVersion`] !== PROTOCOL) return "Unsupported protocol version";
+  if (!headers.accept?.includes("application/json") || !headers.accept.includes("text/event-stream"))
+    return "Accept must name JSON and event streams";
+  if (headers["mcp-protocol-version"] !== PROTOCOL || params._meta[`${META}protocolVersion`] !== PROTOCOL)
+    return "Unsupported protocol version";
   if (!params._meta[`${META}clientCapabilities`]) return "_meta lacks the client's capabilities";
   if (headers["mcp-method"] !== method) return "Mcp-Method does not match the body";
-  if (method === "tools/call" && decodeHeader(headers["mcp-name"]) !== params.name) return "Mcp-Name does not match the body";
+  if (method === "tools/call" && decodeHeader(headers["mcp-name"]) !== params.name)
+    return "Mcp-Name does not match the body";
   return null;
 }
 
@@ -88,7 +98,8 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
     const text = await body(request);
     const message = JSON.parse(text);
     const refusal = mismatch(request.headers, message);
-    if (refusal) return json(response, 400, { jsonrpc: "2.0", id: message.id, error: { code: -32020, message: refusal } });
+    if (refusal)
+      return json(response, 400, { jsonrpc: "2.0", id: message.id, error: { code: -32020, message: refusal } });
     if (message.method === "subscriptions/listen") return listen(response);
     const { name, arguments: args, inputResponses, _meta } = message.params;
     const tool = state.tools.find((each) => each.name === name);
@@ -99,7 +110,8 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
       open = false;
     });
     const write = (written) => {
-      if (!response.headersSent) response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+      if (!response.headersSent)
+        response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
       if (open) response.write(`event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...written })}\r\n\r\n`);
     };
     const finish = (result) => {
@@ -108,8 +120,15 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
       return response.end();
     };
     const call = {
-      progress: (progress, total, note) => write({ method: "notifications/progress", params: { progressToken: _meta.progressToken, progress, ...(total === null ? {} : { total }), message: note } }),
-      wait: (milliseconds) => new Promise((resolve, reject) => setTimeout(() => (open ? resolve() : reject(new Error("gone"))), milliseconds)),
+      progress: (progress, total, note) =>
+        write({
+          method: "notifications/progress",
+          params: { progressToken: _meta.progressToken, progress, ...(total === null ? {} : { total }), message: note },
+        }),
+      wait: (milliseconds) =>
+        new Promise((resolve, reject) =>
+          setTimeout(() => (open ? resolve() : reject(new Error("gone"))), milliseconds),
+        ),
       ask: (question, requestedSchema) => {
         if (inputResponses) return inputResponses.answer;
         throw Object.assign(new Error("asks"), { question: { message: question, requestedSchema } });
@@ -119,18 +138,35 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
       if (!tool) throw new Error(`Module not found: ${name}`);
       await call.wait(30);
       const content = [{ type: "text", text: await output(tool, args, call) }];
-      return finish({ resultType: "complete", content, isError: false, ...(tool.outputSchema ? { structuredContent: JSON.parse(content[0].text) } : {}) });
+      return finish({
+        resultType: "complete",
+        content,
+        isError: false,
+        ...(tool.outputSchema ? { structuredContent: JSON.parse(content[0].text) } : {}),
+      });
     } catch (error) {
-      if (!error.question) return finish({ resultType: "complete", content: [{ type: "text", text: error.message }], isError: true });
-      return finish({ resultType: "input_required", inputRequests: { answer: { method: "elicitation/create", params: error.question } }, requestState: "sealed" });
+      if (!error.question)
+        return finish({ resultType: "complete", content: [{ type: "text", text: error.message }], isError: true });
+      return finish({
+        resultType: "input_required",
+        inputRequests: { answer: { method: "elicitation/create", params: error.question } },
+        requestState: "sealed",
+      });
     }
   }
 
   function listen(response) {
-    const write = (message) => response.write(`event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\r\n\r\n`);
+    const write = (message) =>
+      response.write(`event: message\r\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\r\n\r\n`);
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-    write({ method: "notifications/subscriptions/acknowledged", params: { notifications: { toolsListChanged: true } } });
-    const listener = { changed: () => write({ method: "notifications/tools/list_changed" }), destroy: () => response.destroy() };
+    write({
+      method: "notifications/subscriptions/acknowledged",
+      params: { notifications: { toolsListChanged: true } },
+    });
+    const listener = {
+      changed: () => write({ method: "notifications/tools/list_changed" }),
+      destroy: () => response.destroy(),
+    };
     state.listeners.add(listener);
     response.on("close", () => state.listeners.delete(listener));
   }
@@ -155,7 +191,13 @@ export async function start({ port = 0, prefix = "/explorer", allowExecute = tru
       });
       return response.end(html);
     }
-    if (path === "/info") return json(response, 200, { name: "apcore-mcp", version: "0.1.0", allowExecute: state.allowExecute, mcpPath: mcp ? "../mcp" : null });
+    if (path === "/info")
+      return json(response, 200, {
+        name: "apcore-mcp",
+        version: "0.1.0",
+        allowExecute: state.allowExecute,
+        mcpPath: mcp ? "../mcp" : null,
+      });
     if (path === "/tools") return json(response, 200, state.tools.map(summary));
     const match = path.match(/^\/tools\/([^/]+)(\/call)?$/);
     const tool = match && state.tools.find((each) => each.name === decodeURIComponent(match[1]));
@@ -187,6 +229,10 @@ async function body(request) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const flags = process.argv.slice(2);
-  const server = await start({ port: Number(flags.find((flag) => /^\d+$/.test(flag)) ?? 8123), allowExecute: !flags.includes("--no-execute"), ...(flags.includes("--empty") ? { tools: [] } : {}) });
+  const server = await start({
+    port: Number(flags.find((flag) => /^\d+$/.test(flag)) ?? 8123),
+    allowExecute: !flags.includes("--no-execute"),
+    ...(flags.includes("--empty") ? { tools: [] } : {}),
+  });
   console.log(server.url);
 }

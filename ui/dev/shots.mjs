@@ -11,7 +11,11 @@ const server = await start();
 const browser = await launch();
 for (const theme of ["light", "dark"]) {
   for (const width of [1280, 360]) {
-    const context = await browser.newContext({ viewport: { width, height: width === 360 ? 760 : 860 }, colorScheme: theme, deviceScaleFactor: width === 360 ? 2 : 1 });
+    const context = await browser.newContext({
+      viewport: { width, height: width === 360 ? 760 : 860 },
+      colorScheme: theme,
+      deviceScaleFactor: width === 360 ? 2 : 1,
+    });
     const page = await context.newPage();
     page.on("console", (message) => message.type() === "error" && console.log("console:", message.text()));
     page.on("pageerror", (error) => console.log("pageerror:", error.message));

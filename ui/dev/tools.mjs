@@ -1,6 +1,11 @@
 /** Fake tools for the development server: ordinary ones, awkward ones and hostile ones. */
 
-const hints = (readOnlyHint, destructiveHint, idempotentHint, openWorldHint) => ({ readOnlyHint, destructiveHint, idempotentHint, openWorldHint });
+const hints = (readOnlyHint, destructiveHint, idempotentHint, openWorldHint) => ({
+  readOnlyHint,
+  destructiveHint,
+  idempotentHint,
+  openWorldHint,
+});
 const object = (properties, required = [], more = {}) => ({ type: "object", properties, required, ...more });
 
 function nested(levels) {
@@ -17,10 +22,13 @@ function deepSchema(levels) {
     inner = object({ next: inner }, ["next"]);
     either = { anyOf: [either, { type: "null" }] };
   }
-  return object({ inner, either, many: { enum: Array.from({ length: 5000 }, (_value, index) => `choice ${index}`) } }, ["inner"]);
+  return object({ inner, either, many: { enum: Array.from({ length: 5000 }, (_value, index) => `choice ${index}`) } }, [
+    "inner",
+  ]);
 }
 
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAABgAAAAQCAIAAACDRijCAAADdElEQVR42gXBAaesTBgA4H5JRERERERE9Mr2ybZSxzitbGtd6xgZY4yRkZGRMdZ13B/8PY/jYvAw+BgCDCGGCEOMIcGQYsgw5BgKDCWGCkONocHQYugw9BhGDAjDhGHGsGBw3BW8tfbXS7D+F65ttF7j9ZasfboO2fqVr6hYv8v1Xq1zvT6a9dmur27906/vcf1BK57WdV7JslLHJeCRi0/agNxCMkQExeSekEdKXhl55wQXhJSEVUTURDZEtUR3xPTkM5JfRGAil5m0C7k5LgWP/ufTW0C/QnqP6DOm74SuKWUZ3XKqCnqW9FPRfzW9NPTa0qGj3z19jPQPoniidKZiobvjMvBY67MhYPeQvSKGY8YSJlOmM/bJGRSsLdlQsXvNXg3DLWMdkz3TI/sgBhNrZzYs7O64HDx+9TkK+DPkOOI85irhNuWQ8WvOUcGfJccV5zVXDbcth45fe45G/kQcT5zPXC3cOq4AT9x8cQ/EOxQsEioWn0RcUjFk4pELXAhRCl2J31q0jUCteHWC9EKOwiABk7jN4r6It+Nu4G29vz2CbQ03GW023i7J9pVur2yj+aaK7W+5tdX2XW/vZuPtprvtX7/dxm1GG562bd7MstWOK8GTgy9fgWSh1JGEWA6JfKWSZVLnEgo5lPJVSVZL3Uho5dDJVy/ZKDWSMMlhlq9FMsfdwdu//P0d7Fu4f6L9Gu+PZKfprrO9zndU7D/lLqv9b73fmv3Z7qzbz36/jPs32vG07/P+u+y94yrwFPIVDpQKFUQKxQonSqUKMoVyhQulSgWVQrXCjVKtgk6hXuFRKaRgUmhWeFHKcQ/wjm//IMFxhkcbHc/4EMnxNz2G7PjJD1UcdXncq4PWh2mOa3u8umPrj9/x+EIHno5jPi7LMTuuBk/ffc0C/Qn1EGkca53oNtWvTMtcQ6HvpWaV/tR6aDRute502+vXqCXSMOn7rNmiP457gnfO/imC81943qOTx+dvcn6nJ8vOv/mJipOW56c6v+qTNKdtz6E71/4049mjE0/nOZ+35fxxXAOeefhGBuYSmldkVGzaxLxTozNzyw0ujCnNUBlSm09jUGtYZ357cx+NQAYm85iNXMzFcS149ulbFdhraHFkbWxRYnlqIbPP3KrCXkuLK2trixrLWwudffZWjfaKLJ6snS1aLP8f4Su1cD0yodgAAAAASUVORK5CYII=";
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAABgAAAAQCAIAAACDRijCAAADdElEQVR42gXBAaesTBgA4H5JRERERERE9Mr2ybZSxzitbGtd6xgZY4yRkZGRMdZ13B/8PY/jYvAw+BgCDCGGCEOMIcGQYsgw5BgKDCWGCkONocHQYugw9BhGDAjDhGHGsGBw3BW8tfbXS7D+F65ttF7j9ZasfboO2fqVr6hYv8v1Xq1zvT6a9dmur27906/vcf1BK57WdV7JslLHJeCRi0/agNxCMkQExeSekEdKXhl55wQXhJSEVUTURDZEtUR3xPTkM5JfRGAil5m0C7k5LgWP/ufTW0C/QnqP6DOm74SuKWUZ3XKqCnqW9FPRfzW9NPTa0qGj3z19jPQPoniidKZiobvjMvBY67MhYPeQvSKGY8YSJlOmM/bJGRSsLdlQsXvNXg3DLWMdkz3TI/sgBhNrZzYs7O64HDx+9TkK+DPkOOI85irhNuWQ8WvOUcGfJccV5zVXDbcth45fe45G/kQcT5zPXC3cOq4AT9x8cQ/EOxQsEioWn0RcUjFk4pELXAhRCl2J31q0jUCteHWC9EKOwiABk7jN4r6It+Nu4G29vz2CbQ03GW023i7J9pVur2yj+aaK7W+5tdX2XW/vZuPtprvtX7/dxm1GG562bd7MstWOK8GTgy9fgWSh1JGEWA6JfKWSZVLnEgo5lPJVSVZL3Uho5dDJVy/ZKDWSMMlhlq9FMsfdwdu//P0d7Fu4f6L9Gu+PZKfprrO9zndU7D/lLqv9b73fmv3Z7qzbz36/jPs32vG07/P+u+y94yrwFPIVDpQKFUQKxQonSqUKMoVyhQulSgWVQrXCjVKtgk6hXuFRKaRgUmhWeFHKcQ/wjm//IMFxhkcbHc/4EMnxNz2G7PjJD1UcdXncq4PWh2mOa3u8umPrj9/x+EIHno5jPi7LMTuuBk/ffc0C/Qn1EGkca53oNtWvTMtcQ6HvpWaV/tR6aDRute502+vXqCXSMOn7rNmiP457gnfO/imC81943qOTx+dvcn6nJ8vOv/mJipOW56c6v+qTNKdtz6E71/4049mjE0/nOZ+35fxxXAOeefhGBuYSmldkVGzaxLxTozNzyw0ujCnNUBlSm09jUGtYZ357cx+NQAYm85iNXMzFcS149ulbFdhraHFkbWxRYnlqIbPP3KrCXkuLK2trixrLWwudffZWjfaKLJ6snS1aLP8f4Su1cD0yodgAAAAASUVORK5CYII=";
 const EVIL = '<img src=x onerror="window.__pwned=1"></script><script>window.__pwned=1</script>';
 
 /** Each tool: what the API says of it, and `run`, which gives a result or drives the stream itself. */
@@ -55,28 +63,53 @@ resize(width=800, height=600)
 \`\`\`
 `,
     examples: [
-      { title: "Thumbnail", description: "A small square preview.", inputs: { width: 128, height: 128, filter: "lanczos" }, output: { width: 128, height: 128, bytes: 6120 } },
-      { title: "Full HD", inputs: { width: 1920, height: 1080, keep_ratio: true }, output: { width: 1920, height: 1080 } },
+      {
+        title: "Thumbnail",
+        description: "A small square preview.",
+        inputs: { width: 128, height: 128, filter: "lanczos" },
+        output: { width: 128, height: 128, bytes: 6120 },
+      },
+      {
+        title: "Full HD",
+        inputs: { width: 1920, height: 1080, keep_ratio: true },
+        output: { width: 1920, height: 1080 },
+      },
     ],
     inputSchema: object(
       {
         width: { type: "integer", minimum: 1, maximum: 8192, description: "Target width in pixels." },
         height: { type: "integer", minimum: 1, maximum: 8192, description: "Target height in pixels." },
-        filter: { enum: ["nearest", "bilinear", "lanczos"], default: "bilinear", description: "How pixels are combined." },
+        filter: {
+          enum: ["nearest", "bilinear", "lanczos"],
+          default: "bilinear",
+          description: "How pixels are combined.",
+        },
         keep_ratio: { type: "boolean", description: "Fit inside the box instead of stretching." },
-        background: { anyOf: [{ type: "string", pattern: "^#[0-9a-fA-F]{6}$" }, { type: "null" }], default: null, description: "Colour behind transparent parts, like #ffffff." },
+        background: {
+          anyOf: [{ type: "string", pattern: "^#[0-9a-fA-F]{6}$" }, { type: "null" }],
+          default: null,
+          description: "Colour behind transparent parts, like #ffffff.",
+        },
       },
       ["width", "height"],
     ),
     outputSchema: object({ width: { type: "integer" }, height: { type: "integer" }, bytes: { type: "integer" } }),
-    run: (args) => ({ width: args.width, height: args.height, filter: args.filter ?? "bilinear", bytes: 48213, preview: { type: "image", mimeType: "image/png", data: PNG } }),
+    run: (args) => ({
+      width: args.width,
+      height: args.height,
+      filter: args.filter ?? "bilinear",
+      bytes: 48213,
+      preview: { type: "image", mimeType: "image/png", data: PNG },
+    }),
   },
   {
     name: "image.describe",
     description: "Say in words what an image shows.",
     annotations: hints(true, false, true, true),
     tags: ["image", "ai"],
-    inputSchema: object({ url: { type: "string", format: "uri" }, language: { type: "string", default: "en" } }, ["url"]),
+    inputSchema: object({ url: { type: "string", format: "uri" }, language: { type: "string", default: "en" } }, [
+      "url",
+    ]),
     run: () => ({ caption: "A grove of young birches in morning light. ".repeat(30), confidence: 0.93 }),
   },
   {
@@ -86,7 +119,12 @@ resize(width=800, height=600)
     tags: ["orders", "search"],
     inputSchema: object({
       customer: { type: "string", description: "Part of the customer's name." },
-      state: { type: "array", items: { enum: ["open", "paid", "shipped", "returned"] }, description: "Any of these states.", uniqueItems: true },
+      state: {
+        type: "array",
+        items: { enum: ["open", "paid", "shipped", "returned"] },
+        description: "Any of these states.",
+        uniqueItems: true,
+      },
       since: { type: "string", format: "date" },
       changed_after: { type: "string", format: "date-time" },
       limit: { type: "integer", default: 25, minimum: 1, maximum: 500 },
@@ -108,15 +146,31 @@ resize(width=800, height=600)
     documentation: "Creates one order. The **payment** is one of three forms; pick the one you have.",
     inputSchema: object(
       {
-        customer: object({ name: { type: "string", minLength: 1 }, email: { type: "string", format: "email" }, vip: { type: "boolean", default: false } }, ["name", "email"]),
+        customer: object(
+          {
+            name: { type: "string", minLength: 1 },
+            email: { type: "string", format: "email" },
+            vip: { type: "boolean", default: false },
+          },
+          ["name", "email"],
+        ),
         items: {
           type: "array",
           minItems: 1,
           description: "What to send.",
-          items: object({ sku: { type: "string", pattern: "^[A-Z]{3}-\\d+$" }, quantity: { type: "integer", minimum: 1, default: 1 } }, ["sku", "quantity"]),
+          items: object(
+            {
+              sku: { type: "string", pattern: "^[A-Z]{3}-\\d+$" },
+              quantity: { type: "integer", minimum: 1, default: 1 },
+            },
+            ["sku", "quantity"],
+          ),
         },
         shipping: { $ref: "#/$defs/Address" },
-        payment: { oneOf: [{ $ref: "#/$defs/Card" }, { $ref: "#/$defs/Invoice" }, { type: "null" }], description: "How the customer pays." },
+        payment: {
+          oneOf: [{ $ref: "#/$defs/Card" }, { $ref: "#/$defs/Invoice" }, { type: "null" }],
+          description: "How the customer pays.",
+        },
         labels: { type: "object", additionalProperties: { type: "string" }, description: "Free labels." },
         discount: { type: ["number", "null"], minimum: 0, maximum: 1 },
         notes: { type: "string", maxLength: 500 },
@@ -127,9 +181,23 @@ resize(width=800, height=600)
       {
         additionalProperties: false,
         $defs: {
-          Address: object({ street: { type: "string" }, city: { type: "string" }, country: { enum: ["DE", "FR", "NL"] } }, ["street", "city"], { description: "Where it goes." }),
-          Card: object({ method: { const: "card" }, number: { type: "string", minLength: 12 }, expires: { type: "string", pattern: "^\\d\\d/\\d\\d$" } }, ["method", "number"], { title: "Card" }),
-          Invoice: object({ method: { const: "invoice" }, days: { type: "integer", default: 30 } }, ["method"], { title: "Invoice" }),
+          Address: object(
+            { street: { type: "string" }, city: { type: "string" }, country: { enum: ["DE", "FR", "NL"] } },
+            ["street", "city"],
+            { description: "Where it goes." },
+          ),
+          Card: object(
+            {
+              method: { const: "card" },
+              number: { type: "string", minLength: 12 },
+              expires: { type: "string", pattern: "^\\d\\d/\\d\\d$" },
+            },
+            ["method", "number"],
+            { title: "Card" },
+          ),
+          Invoice: object({ method: { const: "invoice" }, days: { type: "integer", default: 30 } }, ["method"], {
+            title: "Invoice",
+          }),
         },
       },
     ),
@@ -141,7 +209,10 @@ resize(width=800, height=600)
     annotations: hints(false, true, true, false),
     tags: ["orders", "admin"],
     requiresApproval: true,
-    inputSchema: object({ older_than_days: { type: "integer", minimum: 1 }, dry_run: { type: "boolean", default: true } }, ["older_than_days", "dry_run"]),
+    inputSchema: object(
+      { older_than_days: { type: "integer", minimum: 1 }, dry_run: { type: "boolean", default: true } },
+      ["older_than_days", "dry_run"],
+    ),
     run: (args) => ({ deleted: args.dry_run ? 0 : 412, matched: 412 }),
   },
   {
@@ -150,7 +221,11 @@ resize(width=800, height=600)
     annotations: hints(true, false, true, false),
     tags: ["reports"],
     streaming: true,
-    inputSchema: object({ steps: { type: "integer", default: 10 }, pause_ms: { type: "integer", default: 200 }, endless: { type: "boolean", default: false } }),
+    inputSchema: object({
+      steps: { type: "integer", default: 10 },
+      pause_ms: { type: "integer", default: 200 },
+      endless: { type: "boolean", default: false },
+    }),
     stream: async (args, { progress, wait }) => {
       const steps = args.steps ?? 10;
       for (let step = 1; step <= steps; step += 1) {
@@ -170,7 +245,10 @@ resize(width=800, height=600)
       progress(1, 3, "Looking for connections");
       await wait(150);
       const seat = { enum: ["first", "second"], description: "Class of travel." };
-      const reply = ask(`Which class to ${args.to}, and may we contact you?`, object({ seat, email: { type: "string", format: "email" } }, ["seat"]));
+      const reply = ask(
+        `Which class to ${args.to}, and may we contact you?`,
+        object({ seat, email: { type: "string", format: "email" } }, ["seat"]),
+      );
       if (reply.action !== "accept") throw new Error(`The question was answered with ${reply.action}`);
       return { booked: true, seat: reply.content.seat };
     },
@@ -183,7 +261,8 @@ resize(width=800, height=600)
     inputSchema: object({ dividend: { type: "number" }, divisor: { type: "number" } }, ["dividend", "divisor"]),
     run: (args) => {
       if (args.divisor === 0) throw new Error("ModuleExecuteError: division by zero");
-      if (args.divisor === 13) throw new Error("Input validation failed:\n- divisor: thirteen is not lucky (value_error)");
+      if (args.divisor === 13)
+        throw new Error("Input validation failed:\n- divisor: thirteen is not lucky (value_error)");
       return args.dividend / args.divisor;
     },
   },
@@ -209,7 +288,10 @@ resize(width=800, height=600)
     annotations: hints(true, false, true, false),
     tags: ["stress"],
     inputSchema: object({}),
-    run: () => ({ rows: Array.from({ length: 10000 }, (_row, index) => ({ index, square: index * index })), mixed: Array.from({ length: 10000 }, (_row, index) => (index % 2 ? index : [index])) }),
+    run: () => ({
+      rows: Array.from({ length: 10000 }, (_row, index) => ({ index, square: index * index })),
+      mixed: Array.from({ length: 10000 }, (_row, index) => (index % 2 ? index : [index])),
+    }),
   },
   {
     name: "data.odd",
@@ -236,7 +318,7 @@ resize(width=800, height=600)
         choice: { enum: [EVIL, "javascript:alert(1)", 123456789], default: EVIL },
         regex: { type: "string", pattern: "^(a+)+$" },
         broken: { type: "string", pattern: "([" },
-        ["a/b~c d"]: { type: "integer" },
+        "a/b~c d": { type: "integer" },
         loop: { $ref: "#/$defs/Loop" },
       },
       ["choice"],
@@ -244,5 +326,12 @@ resize(width=800, height=600)
     ),
     run: (args) => ({ [EVIL]: EVIL, args }),
   },
-  { name: "ping", description: "Answers with pong.", annotations: hints(true, false, true, false), tags: [], inputSchema: object({}), run: () => "pong" },
+  {
+    name: "ping",
+    description: "Answers with pong.",
+    annotations: hints(true, false, true, false),
+    tags: [],
+    inputSchema: object({}),
+    run: () => "pong",
+  },
 ];

@@ -71,13 +71,52 @@ test("a server without tokens lets the page in at once", async () => {
 });
 
 test("facts of any shape become facts of ours", () => {
-  expect(projectOf(null)).toEqual({ name: "Toolgrove", revision: 0, sources: [], rejected: [], tools: 0, agents: [], pending: 0, traffic: [], healthy: true });
-  const odd = json({ project: 7, sources: [null, { name: "a", problem: "down" }], agents: [{ name: "x", warnings: ["w", 3] }], healthy: false });
-  expect(projectOf(odd)).toMatchObject({ name: "Toolgrove", sources: [{ name: "" }, { name: "a", problem: "down" }], agents: [{ name: "x", warnings: ["w"] }], healthy: false });
-  expect(approvalOf(json({ id: "a", arguments: { n: 1 }, requestedAt: 2, decidedAt: null }))).toMatchObject({ id: "a", requestedAt: 2_000, decidedAt: null, definition: {}, sends: null });
-  expect(approvalOf(json({ id: "a", sends: { method: "PUT", url: "https://x/1" } })).sends).toEqual({ method: "PUT", url: "https://x/1" });
-  expect(auditPageOf(json({ items: [{ number: 3, error: { code: "conflict" } }], next: 3 }))).toMatchObject({ items: [{ number: 3, code: "conflict" }], next: 3 });
-  expect(receiptOf(json({ tools: { t: { verdict: "denied", rule: "deny: x" } } })).verdicts).toEqual([{ tool: "t", verdict: "denied", rule: "deny: x", source: "" }]);
+  expect(projectOf(null)).toEqual({
+    name: "Toolgrove",
+    revision: 0,
+    sources: [],
+    rejected: [],
+    tools: 0,
+    agents: [],
+    pending: 0,
+    traffic: [],
+    healthy: true,
+  });
+  const odd = json({
+    project: 7,
+    sources: [null, { name: "a", problem: "down" }],
+    agents: [{ name: "x", warnings: ["w", 3] }],
+    healthy: false,
+  });
+  expect(projectOf(odd)).toMatchObject({
+    name: "Toolgrove",
+    sources: [{ name: "" }, { name: "a", problem: "down" }],
+    agents: [{ name: "x", warnings: ["w"] }],
+    healthy: false,
+  });
+  expect(approvalOf(json({ id: "a", arguments: { n: 1 }, requestedAt: 2, decidedAt: null }))).toMatchObject({
+    id: "a",
+    requestedAt: 2_000,
+    decidedAt: null,
+    definition: {},
+    sends: null,
+  });
+  expect(approvalOf(json({ id: "a", sends: { method: "PUT", url: "https://x/1" } })).sends).toEqual({
+    method: "PUT",
+    url: "https://x/1",
+  });
+  const decided = { kind: "approval", by: "operator", chain: ["a", 7], approval: { id: "ap_1", by: "jo" } };
+  expect(auditPageOf(json({ items: [decided, { approval: 7 }] })).items).toMatchObject([
+    { kind: "approval", by: "operator", chain: ["a"], approval: { id: "ap_1", by: "jo" }, arguments: undefined },
+    { kind: "call", by: "", chain: [], approval: null },
+  ]);
+  expect(auditPageOf(json({ items: [{ number: 3, error: { code: "conflict" } }], next: 3 }))).toMatchObject({
+    items: [{ number: 3, code: "conflict" }],
+    next: 3,
+  });
+  expect(receiptOf(json({ tools: { t: { verdict: "denied", rule: "deny: x" } } })).verdicts).toEqual([
+    { tool: "t", verdict: "denied", rule: "deny: x", source: "" },
+  ]);
 });
 
 test("the rule of a verdict is told in words", () => {
@@ -86,13 +125,21 @@ test("the rule of a verdict is told in words", () => {
   expect(why("granted", "tools: get_*")).toBe("The pattern get_* in tools gives it");
   expect(why("denied", "deny: remove_*")).toBe("The pattern remove_* in deny takes it away");
   expect(why("masked", "mcp.time.mask: convert_*")).toBe("The mask convert_* of server time hides it");
-  expect(why("restricted", "role 'reader': the tool changes something")).toBe("Role 'reader': the tool changes something");
+  expect(why("restricted", "role 'reader': the tool changes something")).toBe(
+    "Role 'reader': the tool changes something",
+  );
   expect(why("unavailable", "")).toBe("No reason was given");
 });
 
 test("quiet minutes are filled in, and older ones left out", () => {
   const now = 100 * 60_000 + 5_000;
-  const traffic = trafficOf([{ minute: 99 * 60, calls: 5, failures: 1, refusals: 2 }, { minute: 1, calls: 9, failures: 0, refusals: 0 }], now);
+  const traffic = trafficOf(
+    [
+      { minute: 99 * 60, calls: 5, failures: 1, refusals: 2 },
+      { minute: 1, calls: 9, failures: 0, refusals: 0 },
+    ],
+    now,
+  );
   expect(traffic.minutes).toHaveLength(60);
   expect(traffic.minutes.at(-2)).toMatchObject({ minute: 99 * 60, calls: 5 });
   expect([traffic.calls, traffic.failures, traffic.refusals, traffic.peak]).toEqual([5, 1, 2, 5]);
@@ -100,21 +147,47 @@ test("quiet minutes are filled in, and older ones left out", () => {
 });
 
 test("an hour left is told roughly, seconds exactly", () => {
-  expect([until(0, 1), until(30_000, 0), until(600_000, 0), until(3 * 3_600_000, 0)]).toEqual(["expired", "30 s left", "10 min left", "3 h left"]);
+  expect([until(0, 1), until(30_000, 0), until(600_000, 0), until(3 * 3_600_000, 0)]).toEqual([
+    "expired",
+    "30 s left",
+    "10 min left",
+    "3 h left",
+  ]);
 });
 
 test("a client's configuration carries a placeholder, never a token, and a name that any client takes", () => {
   const configs = clientConfigs("My garden!", "ed/itor", "http://h/agents/e/mcp", true);
   expect(configs.map(({ name }) => name)).toEqual(["claude-code", "cursor", "vscode", "desktop"]);
   for (const { text } of configs) expect(text).toContain("My-garden-ed-itor");
-  expect(JSON.parse(configs[1]?.text ?? "")).toEqual({ mcpServers: { "My-garden-ed-itor": { url: "http://h/agents/e/mcp", headers: { Authorization: "Bearer TOKEN" } } } });
+  expect(JSON.parse(configs[1]?.text ?? "")).toEqual({
+    mcpServers: { "My-garden-ed-itor": { url: "http://h/agents/e/mcp", headers: { Authorization: "Bearer TOKEN" } } },
+  });
   expect(clientConfigs("p", "a", "http://h/", false).some(({ text }) => text.includes("TOKEN"))).toBe(false);
 });
 
 test("events are read, and what is none is passed over", () => {
-  expect(newsOf(json({ type: "tool_failed", callId: "c1", agent: "a", tool: "t", error: { code: "forbidden", message: "no" }, duration: 0.5, timestamp: "1970-01-01T00:00:01Z" }))).toMatchObject({ type: "call", code: "forbidden", took: 500, at: 1_000 });
-  expect(newsOf(json({ type: "tree_changed", agent: "a", tool: "t", nodeIds: ["x", 3] }))).toMatchObject({ type: "tree", nodeIds: ["x"] });
-  expect(newsOf(json({ type: "approval_decided", approvalId: "p", approved: false }))).toMatchObject({ type: "approval", id: "p", approved: false });
+  expect(
+    newsOf(
+      json({
+        type: "tool_failed",
+        callId: "c1",
+        agent: "a",
+        tool: "t",
+        error: { code: "forbidden", message: "no" },
+        duration: 0.5,
+        timestamp: "1970-01-01T00:00:01Z",
+      }),
+    ),
+  ).toMatchObject({ type: "call", code: "forbidden", took: 500, at: 1_000 });
+  expect(newsOf(json({ type: "tree_changed", agent: "a", tool: "t", nodeIds: ["x", 3] }))).toMatchObject({
+    type: "tree",
+    nodeIds: ["x"],
+  });
+  expect(newsOf(json({ type: "approval_decided", approvalId: "p", approved: false }))).toMatchObject({
+    type: "approval",
+    id: "p",
+    approved: false,
+  });
   expect(newsOf(json({ type: "approval_requested", approvalId: "p" }))).toMatchObject({ approved: null });
   for (const nothing of [null, 3, json({ type: "heartbeat" }), undefined]) expect(newsOf(nothing)).toBeNull();
 });
@@ -123,7 +196,9 @@ test("the stream of events is one request with the session's header", async () =
   const asked: string[] = [];
   const api = new ConsoleApi("http://h", async (url, init) => {
     asked.push(`${init?.method ?? "GET"} ${String(url)}`);
-    return new Response('event: watching\ndata: {"type":"watching"}\n\nevent: x\ndata: {"type":"pool_changed"}\n\ndata: nonsense\n\n');
+    return new Response(
+      'event: watching\ndata: {"type":"watching"}\n\nevent: x\ndata: {"type":"pool_changed"}\n\ndata: nonsense\n\n',
+    );
   });
   expect(await collect(api.events(new AbortController().signal))).toEqual([{ type: "begun" }, { type: "pool" }]);
   expect(asked).toEqual(["GET http://h/api/events"]);
@@ -132,21 +207,31 @@ test("the stream of events is one request with the session's header", async () =
 test("requests name what they mean, whatever is in the names", async () => {
   const asked: [string, string][] = [];
   const api = new ConsoleApi("http://h", async (url, init) => {
-    asked.push([String(url), String(init?.body ?? "")]);
+    asked.push([`${init?.method ?? "GET"} ${String(url)}`, String(init?.body ?? "")]);
     return new Response("{}");
   });
-  await api.decide("a/b", true, "fine");
-  await api.accept({ server: "s x", tool: "t/../u" } as never, "abc");
+  await api.decide("a/b", { approve: true, reason: "fine" });
+  await api.decide("a/b", { approve: true, for: "1h" });
+  await api.revoke("a/b");
+  await api.decidePin({ server: "s x", tool: "t/../u" } as never, { accept: "abc" });
   await api.audit({ agent: "a&b", tool: "", outcome: "failure", since: "2026-01-01T00:00:00+00:00" }, 7, 50);
   expect(asked).toEqual([
-    ["http://h/api/approvals/a%2Fb", '{"approve":true,"reason":"fine"}'],
-    ["http://h/api/pins/s%20x/t%2F..%2Fu", '{"accept":"abc"}'],
-    ["http://h/api/audit?agent=a%26b&outcome=failure&since=2026-01-01T00%3A00%3A00%2B00%3A00&newest=1&limit=50&before=7", ""],
+    ["POST http://h/api/approvals/a%2Fb", '{"approve":true,"reason":"fine"}'],
+    ["POST http://h/api/approvals/a%2Fb", '{"approve":true,"for":"1h"}'],
+    ["DELETE http://h/api/approvals/a%2Fb", ""],
+    ["POST http://h/api/pins/s%20x/t%2F..%2Fu", '{"accept":"abc"}'],
+    [
+      "GET http://h/api/audit?agent=a%26b&outcome=failure&since=2026-01-01T00%3A00%3A00%2B00%3A00&newest=1&limit=50&before=7",
+      "",
+    ],
   ]);
 });
 
 test("a refusal of the API is an error with the server's own words", async () => {
-  const api = new ConsoleApi("http://h", async () => new Response('{"error":{"code":"forbidden","message":"operators only"}}', { status: 403 }));
+  const api = new ConsoleApi(
+    "http://h",
+    async () => new Response('{"error":{"code":"forbidden","message":"operators only"}}', { status: 403 }),
+  );
   await expect(api.project()).rejects.toMatchObject({ message: "operators only", status: 403 });
 });
 
@@ -171,8 +256,13 @@ test("the console hears that events came, stopped and came again", async () => {
 });
 
 test("an error object is taken apart, any other text stays whole", () => {
-  expect(readFailure('{"error":{"code":"conflict","message":"no","reason":"stale_version"}}')).toEqual({ message: "no", code: "conflict", facts: json({ code: "conflict", reason: "stale_version" }) });
-  for (const text of ["plain", "{broken", '{"error":3}', '{"error":{"code":"x"}}']) expect(readFailure(text)).toEqual({ message: text, code: "", facts: null });
+  expect(readFailure('{"error":{"code":"conflict","message":"no","reason":"stale_version"}}')).toEqual({
+    message: "no",
+    code: "conflict",
+    facts: json({ code: "conflict", reason: "stale_version" }),
+  });
+  for (const text of ["plain", "{broken", '{"error":3}', '{"error":{"code":"x"}}'])
+    expect(readFailure(text)).toEqual({ message: text, code: "", facts: null });
 });
 
 /** Answers each request with the next of these. */
@@ -189,7 +279,14 @@ function scripted(...answers: CallEvent[]) {
 }
 
 test("the page's own calls want no stream, and a tool's no is an error with its facts", async () => {
-  const { caller, requests } = scripted({ type: "result", result: json({ version: "v1" }) }, { type: "error", error: '{"error":{"code":"conflict","message":"late","reason":"stale_version","latestVersion":"v2"}}', status: 500 });
+  const { caller, requests } = scripted(
+    { type: "result", result: json({ version: "v1" }) },
+    {
+      type: "error",
+      error: '{"error":{"code":"conflict","message":"late","reason":"stale_version","latestVersion":"v2"}}',
+      status: 500,
+    },
+  );
   const client = new AgentClient(caller, async () => ({ action: "cancel" }));
   expect(printJson(await client.call("get_node", { nodeId: "x" }))).toBe('{"version":"v1"}');
   expect(requests[0]?.progress).toBe(false);

@@ -3,7 +3,11 @@ import { FormDraft, serverProblems } from "../src/lib/draft";
 import { type JsonObject, toJson } from "../src/lib/json";
 import { printJson } from "../src/lib/json-print";
 
-const schema = toJson({ type: "object", required: ["width"], properties: { width: { type: "integer" }, name: { type: "string", default: "n" } } }) as JsonObject;
+const schema = toJson({
+  type: "object",
+  required: ["width"],
+  properties: { width: { type: "integer" }, name: { type: "string", default: "n" } },
+}) as JsonObject;
 const args = (value: unknown): JsonObject => toJson(value) as JsonObject;
 
 test("fields and raw text edit the same value", () => {
@@ -52,7 +56,10 @@ test("text that is not JSON yet blocks sending even against the user's will", ()
 
 test("the server's validation lines land beside their fields until the next edit", () => {
   const draft = new FormDraft(schema, args({ width: 1, list: [{}] }));
-  const found = serverProblems("Input validation failed:\n- width: too small (min)\n- list.0.id: missing (required)\nother", draft.value.value);
+  const found = serverProblems(
+    "Input validation failed:\n- width: too small (min)\n- list.0.id: missing (required)\nother",
+    draft.value.value,
+  );
   expect(found).toEqual([
     { path: "/width", message: "too small (min)" },
     { path: "/list/0/id", message: "missing (required)" },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { get, isObject, JsonNumber, type Json, sameJson, toJson, withKey, withRenamed } from "../src/lib/json";
+import { get, isObject, type Json, JsonNumber, sameJson, toJson, withKey, withRenamed } from "../src/lib/json";
 import { JsonError, parseJson } from "../src/lib/json-parse";
 import { printJson, printPython } from "../src/lib/json-print";
 
@@ -8,7 +8,16 @@ function nested(levels: number): string {
 }
 
 test("parsing then printing gives the text back", () => {
-  for (const text of ['{"a":[1,2.5,-3e+10,"x\\n\\u0001",true,false,null,{}],"b":[]}', '""', "0", "-0", "[[],{}]", '"\\\\"', '"a\\"b"', '"\\u0001"']) {
+  for (const text of [
+    '{"a":[1,2.5,-3e+10,"x\\n\\u0001",true,false,null,{}],"b":[]}',
+    '""',
+    "0",
+    "-0",
+    "[[],{}]",
+    '"\\\\"',
+    '"a\\"b"',
+    '"\\u0001"',
+  ]) {
     expect(printJson(parseJson(text))).toBe(text);
   }
 });
@@ -53,7 +62,23 @@ test("what is not JSON is refused with its place", () => {
   };
   expect(place('{"a": 1,\n "b" 2}')).toBe("2:6");
   expect(place("")).toBe("1:1");
-  for (const text of ["{a:1}", "[1,]", "01", "1 2", '"\n"', '"a', "NaN", "{'a':1}", '{"a":1,}', "nul", "+1", ".5", "[", '{"a"']) expect(place(text), text).not.toBe("accepted");
+  for (const text of [
+    "{a:1}",
+    "[1,]",
+    "01",
+    "1 2",
+    '"\n"',
+    '"a',
+    "NaN",
+    "{'a':1}",
+    '{"a":1,}',
+    "nul",
+    "+1",
+    ".5",
+    "[",
+    '{"a"',
+  ])
+    expect(place(text), text).not.toBe("accepted");
 });
 
 test("equality is by value: 1 is 1.0, key order does not count, big integers differ in their last digit", () => {
@@ -65,7 +90,9 @@ test("equality is by value: 1 is 1.0, key order does not count, big integers dif
 });
 
 test("renaming a key keeps its place", () => {
-  expect(printJson(withRenamed(parseJson('{"a":1,"b":2,"c":3}') as { [key: string]: Json }, "b", "z"))).toBe('{"a":1,"z":2,"c":3}');
+  expect(printJson(withRenamed(parseJson('{"a":1,"b":2,"c":3}') as { [key: string]: Json }, "b", "z"))).toBe(
+    '{"a":1,"z":2,"c":3}',
+  );
 });
 
 test("a Python literal spells its words in Python", () => {

@@ -3,16 +3,40 @@ import { parseMarkdown } from "../src/lib/markdown";
 import { type Inline, parseInline, safeHref } from "../src/lib/markdown-inline";
 
 const flat = (nodes: Inline[]): string =>
-  nodes.map((node) => ("children" in node ? `<${node.type}>${flat(node.children)}</>` : node.type === "break" ? "<br>" : node.type === "code" ? `<code>${node.text}</>` : node.text)).join("");
+  nodes
+    .map((node) =>
+      "children" in node
+        ? `<${node.type}>${flat(node.children)}</>`
+        : node.type === "break"
+          ? "<br>"
+          : node.type === "code"
+            ? `<code>${node.text}</>`
+            : node.text,
+    )
+    .join("");
 
 test("blocks are told apart", () => {
-  const blocks = parseMarkdown("# Title\n\nText\nmore\n\n- a\n- b\n  - c\n\n1. x\n2. y\n\n> quote\n\n```py\ncode()\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n");
-  expect(blocks.map((block) => block.type)).toEqual(["heading", "paragraph", "list", "list", "quote", "code", "table", "rule"]);
+  const blocks = parseMarkdown(
+    "# Title\n\nText\nmore\n\n- a\n- b\n  - c\n\n1. x\n2. y\n\n> quote\n\n```py\ncode()\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n---\n",
+  );
+  expect(blocks.map((block) => block.type)).toEqual([
+    "heading",
+    "paragraph",
+    "list",
+    "list",
+    "quote",
+    "code",
+    "table",
+    "rule",
+  ]);
 });
 
 test("a nested list stays in its item", () => {
   const [list] = parseMarkdown("- a\n  - b\n- c");
-  expect(list).toMatchObject({ type: "list", items: [[{ type: "paragraph" }, { type: "list" }], [{ type: "paragraph" }]] });
+  expect(list).toMatchObject({
+    type: "list",
+    items: [[{ type: "paragraph" }, { type: "list" }], [{ type: "paragraph" }]],
+  });
 });
 
 test("a fence that never closes runs to the end", () => {
@@ -32,7 +56,17 @@ test("marks nest and close", () => {
 });
 
 test("only web and mail addresses become links", () => {
-  for (const address of ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "vbscript:x", "//host", "/path", "file:///etc", " https://x", "https://x\ny"]) {
+  for (const address of [
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,x",
+    "vbscript:x",
+    "//host",
+    "/path",
+    "file:///etc",
+    " https://x",
+    "https://x\ny",
+  ]) {
     expect(safeHref(address), address).toBeNull();
   }
   expect(safeHref("https://example.org/a?b=c")).toBe("https://example.org/a?b=c");
@@ -46,11 +80,22 @@ test("a dangerous link and HTML are text", () => {
 });
 
 test("an image becomes a link, since the page loads nothing", () => {
-  expect(parseInline("![alt](https://example.org/a.png)")).toMatchObject([{ type: "link", href: "https://example.org/a.png" }]);
+  expect(parseInline("![alt](https://example.org/a.png)")).toMatchObject([
+    { type: "link", href: "https://example.org/a.png" },
+  ]);
 });
 
 test("hostile input takes bounded time", () => {
   const started = performance.now();
-  for (const source of ["*".repeat(5_000), "[".repeat(5_000), "> ".repeat(2_000), "`".repeat(5_000), "_a".repeat(5_000), `${"- ".repeat(500)}x`, "|".repeat(5_000)]) parseMarkdown(source);
+  for (const source of [
+    "*".repeat(5_000),
+    "[".repeat(5_000),
+    "> ".repeat(2_000),
+    "`".repeat(5_000),
+    "_a".repeat(5_000),
+    `${"- ".repeat(500)}x`,
+    "|".repeat(5_000),
+  ])
+    parseMarkdown(source);
   expect(performance.now() - started).toBeLessThan(4_000);
 });

@@ -3,8 +3,8 @@ import { type JsonObject, objectOf, toJson } from "../src/lib/json";
 import { parseJson } from "../src/lib/json-parse";
 import { printJson } from "../src/lib/json-print";
 import { aboutOf, fieldOf, resolve, variantLabel } from "../src/lib/schema";
-import { newItem, seedArguments, switchVariant } from "../src/lib/seed";
 import { withoutSecrets } from "../src/lib/secrets";
+import { newItem, seedArguments, switchVariant } from "../src/lib/seed";
 
 const schema = (value: unknown): JsonObject => toJson(value) as JsonObject;
 const kind = (value: unknown, root: unknown = {}): string => fieldOf(toJson(value), schema(root)).kind;
@@ -21,11 +21,16 @@ test("every schema has one kind of field", () => {
   expect(kind({ type: ["string", "integer"] })).toBe("variants");
   expect(kind({})).toBe("any");
   expect(kind(true)).toBe("any");
-  expect(kind({ type: "object", properties: { a: {}, b: {} }, anyOf: [{ required: ["a"] }, { required: ["b"] }] })).toBe("object");
+  expect(
+    kind({ type: "object", properties: { a: {}, b: {} }, anyOf: [{ required: ["a"] }, { required: ["b"] }] }),
+  ).toBe("object");
 });
 
 test("a null branch makes a field nullable instead of an alternative", () => {
-  const field = fieldOf(toJson({ anyOf: [{ type: "integer", minimum: 3 }, { type: "null" }], description: "About", default: null }), schema({}));
+  const field = fieldOf(
+    toJson({ anyOf: [{ type: "integer", minimum: 3 }, { type: "null" }], description: "About", default: null }),
+    schema({}),
+  );
   expect(field).toMatchObject({ kind: "integer", nullable: true });
   expect(field.schema.description).toBe("About");
   expect(fieldOf(toJson({ type: ["string", "null"] }), schema({}))).toMatchObject({ kind: "string", nullable: true });
@@ -34,18 +39,31 @@ test("a null branch makes a field nullable instead of an alternative", () => {
 
 test("references are followed and what stands beside them wins", () => {
   const root = schema({ $defs: { "a/b": { type: "string", title: "Inner" }, chain: { $ref: "#/$defs/a~1b" } } });
-  expect(resolve(toJson({ $ref: "#/$defs/chain", title: "Outer" }), root)).toMatchObject({ type: "string", title: "Outer" });
+  expect(resolve(toJson({ $ref: "#/$defs/chain", title: "Outer" }), root)).toMatchObject({
+    type: "string",
+    title: "Outer",
+  });
   expect(resolve(toJson({ $ref: "#/nowhere", title: "x" }), root)).toMatchObject({ title: "x" });
 });
 
 test("reference circles end", () => {
-  const root = schema({ $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" }, c: { allOf: [{ $ref: "#/$defs/c" }] } } });
+  const root = schema({
+    $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" }, c: { allOf: [{ $ref: "#/$defs/c" }] } },
+  });
   expect(fieldOf(root.$defs ? toJson({ $ref: "#/$defs/a" }) : null, root).kind).toBe("any");
   expect(fieldOf(toJson({ $ref: "#/$defs/c" }), root).kind).toBe("any");
 });
 
 test("allOf is merged into one object", () => {
-  const merged = resolve(toJson({ allOf: [{ properties: { a: {} }, required: ["a"] }, { properties: { b: {} }, required: ["b"] }] }), schema({}));
+  const merged = resolve(
+    toJson({
+      allOf: [
+        { properties: { a: {} }, required: ["a"] },
+        { properties: { b: {} }, required: ["b"] },
+      ],
+    }),
+    schema({}),
+  );
   expect(Object.keys(merged.properties as object)).toEqual(["a", "b"]);
   expect((merged.required as string[]).sort()).toEqual(["a", "b"]);
 });
@@ -71,18 +89,29 @@ test("a form starts with defaults, constants and open required containers", () =
 });
 
 test("a schema that requires itself seeds to a finite value", () => {
-  const root = schema({ $ref: "#/$defs/n", $defs: { n: { type: "object", required: ["next"], properties: { next: { $ref: "#/$defs/n" } } } } });
+  const root = schema({
+    $ref: "#/$defs/n",
+    $defs: { n: { type: "object", required: ["next"], properties: { next: { $ref: "#/$defs/n" } } } },
+  });
   expect(printJson(seedArguments(root)).length).toBeLessThan(200);
 });
 
 test("a schema with a __proto__ property seeds that property and nothing else", () => {
-  const root = toJson(JSON.parse('{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"boolean"}}}')) as JsonObject;
+  const root = toJson(
+    JSON.parse('{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"boolean"}}}'),
+  ) as JsonObject;
   expect(printJson(seedArguments(root))).toBe('{"__proto__":false}');
 });
 
 test("switching the alternative keeps what both have", () => {
-  const variant = schema({ type: "object", required: ["kind"], properties: { kind: { const: "b" }, name: { type: "string" } } });
-  expect(printJson(switchVariant(variant, toJson({ kind: "a", name: "n", other: 1 }), schema({})) ?? null)).toBe('{"kind":"b","name":"n"}');
+  const variant = schema({
+    type: "object",
+    required: ["kind"],
+    properties: { kind: { const: "b" }, name: { type: "string" } },
+  });
+  expect(printJson(switchVariant(variant, toJson({ kind: "a", name: "n", other: 1 }), schema({})) ?? null)).toBe(
+    '{"kind":"b","name":"n"}',
+  );
 });
 
 test("alternatives are named by title, by their constant, or by what they hold", () => {
@@ -112,8 +141,16 @@ test("secrets are left out wherever they stand", () => {
     type: "object",
     properties: {
       key: { type: "string", format: "password" },
-      list: { type: "array", items: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: { type: "integer" } } } },
-      pay: { oneOf: [{ type: "object", properties: { pin: { type: "string", "x-sensitive": true } } }, { type: "object", properties: { other: {} } }] },
+      list: {
+        type: "array",
+        items: { type: "object", properties: { token: { type: "string", writeOnly: true }, id: { type: "integer" } } },
+      },
+      pay: {
+        oneOf: [
+          { type: "object", properties: { pin: { type: "string", "x-sensitive": true } } },
+          { type: "object", properties: { other: {} } },
+        ],
+      },
     },
   });
   const args = schema({ key: "s3cret", list: [{ token: "t", id: 1 }], pay: { pin: "1234", n: 1 } });

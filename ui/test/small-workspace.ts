@@ -15,7 +15,9 @@ interface Node {
 type Args = Record<string, unknown>;
 
 export class SmallWorkspace {
-  readonly nodes = new Map<string, Node>([["root", { id: "root", parent: null, type: "Root", payload: {}, children: [], tags: [] }]]);
+  readonly nodes = new Map<string, Node>([
+    ["root", { id: "root", parent: null, type: "Root", payload: {}, children: [], tags: [] }],
+  ]);
   /** Every call that was made, in order. */
   readonly calls: string[] = [];
   /** Tools whose calls need an approval that nobody gave. */
@@ -82,11 +84,15 @@ export class SmallWorkspace {
         const { children } = this.node(args.nodeId as string);
         const start = Number(args.pageToken ?? 0);
         const end = start + (args.limit as number);
-        return { items: children.slice(start, end).map((id) => this.form(id)), ...(end < children.length && { nextPageToken: String(end) }) };
+        return {
+          items: children.slice(start, end).map((id) => this.form(id)),
+          ...(end < children.length && { nextPageToken: String(end) }),
+        };
       }
       case "get_path": {
         const path: object[] = [];
-        for (let at: string | null = args.nodeId as string; at !== null; at = this.node(at).parent) path.unshift({ nodeId: at, name: String(this.node(at).payload.name ?? at) });
+        for (let at: string | null = args.nodeId as string; at !== null; at = this.node(at).parent)
+          path.unshift({ nodeId: at, name: String(this.node(at).payload.name ?? at) });
         return { path };
       }
       case "update_payload_property":

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { EventParser } from "../src/lib/sse";
 
-const STREAM = '\uFEFFevent: progress\ndata: {"a":1}\n\n: comment\nid: 7\nretry: 5\n\ndata: one\r\ndata: two\r\n\r\nevent:x\rdata:y\r\rdata\n\nevent: result\ndata: no end';
+const STREAM =
+  '\uFEFFevent: progress\ndata: {"a":1}\n\n: comment\nid: 7\nretry: 5\n\ndata: one\r\ndata: two\r\n\r\nevent:x\rdata:y\r\rdata\n\nevent: result\ndata: no end';
 
 test("messages come out whole however the stream is cut", () => {
   const whole = new EventParser().push(STREAM);

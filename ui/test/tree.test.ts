@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { TreeNews } from "../src/console/news";
 import { patchOf } from "../src/console/tree/dialogs";
-import { sameProperty, samePlace, TreeModel } from "../src/console/tree/model";
+import { samePlace, sameProperty, TreeModel } from "../src/console/tree/model";
 import type { Item } from "../src/console/tree/node";
 import { ApiError } from "../src/lib/http";
 import { type JsonObject, toJson } from "../src/lib/json";
@@ -14,13 +14,25 @@ async function opened(fill: (workspace: SmallWorkspace) => void) {
   fill(workspace);
   let key = 0;
   const said: string[] = [];
-  const model = new TreeModel(workspace, (tool) => !NONE.has(tool), () => `key-${(key += 1)}`, (message) => said.push(message));
+  const model = new TreeModel(
+    workspace,
+    (tool) => !NONE.has(tool),
+    () => `key-${++key}`,
+    (message) => said.push(message),
+  );
   await model.enter();
   return { workspace, model, said };
 }
 
-const shown = (model: TreeModel): string[] => model.forest.rows.value.map((row) => `${" ".repeat(row.depth)}${row.more === null ? row.id : "…"}`);
-const changed = (agent: string, tool: string, ...nodeIds: string[]): TreeNews => ({ type: "tree", agent, tool, nodeIds, at: 0 });
+const shown = (model: TreeModel): string[] =>
+  model.forest.rows.value.map((row) => `${" ".repeat(row.depth)}${row.more === null ? row.id : "…"}`);
+const changed = (agent: string, tool: string, ...nodeIds: string[]): TreeNews => ({
+  type: "tree",
+  agent,
+  tool,
+  nodeIds,
+  at: 0,
+});
 const item = (model: TreeModel, id: string): Item => model.forest.get(id) as Item;
 
 function house(workspace: SmallWorkspace): void {
@@ -124,7 +136,12 @@ test("nothing is read while the view is off screen, and all that was missed when
 });
 
 const setSize = (model: TreeModel, seen: Item, value: number) =>
-  model.act({ tool: "update_payload_property", args: { nodeId: seen.id, propertyName: "size", newValue: value }, title: "Set size", basis: { item: seen, still: sameProperty("size", seen) } });
+  model.act({
+    tool: "update_payload_property",
+    args: { nodeId: seen.id, propertyName: "size", newValue: value },
+    title: "Set size",
+    basis: { item: seen, still: sameProperty("size", seen) },
+  });
 
 test("a change elsewhere does not stand in the way of one's own", async () => {
   const { workspace, model } = await opened(house);
@@ -162,7 +179,12 @@ test("a lost answer is told, and trying again has no second effect", async () =>
   await model.forest.open("house");
   workspace.losesAnswer = new ApiError("gone", 0);
   const seen = item(model, "bath");
-  await model.act({ tool: "move_node", args: { nodeId: "bath", newParentId: "shed" }, title: "Move", basis: { item: seen, still: samePlace(seen) } });
+  await model.act({
+    tool: "move_node",
+    args: { nodeId: "bath", newParentId: "shed" },
+    title: "Move",
+    basis: { item: seen, still: samePlace(seen) },
+  });
   expect(model.notice.value?.kind).toBe("unknown");
   const notice = model.notice.value;
   if (notice?.kind === "unknown") notice.again();
@@ -179,7 +201,12 @@ test("a call that waits for an approval says so, and runs as the same call once 
   await model.forest.open("house");
   workspace.held.add("move_node");
   const seen = item(model, "bath");
-  await model.act({ tool: "move_node", args: { nodeId: "bath", newParentId: "shed" }, title: "Move", basis: { item: seen, still: samePlace(seen) } });
+  await model.act({
+    tool: "move_node",
+    args: { nodeId: "bath", newParentId: "shed" },
+    title: "Move",
+    basis: { item: seen, still: samePlace(seen) },
+  });
   expect(model.notice.value).toMatchObject({ kind: "approval", id: "ap1", approved: null });
   model.hear({ type: "approval", id: "other", agent: "a", tool: "t", approved: true, at: 0 });
   expect(model.notice.value).toMatchObject({ approved: null });
@@ -208,7 +235,12 @@ test("a refusal keeps its own words", async () => {
 
 test("an agent without the reading tools is told what it lacks", async () => {
   const workspace = new SmallWorkspace();
-  const model = new TreeModel(workspace, () => false, () => "k", () => undefined);
+  const model = new TreeModel(
+    workspace,
+    () => false,
+    () => "k",
+    () => undefined,
+  );
   await model.enter();
   expect(model.problem.value).toContain("list_children");
   expect(workspace.calls).toEqual([]);
@@ -216,6 +248,8 @@ test("an agent without the reading tools is told what it lacks", async () => {
 
 test("a patch holds what differs, and never seems to take a property away", () => {
   const before = toJson({ a: 1, b: { c: [1] }, d: "x" }) as JsonObject;
-  expect(patchOf(before, toJson({ a: 2, b: { c: [1] }, d: "x", e: null }) as JsonObject)).toEqual(toJson({ a: 2, e: null }));
+  expect(patchOf(before, toJson({ a: 2, b: { c: [1] }, d: "x", e: null }) as JsonObject)).toEqual(
+    toJson({ a: 2, e: null }),
+  );
   expect(() => patchOf(before, toJson({ a: 1, b: 1 }) as JsonObject)).toThrow(/cannot be taken away.*d/);
 });

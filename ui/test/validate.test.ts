@@ -10,7 +10,12 @@ const problems = (schema: unknown, value: unknown): string[] => {
 };
 
 test("a fitting value has no problems", () => {
-  const schema = { type: "object", required: ["a"], properties: { a: { type: "integer", minimum: 1 }, b: { type: "array", items: { type: "string" } } }, additionalProperties: false };
+  const schema = {
+    type: "object",
+    required: ["a"],
+    properties: { a: { type: "integer", minimum: 1 }, b: { type: "array", items: { type: "string" } } },
+    additionalProperties: false,
+  };
   expect(problems(schema, { a: 1, b: ["x"] })).toEqual([]);
 });
 
@@ -39,7 +44,11 @@ test.each([
   [{ required: ["a/b"] }, {}, "/a~1b Required"],
   [{ properties: {}, additionalProperties: false }, { x: 1 }, "/x “x” is not a field of this tool"],
   [{ additionalProperties: { type: "integer" } }, { x: "1" }, "/x Must be a whole number"],
-  [{ patternProperties: { "^x": { type: "integer" } }, additionalProperties: false }, { x1: "1" }, "/x1 Must be a whole number"],
+  [
+    { patternProperties: { "^x": { type: "integer" } }, additionalProperties: false },
+    { x1: "1" },
+    "/x1 Must be a whole number",
+  ],
   [{ oneOf: [{ type: "integer" }, { minimum: 0 }] }, 1, "Fits 2 of the alternatives; exactly one is allowed"],
   [{ anyOf: [{ type: "integer" }, { type: "boolean" }] }, "x", "Fits none of the allowed alternatives"],
   [{ allOf: [{ type: "integer" }, { minimum: 5 }] }, 1, "Must be at least 5"],
@@ -50,8 +59,16 @@ test.each([
 test("of several alternatives the one meant is reported", () => {
   const schema = {
     oneOf: [
-      { type: "object", required: ["kind", "number"], properties: { kind: { const: "card" }, number: { type: "string" } } },
-      { type: "object", required: ["kind", "days"], properties: { kind: { const: "invoice" }, days: { type: "integer" } } },
+      {
+        type: "object",
+        required: ["kind", "number"],
+        properties: { kind: { const: "card" }, number: { type: "string" } },
+      },
+      {
+        type: "object",
+        required: ["kind", "days"],
+        properties: { kind: { const: "invoice" }, days: { type: "integer" } },
+      },
     ],
   };
   expect(problems(schema, { kind: "invoice", days: "x" })).toEqual(["/days Must be a whole number"]);
@@ -67,14 +84,33 @@ test("a length counts characters, not code units", () => {
 });
 
 test("a schema that branches without end is given up, not followed", () => {
-  const schema = { $ref: "#/$defs/n", $defs: { n: { anyOf: [{ type: "object", properties: { a: { $ref: "#/$defs/n" } }, required: ["z"] }, { type: "object", properties: { a: { $ref: "#/$defs/n" } }, required: ["y"] }] } } };
+  const schema = {
+    $ref: "#/$defs/n",
+    $defs: {
+      n: {
+        anyOf: [
+          { type: "object", properties: { a: { $ref: "#/$defs/n" } }, required: ["z"] },
+          { type: "object", properties: { a: { $ref: "#/$defs/n" } }, required: ["y"] },
+        ],
+      },
+    },
+  };
   const root = toJson(schema) as JsonObject;
   const started = performance.now();
   validate(root, parseJson(`${'{"a":'.repeat(70)}1${"}".repeat(70)}`), root);
   expect(performance.now() - started).toBeLessThan(3_000);
 });
 
-test.each(["^(a+)+$", "^(a|a)*$", "^((a*)b?)*$", "^(a?){40}a{40}$", "^(?:x(a+))+$", "^(a)\\1+$", "^a*a*a*a*a*a*$", `^${"a?".repeat(40)}${"a".repeat(40)}$`])("the pattern %s is never run on a long text", (pattern) => {
+test.each([
+  "^(a+)+$",
+  "^(a|a)*$",
+  "^((a*)b?)*$",
+  "^(a?){40}a{40}$",
+  "^(?:x(a+))+$",
+  "^(a)\\1+$",
+  "^a*a*a*a*a*a*$",
+  `^${"a?".repeat(40)}${"a".repeat(40)}$`,
+])("the pattern %s is never run on a long text", (pattern) => {
   expect(worstSteps(pattern, 50)).toBeGreaterThan(10_000_000);
   expect(checkPattern(pattern, `${"a".repeat(50)}!`)).toBe(true);
 });

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 from apcore import ModuleAnnotations
@@ -9,7 +10,10 @@ from pydantic import BaseModel, Field
 
 from apcore_mcp import report_progress
 
-SHAPES = {"sine": math.sin, "triangle": lambda x: 2 / math.pi * math.asin(math.sin(x))}
+SHAPES: dict[str, Callable[[float], float]] = {
+    "sine": math.sin,
+    "triangle": lambda x: 2 / math.pi * math.asin(math.sin(x)),
+}
 
 
 class RenderInput(BaseModel):

@@ -16,7 +16,7 @@ ROWS = [
     ("Uranus", "ice giant", 25362, 28, 17.2, True),
     ("Neptune", "ice giant", 24622, 16, 16.1, True),
 ]
-PLANETS = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
+PLANETS: list[dict[str, Any]] = [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
 
 
 class FindInput(BaseModel):

@@ -56,7 +56,7 @@ then the answer is `None` and the plan uses a steady pace.
         given = PlanInput.model_validate(inputs)
         answer = await elicit(context, f"How do you like to travel in {given.city}?", QUESTION)
         wishes = answer or {"pace": "steady"}
-        per_day = SIGHTS_PER_DAY.get(wishes.get("pace"), SIGHTS_PER_DAY["steady"])
+        per_day = SIGHTS_PER_DAY.get(wishes.get("pace", "steady"), SIGHTS_PER_DAY["steady"])
         start = "06:30" if wishes.get("early") else "09:00"
         sights = SIGHTS[given.city]
         days = [

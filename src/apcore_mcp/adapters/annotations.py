@@ -11,6 +11,7 @@ class AnnotationMapper:
     """Maps `ModuleAnnotations`; None stands for the defaults."""
 
     def to_mcp_annotations(self, annotations: ModuleAnnotations | None) -> ToolAnnotations:
+        """The hints that MCP has words for."""
         given = annotations or _DEFAULTS
         return ToolAnnotations(
             read_only_hint=given.readonly,
@@ -20,9 +21,14 @@ class AnnotationMapper:
         )
 
     def has_requires_approval(self, annotations: ModuleAnnotations | None) -> bool:
+        """Whether a person must agree to each call."""
         return annotations is not None and annotations.requires_approval
 
     def to_description_suffix(self, annotations: ModuleAnnotations | None) -> str:
-        values = {name: getattr(annotations or _DEFAULTS, name) for name in _FIELDS}
-        told = [f"{name}={str(value).lower()}" for name, value in values.items() if value != getattr(_DEFAULTS, name)]
-        return f"\n\n[Annotations: {', '.join(told)}]" if told else ""
+        """What differs from the defaults, as text to append to a description."""
+        given = annotations or _DEFAULTS
+        differing = [name for name in _FIELDS if getattr(given, name) != getattr(_DEFAULTS, name)]
+        if not differing:
+            return ""
+        told = [f"{name}={str(getattr(given, name)).lower()}" for name in differing]
+        return f"\n\n[Annotations: {', '.join(told)}]"

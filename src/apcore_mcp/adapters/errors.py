@@ -1,30 +1,25 @@
 """What a client is told when a call fails: enough to act on, nothing about the inside."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from apcore import errors as apcore_errors
-from apcore.errors import ModuleError, ModuleExecuteError, SchemaValidationError
+from apcore.errors import (
+    ACLDeniedError,
+    CallDepthExceededError,
+    CallFrequencyExceededError,
+    CircularCallError,
+    InvalidInputError,
+    ModuleError,
+    ModuleExecuteError,
+    ModuleNotFoundError,
+    ModuleTimeoutError,
+    SchemaValidationError,
+)
 from jsonschema import Draft202012Validator
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from apcore_mcp.modules import Json
-
-_TEXTS: dict[type[ModuleError], Callable[[Any], str]] = {
-    apcore_errors.ModuleNotFoundError: lambda error: f"Module not found: {error.details.get('module_id', '')}",
-    apcore_errors.ACLDeniedError: lambda error: "Access denied",
-    apcore_errors.ModuleTimeoutError: lambda error: f"Module timed out after {error.details.get('timeout_ms')}ms",
-    apcore_errors.InvalidInputError: lambda error: f"Invalid input: {error.message}",
-    apcore_errors.CallDepthExceededError: lambda error: "Call depth limit exceeded",
-    apcore_errors.CircularCallError: lambda error: "Circular call detected",
-    apcore_errors.CallFrequencyExceededError: lambda error: "Call frequency limit exceeded",
-    ModuleError: lambda error: f"Module error: {error.code}",
-    BaseException: lambda error: "Internal error occurred",  # type: ignore[dict-item]
-}
-
-
-def error_result(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+from mcp_serve.answer import error_result
 
 
 def is_unexpected(error: BaseException) -> bool:
@@ -40,43 +35,71 @@ class ErrorMapper:
         """Map an error; the tool's schema and the call's arguments name the fields that are missing."""
         if isinstance(error, SchemaValidationError):
             return error_result(_validation_text(error, schema or {}, arguments))
-        shown = RuntimeError() if is_unexpected(error) else error
-        return error_result(next(text(error) for kind, text in _TEXTS.items() if isinstance(shown, kind)))
+        if is_unexpected(error) or not isinstance(error, ModuleError):
+            return error_result("Internal error occurred")
+        return error_result(_module_error_text(error))
+
+
+def _module_error_text(error: ModuleError) -> str:
+    match error:
+        case ModuleNotFoundError():
+            return f"Module not found: {error.details.get('module_id', '')}"
+        case ACLDeniedError():
+            return "Access denied"
+        case ModuleTimeoutError():
+            return f"Module timed out after {error.details.get('timeout_ms')}ms"
+        case InvalidInputError():
+            return f"Invalid input: {error.message}"
+        case CallDepthExceededError():
+            return "Call depth limit exceeded"
+        case CircularCallError():
+            return "Circular call detected"
+        case CallFrequencyExceededError():
+            return "Call frequency limit exceeded"
+        case _:
+            return f"Module error: {error.code}"
 
 
 def _validation_text(error: SchemaValidationError, schema: Json, arguments: Any) -> str:
     if error.message.startswith("Output"):
         return "Output validation failed"
-    lines = ["Input validation failed:"]
     missing = _missing_fields(schema, arguments)
-    for entry in error.details.get("errors") or ():
-        facts = entry if isinstance(entry, Mapping) else vars(entry)
-        code = str(facts.get("code") or facts.get("keyword") or facts.get("constraint") or "invalid")
-        path = str(facts.get("field") or facts.get("path") or "").strip("/").replace("/", ".")
-        message = facts.get("message", "invalid")
-        if code in ("required", "missing"):  # since 0.32 the path is that of the parent
-            path = missing[path].pop(0) if missing.get(path) else path
-        elif _is_sensitive(schema, path):
-            message = "invalid value"
-        lines.append(f"{path or 'input'}: {message} ({code})")
-    return "\n- ".join(lines) if len(lines) > 1 else "Input validation failed"
+    problems = [_problem(entry, schema, missing) for entry in error.details.get("errors") or ()]
+    if not problems:
+        return "Input validation failed"
+    return "\n- ".join(["Input validation failed:", *problems])
+
+
+def _problem(entry: Any, schema: Json, missing: dict[str, list[str]]) -> str:
+    """One violation in words; what apcore calls its facts differs from version to version."""
+    facts = entry if isinstance(entry, Mapping) else vars(entry)
+    code = str(facts.get("code") or facts.get("keyword") or facts.get("constraint") or "invalid")
+    path = str(facts.get("field") or facts.get("path") or "").strip("/").replace("/", ".")
+    message = facts.get("message", "invalid")
+    if code in ("required", "missing"):
+        if missing.get(path):  # since 0.32 the path is that of the parent
+            path = missing[path].pop(0)
+    elif _is_sensitive(schema, path):
+        message = "invalid value"
+    return f"{path or 'input'}: {message} ({code})"
 
 
 def _missing_fields(schema: Json, arguments: Any) -> dict[str, list[str]]:
     """Dotted paths of objects, and of the required fields that each lacks."""
     found: dict[str, list[str]] = {}
     errors = list(Draft202012Validator(schema).iter_errors(arguments))
-    for error in errors:
+    for error in errors:  # grows while it is walked: branches have errors of their own
         errors += error.context or ()
         if error.validator == "required":
             parents = [str(step) for step in error.absolute_path]
-            names = [".".join([*parents, name]) for name in error.validator_value if name not in error.instance]
-            found[".".join(parents)] = names
+            lacking = [name for name in error.validator_value if name not in error.instance]
+            found[".".join(parents)] = [".".join([*parents, name]) for name in lacking]
     return found
 
 
 def _is_sensitive(schema: Json, path: str) -> bool:
     """Whether a message about this field might repeat what must not be repeated."""
     for step in path.split(".") if path else ():
-        schema = (schema.get("items") if step.isdigit() else schema.get("properties", {}).get(step)) or {}
+        below = schema.get("items") if step.isdigit() else schema.get("properties", {}).get(step)
+        schema = below or {}
     return "x-sensitive" in str(schema)

@@ -35,33 +35,45 @@ class SchemaConverter:
     """Inlines every local `$ref` and guarantees an object at the root."""
 
     def convert_input_schema(self, descriptor: ModuleDescriptor) -> Json:
+        """What the module takes; always an object."""
         return self._ensure_object_type(self._inline_refs(descriptor.input_schema))
 
     def convert_output_schema(self, descriptor: ModuleDescriptor) -> Json:
+        """What the module gives; empty if it does not say."""
         return self._inline_refs(descriptor.output_schema)
 
     def _inline_refs(self, schema: Json) -> Json:
-        return _Inliner(schema).copy(schema)  # type: ignore[no-any-return]
+        inlined: Json = _Inliner(schema).copy(schema)
+        return inlined
 
     def _ensure_object_type(self, schema: Json) -> Json:
-        return {**schema, "type": "object"} if schema else {"type": "object", "properties": {}}
+        if not schema:
+            return {"type": "object", "properties": {}}
+        return {**schema, "type": "object"}
 
 
 class _Inliner:
+    """Copies one schema with its references replaced by what they point at, within bounds."""
+
     def __init__(self, root: Json) -> None:
-        self._root, self._budget, self._path = root, MAX_NODES, list[str]()
+        self._root = root
+        self._budget = MAX_NODES
+        self._path: list[str] = []
 
     def copy(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return [self.copy(item) for item in node]
         if not isinstance(node, dict):
-            return [self.copy(item) for item in node] if isinstance(node, list) else node
+            return node
         self._budget -= 1
         if self._budget < 0:
             raise ValueError(f"Schema has more than {MAX_NODES} nodes once its references are inlined")
         own = {key: value for key, value in node.items() if key not in ("$ref", "$defs", "definitions")}
         inlined = map_subschemas(own, self.copy)
-        return self._resolve(node["$ref"]) | inlined if isinstance(node.get("$ref"), str) else inlined
+        reference = node.get("$ref")
+        return self._resolve(reference) | inlined if isinstance(reference, str) else inlined
 
-    def _resolve(self, reference: str) -> Any:
+    def _resolve(self, reference: str) -> Json:
         if reference in self._path or reference == "#":
             names = [step.rpartition("/")[2] for step in (*self._path, reference)]
             raise ValueError(f"Circular reference: {' -> '.join(names)}")

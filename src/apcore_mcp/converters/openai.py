@@ -36,14 +36,19 @@ class OpenAIConverter:
         tools = []
         for module_id in registry.list(tags=tags, prefix=prefix):
             try:
-                if (descriptor := registry.get_definition(module_id)) is not None:
+                descriptor = registry.get_definition(module_id)
+                if descriptor is not None:
                     tools.append(self.convert_descriptor(descriptor, embed_annotations, strict))
             except Exception as error:
                 logger.warning("Skipping module %s: %s: %s", module_id, type(error).__name__, error)
         return tools
 
-    def convert_descriptor(self, descriptor: ModuleDescriptor, embed_annotations: bool, strict: bool) -> Json:
-        name, description = ModuleIDNormalizer().normalize(descriptor.module_id), descriptor.description
+    def convert_descriptor(
+        self, descriptor: ModuleDescriptor, embed_annotations: bool = False, strict: bool = False
+    ) -> Json:
+        """One module as an OpenAI tool definition."""
+        name = ModuleIDNormalizer().normalize(descriptor.module_id)
+        description = descriptor.description
         if embed_annotations:
             description += AnnotationMapper().to_description_suffix(descriptor.annotations)
         parameters = SchemaConverter().convert_input_schema(descriptor)
@@ -54,7 +59,18 @@ class OpenAIConverter:
         return {"type": "function", "function": function}
 
 
-to_openai_tools = OpenAIConverter().convert_registry
+def to_openai_tools(
+    registry_or_executor: Source,
+    *,
+    embed_annotations: bool = False,
+    strict: bool = False,
+    tags: Tags = None,
+    prefix: str | None = None,
+) -> list[Json]:
+    """The modules as the `tools` argument of an OpenAI-style API takes them."""
+    return OpenAIConverter().convert_registry(
+        registry_or_executor, embed_annotations=embed_annotations, strict=strict, tags=tags, prefix=prefix
+    )
 
 
 def strict_schema(schema: Any, on_open_object: Callable[[], None]) -> Any:
@@ -63,25 +79,35 @@ def strict_schema(schema: Any, on_open_object: Callable[[], None]) -> Any:
         return schema
     kept = {key: value for key, value in schema.items() if key != "default" and not key.startswith("x-")}
     strict = map_subschemas(kept, lambda child: strict_schema(child, on_open_object))
-    if "object" in _kinds(schema) or "properties" in schema:
-        if schema.get("additionalProperties", False) is not False:
-            on_open_object()
-        properties = strict.get("properties", {})
-        optional = properties.keys() - set(schema.get("required", ()))
-        properties |= {name: _nullable(properties[name]) for name in optional}
-        strict |= {"properties": properties, "additionalProperties": False, "required": list(properties)}
-    return strict
+    if "object" not in _kinds(schema) and "properties" not in schema:
+        return strict
+    if schema.get("additionalProperties", False) is not False:
+        on_open_object()
+    properties = strict.get("properties", {})
+    optional = properties.keys() - set(schema.get("required", ()))
+    properties |= {name: _nullable(properties[name]) for name in optional}
+    return strict | {"properties": properties, "additionalProperties": False, "required": list(properties)}
 
 
 def _nullable(schema: Any) -> Any:
-    if not isinstance(schema, dict) or "const" in schema or not (schema.keys() & {"type", "anyOf"}):
+    if not isinstance(schema, dict) or "const" in schema:
         return {"anyOf": [schema, NULL]}
-    if "type" not in schema:
-        return schema if NULL in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], NULL]}
+    if "type" in schema:
+        return _nullable_type(schema)
+    if "anyOf" not in schema:
+        return {"anyOf": [schema, NULL]}
+    if NULL in schema["anyOf"]:
+        return schema
+    return {**schema, "anyOf": [*schema["anyOf"], NULL]}
+
+
+def _nullable_type(schema: Json) -> Json:
     if "null" in _kinds(schema):
         return schema
-    enum = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    return {**schema, "type": [*_kinds(schema), "null"], **enum}
+    nullable = {**schema, "type": [*_kinds(schema), "null"]}
+    if "enum" in schema:
+        nullable["enum"] = [*schema["enum"], None]
+    return nullable
 
 
 def _kinds(schema: Json) -> list[str]:

@@ -1,1 +1,8 @@
-"""Everything that touches the MCP SDK: tools, calls, transports."""
+"""From a registry to what `mcp_serve` serves: the table of tools, and the way of a call.
+
+- ``factory``: one MCP tool from one module
+- ``health``: the route `/health`
+- ``listener``: the live table of tools
+- ``router``: one call through apcore's pipeline
+- ``transport``: the HTTP transports by their names
+"""

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from apcore import Registry
 from mcp_types import Tool
 
+from apcore_mcp.internals import contain_exits, remember_schemas
 from apcore_mcp.modules import Tags
-from apcore_mcp.server.factory import Entry, MCPServerFactory, remember_schemas
+from apcore_mcp.server.factory import MCPServerFactory, ModuleEntry
 
 
 class RegistryListener:
@@ -15,12 +16,19 @@ class RegistryListener:
 
     def __init__(self) -> None:
         self._rebuilding = threading.Lock()
-        self._entries: dict[str, Entry] = {}  # each step on it is one that threads cannot come between
+        self._entries: dict[str, ModuleEntry] = {}  # each step on it is one that threads cannot come between
         self._registry: Registry | None = None
-        self.on_change: Callable[[], None] = lambda: None
+        self._tags: Tags = None
+        self._prefix: str | None = None
+        self._cache = True
+        self.on_change: Callable[[], None] = _nobody
 
     def start(self, registry: Registry, tags: Tags = None, prefix: str | None = None, cache: bool = True) -> None:
-        self._registry, self._tags, self._prefix, self._cache = registry, tags, prefix, cache
+        """Fill the table and follow the registry; with `cache`, schemas of pydantic models are computed once."""
+        self._registry = registry
+        self._tags = tags
+        self._prefix = prefix
+        self._cache = cache
         for event in ("register", "unregister"):
             registry.on(event, self._on_event)
         with self._rebuilding:  # events wait until the first fill is complete
@@ -28,35 +36,45 @@ class RegistryListener:
                 self._store(registry, module_id)
 
     def stop(self) -> None:
+        """Follow the registry no more; the table stays as it is."""
         if self._registry is not None:
             for event in ("register", "unregister"):
                 self._registry.off(event, self._on_event)
             self._registry = None
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, ModuleEntry]:
         """All entries in the order of their names."""
         return dict(sorted(self._entries.copy().items()))
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> ModuleEntry | None:
+        """The entry of one module."""
         return self._entries.get(name)
 
     @property
     def tools(self) -> dict[str, Tool]:
+        """All tools in the order of their names."""
         return {name: entry.tool for name, entry in self.entries().items()}
 
     def _on_event(self, module_id: str, module: object) -> None:
         """Make the entry say what the registry says now, whatever order events arrive in."""
         registry = self._registry
-        if registry is not None and module_id.startswith(self._prefix or ""):
-            with self._rebuilding:
-                known = self._entries.pop(module_id, None)
-                if module_id in registry.list(tags=self._tags, prefix=module_id):
-                    self._store(registry, module_id)
-            if known or self.entry(module_id):
-                self.on_change()
+        if registry is None or not module_id.startswith(self._prefix or ""):
+            return
+        with self._rebuilding:
+            known = self._entries.pop(module_id, None)
+            if module_id in registry.list(tags=self._tags, prefix=module_id):
+                self._store(registry, module_id)
+        if known or self.entry(module_id):
+            self.on_change()
 
     def _store(self, registry: Registry, module_id: str) -> None:
         if self._cache:  # first, so that the definition is made of the remembered schemas
             remember_schemas(registry.get(module_id))
-        if entry := MCPServerFactory().build_entry(registry, module_id):
+        contain_exits(registry.get(module_id))
+        entry = MCPServerFactory().build_entry(registry, module_id)
+        if entry is not None:
             self._entries[module_id] = entry
+
+
+def _nobody() -> None:
+    """Nobody wants to hear of changes."""

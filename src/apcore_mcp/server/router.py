@@ -6,21 +6,22 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from apcore import Context, Executor
+from apcore import CancelToken, Context, Executor, Identity
 from apcore.cancel import ExecutionCancelledError
 from apcore.errors import InvalidInputError, ModuleNotFoundError, SchemaValidationError
 from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
-from apcore_mcp.adapters.errors import ErrorMapper, error_result, is_unexpected
+from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.modules import Json
-from apcore_mcp.server.calls import Call
-from apcore_mcp.server.factory import Entry
+from apcore_mcp.server.factory import ModuleEntry
+from mcp_serve.answer import error_result
+from mcp_serve.calls import ToolRun
 
 logger = logging.getLogger(__name__)
 
-Lookup = Callable[[str], Entry | None]
+Lookup = Callable[[str], ModuleEntry | None]
 MAX_OUTPUT = 16 * 1024 * 1024
 NOT_PLAIN = "arguments must be plain JSON: finite numbers, whole characters, moderate nesting"
 
@@ -29,9 +30,12 @@ class ExecutionRouter:
     """Routes every call through the executor's whole pipeline and never raises."""
 
     def __init__(self, executor: Executor, *, lookup: Lookup | None = None, validate_inputs: bool = False) -> None:
-        self._executor, self._lookup, self._validate_inputs = executor, lookup, validate_inputs
+        self._executor = executor
+        self._lookup = lookup
+        self._validate_inputs = validate_inputs
 
-    async def handle_call(self, name: str, arguments: Json | None, caller: Call | None = None) -> CallToolResult:
+    async def handle_call(self, name: str, arguments: Json | None, caller: ToolRun | None = None) -> CallToolResult:
+        """Run a module; without a lookup every module of the registry may be called, without a caller in silence."""
         logger.debug("Tool call: %s", _printable(name))
         arguments = {} if arguments is None else arguments
         entry = self._lookup(name) if self._lookup else None
@@ -49,28 +53,45 @@ class ExecutionRouter:
             return ErrorMapper().to_mcp_error(error, self._input_schema(name, entry), arguments)
         return _result(output, structured=entry is not None and entry.tool.output_schema is not None)
 
-    async def _execute(self, name: str, arguments: Json, caller: Call | None, entry: Entry | None) -> Any:
+    async def _execute(self, name: str, arguments: Json, caller: ToolRun | None, entry: ModuleEntry | None) -> Any:
         if caller is None:
             return await self._executor.call_async(name, arguments)
-        data = {MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit}
-        context: Context[Any] = Context.create(identity=caller.identity, cancel_token=caller.token, data=data)
-        streaming = entry is not None and getattr(entry.descriptor.annotations, "streaming", False)
-        if not (streaming and caller.channel.wants_chunks and getattr(self._executor, "stream", None)):
-            return await self._executor.call_async(name, arguments, context)
-        complete, count = Json(), 0
+        context = _context(caller)
+        streams = entry is not None and getattr(entry.descriptor.annotations, "streaming", False)
+        if streams and caller.channel.wants_chunks and getattr(self._executor, "stream", None) is not None:
+            return await self._stream(name, arguments, caller, context)
+        return await self._executor.call_async(name, arguments, context)
+
+    async def _stream(self, name: str, arguments: Json, caller: ToolRun, context: Context[Any]) -> Json:
+        complete: Json = {}
+        count = 0
         async for chunk in self._executor.stream(name, arguments, context):
-            if caller.token.is_cancelled:
+            if caller.is_cancelled:
                 raise ExecutionCancelledError
             count += 1
             _merge(complete, chunk)
             await caller.progress(count, None, json.dumps(chunk, default=str, ensure_ascii=False))
         return complete
 
-    def _input_schema(self, name: str, entry: Entry | None) -> Json | None:
+    def _input_schema(self, name: str, entry: ModuleEntry | None) -> Json | None:
+        if entry is not None:
+            return entry.tool.input_schema
         with contextlib.suppress(Exception):  # without a table, ask the registry; its fault is no news here
-            definition: Any = None if entry else self._executor.registry.get_definition(name)
-            return entry.tool.input_schema if entry else definition.input_schema
+            definition = self._executor.registry.get_definition(name)
+            return None if definition is None else definition.input_schema
         return None
+
+
+def _context(caller: ToolRun) -> Context[Any]:
+    """A context of its own for each call: who asks, what the module may ask of its client, and whether to go on."""
+    token = CancelToken()
+    caller.on_cancel(token.cancel)
+    user = caller.user
+    return Context.create(
+        identity=None if user is None else Identity(id=user.id, roles=user.scopes),
+        cancel_token=token,
+        data={MCP_PROGRESS_KEY: caller.progress, MCP_ELICIT_KEY: caller.elicit},
+    )
 
 
 def _merge(complete: Json, chunk: Json) -> None:
@@ -106,10 +127,14 @@ def _check_plain(arguments: Any) -> None:
 
 def _check_schema(schema: Json, arguments: Json) -> None:
     """Every violation at once, told without repeating a value, which may be a secret."""
-    errors = []
-    for error in Draft202012Validator(schema).iter_errors(arguments):
-        rule = f"must satisfy {error.validator} {error.validator_value!r:.100}"
-        errors.append({"path": "/".join(map(str, error.absolute_path)), "keyword": error.validator, "message": rule})
+    errors = [
+        {
+            "path": "/".join(map(str, error.absolute_path)),
+            "keyword": error.validator,
+            "message": f"must satisfy {error.validator} {error.validator_value!r:.100}",
+        }
+        for error in Draft202012Validator(schema).iter_errors(arguments)
+    ]
     if errors:
         raise SchemaValidationError(message="Input validation failed", errors=errors)
 
@@ -117,8 +142,10 @@ def _check_schema(schema: Json, arguments: Json) -> None:
 def _log_failure(name: str, error: BaseException) -> None:
     # Behind ": [" apcore repeats the values that a schema refused.
     text = str(getattr(error, "message", None) or error).partition(": [")[0]
-    about = _printable(name), type(error).__name__, _printable(text)
-    logger.error("Tool call error: %s - %s: %s", *about, exc_info=error if is_unexpected(error) else None)
+    trace = error if is_unexpected(error) else None
+    logger.error(
+        "Tool call error: %s - %s: %s", _printable(name), type(error).__name__, _printable(text), exc_info=trace
+    )
 
 
 def _printable(text: str) -> str:

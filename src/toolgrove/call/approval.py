@@ -1,20 +1,31 @@
-"""Holds a call back until a person agreed to it: this agent, these arguments, this definition, once."""
+"""Holds a call back until a person agreed to it: this agent, these arguments, this definition, this effect."""
 
 from __future__ import annotations
 
-import datetime
 import hashlib
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
+import anyio
+
+from toolgrove.call.inbox import Inbox
 from toolgrove.call.toolset import granted
-from toolgrove.errors import ApprovalRejected, ApprovalRequired, ApprovalUnavailable, StaleVersion
-from toolgrove.store.approvals import AlreadyDecided, Approval, Inbox, InboxFull, Request
-from toolgrove.tree.json_value import canonical
-from toolgrove.types import Arguments, Call, Next, Result, Tool
+from toolgrove.errors import (
+    AlreadyDecided,
+    ApprovalRejected,
+    ApprovalRequired,
+    ApprovalUnavailable,
+    EffectChanged,
+    InboxFull,
+    StaleVersion,
+)
+from toolgrove.notation.json_value import canonical
+from toolgrove.notation.times import to_seconds
+from toolgrove.notation.unseen_text import visible_json
+from toolgrove.store.state import Approval, ApprovalRequest
+from toolgrove.types import Arguments, Call, Foreseen, Next, Result, Tool, UsedApproval
 
 MAX_ARGUMENTS = 256 * 1024
 # Conditions on a built-in write, not part of it: a retry may come with fresh ones.
@@ -36,11 +47,18 @@ class Previewing(Protocol):
     def preview(self, call: Call) -> Mapping[str, str]: ...
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A source that can tell what a call would change, without changing it."""
+
+    async def foresee(self, call: Call) -> Foreseen: ...
+
+
 class ApprovalStep:
-    """Claims an approval, or asks for one; if nobody can be asked, nothing is sent.
+    """Claims an approval, or asks for one; if there is no one to ask, nothing is sent.
 
     `ask_client` tells for which agents the person at the agent's own MCP client may decide. That answer comes over
-    the agent's connection, so whoever controls the agent's client controls it too: it is off unless the operator
+    the agent's connection, so control of the agent's client is control of it: it is off unless the operator
     says otherwise.
     """
 
@@ -61,9 +79,35 @@ class ApprovalStep:
         return self._approved(call, onward, call.approval)
 
     async def _approved(self, call: Call, onward: Next, rule: str) -> Result:
-        request = self._request(call, granted(call), rule)
+        while True:
+            request = await self._request(call, granted(call), rule)
+            approval = await self._obtained(call, request)
+            call.used_approval = UsedApproval(approval.id, approval.decided_by)
+            call.footprint = request.footprint_hash if approval.lasts is None else None
+            try:
+                result = await onward(call)
+            except (EffectChanged, StaleVersion) as error:
+                # Nothing ran, and who waited for a person seldom has a version that is still current.
+                call.used_approval = None
+                await self._settle(approval, "approved")
+                if isinstance(error, StaleVersion):
+                    raise
+            except BaseException:
+                await self._settle(approval, "used")
+                raise
+            else:
+                await self._settle(approval, "used")
+                return result
+
+    async def _settle(self, approval: Approval, state: Literal["used", "approved"]) -> None:
+        """Tell the inbox what became of an approval; of one that it does not hear of it learns at the next start."""
+        with anyio.CancelScope(shield=True), suppress(OSError):
+            await self._inbox.settle(approval, state)
+
+    async def _obtained(self, call: Call, request: ApprovalRequest) -> Approval:
+        """The approval that the call may use; if there is no one to ask, nothing is sent."""
         try:
-            claimed = await self._claimed(request) or await self._asked(call, request)
+            return await self._claimed(call, request) or await self._asked(call, request)
         except InboxFull as error:
             raise ApprovalUnavailable(
                 tool=call.name,
@@ -76,26 +120,25 @@ class ApprovalStep:
                 problem="the inbox cannot be reached",
                 hint="Nothing was sent. The operator must look after the state file; do not retry until then.",
             ) from None
-        try:
-            return await onward(call)
-        except StaleVersion:  # nothing ran, and who waited for a person seldom has a version that is still current
-            with suppress(OSError):  # it is then asked for again
-                await self._inbox.give_back(claimed.id)
-            raise
 
-    async def _asked(self, call: Call, request: Request) -> Approval:
+    async def _asked(self, call: Call, request: ApprovalRequest) -> Approval:
         """The approval of somebody who is asked now; most often it must be waited for."""
-        approval = await self._inbox.request(request)
+        caller = call.caller
+        approval = await self._inbox.request(request, run_id=call.run_id, parent_call_id=caller.parent_call_id)
         await self._ask(call, approval)
-        claimed = await self._claimed(request)
+        claimed = await self._claimed(call, request)
         if claimed is None:
             raise ApprovalRequired(
-                tool=call.name, approval_id=approval.id, rule=request.rule, expires_at=_moment(approval.expires_at)
+                tool=call.name,
+                approval_id=approval.id,
+                rule=request.rule,
+                expires_at=to_seconds(approval.expires_at),
+                replaces=approval.replaces or None,
             )
         return claimed
 
-    async def _claimed(self, request: Request) -> Approval | None:
-        approval = await self._inbox.claim(*request.key)
+    async def _claimed(self, call: Call, request: ApprovalRequest) -> Approval | None:
+        approval = await self._inbox.claim(request, call.id)
         if approval is not None and approval.state == "rejected":
             raise ApprovalRejected(
                 tool=request.tool, approval_id=approval.id, by=approval.decided_by, why=approval.reason
@@ -119,7 +162,7 @@ class ApprovalStep:
         except AlreadyDecided:
             return  # somebody at the inbox was faster, and that decision stands
 
-    def _request(self, call: Call, tool: Tool, rule: str) -> Request:
+    async def _request(self, call: Call, tool: Tool, rule: str) -> ApprovalRequest:
         arguments = call.arguments
         if tool.kind == "builtin":
             arguments = {name: value for name, value in arguments.items() if name not in _ASIDE}
@@ -133,8 +176,9 @@ class ApprovalStep:
         shown: Arguments = self._scrub(arguments)
         source = tool.source
         sends = self._scrub(source.preview(call)) if isinstance(source, Previewing) else None
+        foreseen = await source.foresee(call) if isinstance(source, Foreseeing) else Foreseen("", "")
         definition = _definition(tool)
-        return Request(
+        return ApprovalRequest(
             agent=call.caller.agent,
             tool=call.name,
             arguments=shown,
@@ -144,6 +188,10 @@ class ApprovalStep:
             rule=rule,
             receipt=call.receipt,
             sends=sends,
+            chain=call.caller.chain,
+            effect=self._scrub(foreseen.effect),
+            footprint_hash=foreseen.footprint,
+            earlier=call.earlier,
         )
 
 
@@ -159,14 +207,15 @@ def _definition(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _question(request: Request) -> str:
-    arguments = json.dumps(request.arguments, indent=2)
-    return f"Agent {request.agent!r} wants to run {request.tool} ({request.rule}) with\n{arguments}"
+def _question(request: ApprovalRequest) -> str:
+    """What a person at a client is asked; nothing in it hides, and no argument can pass for our words."""
+    sender = " for ".join(map(repr, reversed(request.chain)))
+    effect = f" It {request.effect}." if request.effect else ""
+    if request.earlier is not None:
+        effect += f" The same call before it, {request.earlier}."
+    asked = f"Agent {sender} wants to run {request.tool} ({request.rule}).{effect}"
+    return f"{asked}\nIts arguments:\n{visible_json(request.arguments)}"
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _moment(time: float) -> str:
-    return datetime.datetime.fromtimestamp(time, datetime.UTC).isoformat(timespec="seconds")

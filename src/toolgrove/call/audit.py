@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable
 
 import anyio
 
-from toolgrove.call.ending import failed, succeeded
-from toolgrove.errors import GroveError, Internal
+from toolgrove.call.bodies import BodyWriter
+from toolgrove.call.ending import about, failed, succeeded
+from toolgrove.errors import GroveError, Internal, RateLimited
 from toolgrove.events import Listeners, TreeChanged
-from toolgrove.store.audit import AuditRecord, Outcome, timestamp
-from toolgrove.store.journal import Effects, Entry, IdempotencyRecord, Journal
-from toolgrove.tree.json_value import canonical, copied
+from toolgrove.notation.json_value import copied
+from toolgrove.notation.times import to_milliseconds
+from toolgrove.store.audit import NO_BODIES, AuditRecord, Outcome
+from toolgrove.store.journal import IdempotencyRecord, Journal, JournalEntry
+from toolgrove.tree.effects import Effects
 from toolgrove.types import Call, Clock, Next, Result
 
 log = logging.getLogger("toolgrove.call")
@@ -25,10 +27,11 @@ _TARGET = 200
 class AuditStep:
     """Records success, failure, refusal, cancellation and replay alike."""
 
-    def __init__(self, journal: Journal, clock: Clock, listeners: Listeners) -> None:
+    def __init__(self, journal: Journal, clock: Clock, listeners: Listeners, bodies: BodyWriter) -> None:
         self._journal = journal
         self._clock = clock
         self._listeners = listeners
+        self._bodies = bodies
 
     async def __call__(self, call: Call, onward: Next) -> Result:
         call.started = self._clock.monotonic()
@@ -48,7 +51,7 @@ class AuditStep:
             log.exception("call %s of %s by %s failed", call.id, call.name, call.caller.agent)
             return await self._fail(call, Internal(call_id=call.id))
         if self._listeners:
-            self._listeners.tell(succeeded(call, self._clock.wall()))
+            self._listeners.publish(succeeded(call, self._clock.wall()))
         return result
 
     async def _settle(self, call: Call, result: Result, effects: Effects | None) -> None:
@@ -57,11 +60,11 @@ class AuditStep:
         kept = None
         if claim is not None and not call.replayed:
             kept = IdempotencyRecord(
-                agent=call.caller.agent, key=claim.key, request=claim.request, result=copied(result)
+                agent=call.caller.agent, key=claim.kept_as, request=claim.request, result=copied(result)
             )
-        record = self._record(call, "replayed" if call.replayed else "success", result.get("version"), None)
+        record = self._record(call, "replayed" if call.replayed else "success", result, None)
         try:
-            await self._journal.append(Entry(audit=record, effects=effects, idempotency=kept))
+            await self._journal.append(JournalEntry(record, effects, kept))
         except OSError:
             log.exception("the journal refused call %s of %s", call.id, call.name)
             if effects is not None or kept is not None:
@@ -71,43 +74,59 @@ class AuditStep:
             raise
         self._settled(call, effects)
 
+    async def begin(self, call: Call) -> None:
+        """Leave a durable record that a call is about to leave; if that fails, it must not."""
+        record = self._record(call, "begun", None, None)._replace(request=call.request)
+        try:
+            await self._journal.append(JournalEntry(record, durable=True))
+        except OSError:
+            log.exception("the journal refused to begin call %s of %s", call.id, call.name)
+            raise Internal(call_id=call.id, reason="journal_unavailable") from None
+
     def _settled(self, call: Call, effects: Effects | None) -> None:
         call.settled = True
         if effects is not None and effects.commits and self._listeners:
-            agent, ids = call.caller.agent, tuple(effects.after)
-            self._listeners.tell(TreeChanged(agent=agent, tool=call.name, node_ids=ids, timestamp=self._clock.wall()))
+            ids = tuple(effects.after)
+            self._listeners.publish(TreeChanged(**about(call, self._clock.wall()), node_ids=ids))
 
     async def _fail(self, call: Call, error: GroveError) -> Result:
         answer = error.to_json()
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
         call.error = {**answer["error"], "retryable": error.retryable}
         await self._record_quietly(call, outcome, error)
-        self._listeners.tell(failed(call, self._clock.wall()))
+        self._listeners.publish(failed(call, self._clock.wall()))
         return answer
 
     async def _record_quietly(self, call: Call, outcome: Outcome, error: GroveError | None) -> None:
         try:
-            await self._journal.append(Entry(audit=self._record(call, outcome, None, error)))
+            await self._journal.append(JournalEntry(audit=self._record(call, outcome, None, error)))
         except OSError:
             log.exception("the journal refused the record of call %s of %s", call.id, call.name)
         call.settled = True
 
-    def _record(self, call: Call, outcome: Outcome, version: str | None, error: GroveError | None) -> AuditRecord:
+    def _record(self, call: Call, outcome: Outcome, result: Result | None, error: GroveError | None) -> AuditRecord:
         call.duration = self._clock.monotonic() - call.started
-        return AuditRecord(
-            timestamp=timestamp(self._clock.wall()),
-            call_id=call.id,
-            agent=call.caller.agent,
-            session=call.caller.session,
-            operation=call.name,
-            outcome=outcome,
-            targets=call.targets[:_TARGETS] or tuple(_named(call)),
-            arguments=_fingerprint(call),
-            duration_ms=round(call.duration * 1000, 3),
-            version=version,
-            idempotency_key=call.idempotency.key if call.idempotency else None,
-            receipt=call.receipt or None,
-            error=None if error is None else error.to_json()["error"],
+        caller = call.caller
+        # A flood of calls that the rate limit refuses must not push other bodies out.
+        bodies = NO_BODIES if isinstance(error, RateLimited) else self._bodies.bodies(call, result)
+        return AuditRecord(  # by place: to name each of them takes as long as all the rest
+            to_milliseconds(self._clock.wall()),
+            call.id,
+            caller.agent,
+            caller.session,
+            call.name,
+            outcome,
+            call.targets[:_TARGETS] or tuple(_named(call)),
+            round(call.duration * 1000, 3),
+            None if result is None else result.get("version"),
+            call.idempotency.key if call.idempotency else None,
+            call.receipt or None,
+            None if error is None else self._bodies.error(call, error.to_json()["error"]),
+            caller.chain,
+            caller.parent_call_id,
+            call.run_id,
+            call.used_approval,
+            bodies,
         )
 
 
@@ -120,11 +139,3 @@ def _named(call: Call) -> Iterable[str]:
             yield value[:_TARGET]
         elif isinstance(value, list):
             yield from [item[:_TARGET] for item in value[:_TARGETS] if isinstance(item, str)]
-
-
-def _fingerprint(call: Call) -> str:
-    try:
-        text = canonical(call.arguments)
-    except (TypeError, ValueError, RecursionError):
-        return "unreadable"
-    return hashlib.blake2s(text.encode(), digest_size=8).hexdigest()

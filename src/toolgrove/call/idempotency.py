@@ -9,8 +9,8 @@ import anyio
 
 from toolgrove.call.toolset import granted
 from toolgrove.errors import InvalidArgument, KeyReused
+from toolgrove.notation.json_value import canonical, copied
 from toolgrove.store.journal import Journal
-from toolgrove.tree.json_value import canonical, copied
 from toolgrove.types import Call, IdempotencyClaim, Next, Result
 
 KEY = "idempotencyKey"
@@ -20,7 +20,7 @@ _ASIDE = frozenset((KEY, "versionToken"))
 
 
 class IdempotencyStep:
-    """One effect per agent and key."""
+    """One effect per agent and key; the keys of a delegated run are its own."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -35,7 +35,7 @@ class IdempotencyStep:
 
     async def _once(self, call: Call, onward: Next, key: str) -> Result:
         claim = _claim(call, key)
-        place = (call.caller.agent, key)
+        place = (call.caller.agent, claim.kept_as)
         while True:
             record = await self._journal.recall(*place)
             if record is not None:
@@ -68,4 +68,6 @@ def _claim(call: Call, key: str) -> IdempotencyClaim:
         )
     request = {name: value for name, value in call.arguments.items() if name not in _ASIDE}
     digest = hashlib.sha256(canonical([call.name, request]).encode()).hexdigest()
-    return IdempotencyClaim(key=key, request=digest)
+    caller = call.caller
+    kept_as = f"{caller.session}\n{key}" if caller.is_delegated else key  # no key of a client has a line end
+    return IdempotencyClaim(key=key, kept_as=kept_as, request=digest)

@@ -1,57 +1,69 @@
-"""Counts an agent's calls in a moving window of monotonic time, so that a clock jump frees nothing."""
+"""Counts an agent's calls in a moving window; the notation is that of `limits`, such as `60/minute`."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import limits
 
+from toolgrove.budgets import MovingWindow
 from toolgrove.errors import RateLimited
-from toolgrove.types import Call, Clock, Next, Result
+from toolgrove.types import Call, Caller, Clock, Next, Result
 
 
-class Window:
-    """The calls of one agent that still count; `limits` reads the notation, `60/minute`."""
-
-    def __init__(self, notation: str) -> None:
-        item = limits.parse(notation)
-        self.notation = notation
-        self.amount = item.amount
-        self.seconds = item.get_expiry()
-        self._calls: deque[float] = deque()
-
-    def admit(self, now: float) -> float | None:
-        """Count a call; where there is no room, the seconds to wait."""
-        calls = self._calls
-        while calls and calls[0] <= now - self.seconds:
-            calls.popleft()
-        if len(calls) >= self.amount:
-            return calls[0] + self.seconds - now
-        calls.append(now)
-        return None
+class _Limit(NamedTuple):
+    agent: str
+    notation: str
+    window: MovingWindow
 
 
 class RateLimitStep:
-    """Refuses an agent that calls too often; calls refused further in count as well."""
+    """Refuses an agent that calls too often; calls refused further in count as well.
+
+    A sub-agent's call needs room in its own window and in that of every agent above it. It takes room in all of them,
+    or in none.
+    """
 
     def __init__(self, notation_of: Callable[[str], str | None], clock: Clock) -> None:
         self._notation_of = notation_of
-        self._windows: dict[str, Window] = {}
+        self._limits: dict[str, _Limit] = {}
         self._clock = clock
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        notation = self._notation_of(call.caller.agent)
-        if notation is not None:
-            window = self._window(call.caller.agent, notation)
-            wait = window.admit(self._clock.monotonic())
-            if wait is not None:
-                raise RateLimited(limit=window.notation, retry_after=max(math.ceil(wait * 1000) / 1000, 0.001))
+        caller = call.caller
+        if caller.depth == 0:
+            limit = self._limit(caller.agent)
+            if limit is not None and (wait := limit.window.admit()) is not None:
+                raise _refusal(caller, limit, wait)
+        else:
+            self._admit(caller)
         return onward(call)
 
-    def _window(self, agent: str, notation: str) -> Window:
-        window = self._windows.get(agent)
-        if window is None or window.notation != notation:
-            window = self._windows[agent] = Window(notation)
-        return window
+    def _admit(self, caller: Caller) -> None:
+        """Count a delegated call; an agent that stands twice in the chain pays once."""
+        chain = [limit for agent in dict.fromkeys(caller.chain) if (limit := self._limit(agent)) is not None]
+        for limit in chain:
+            wait = limit.window.wait()
+            if wait is not None:
+                raise _refusal(caller, limit, wait)
+        for limit in chain:
+            limit.window.admit()
+
+    def _limit(self, agent: str) -> _Limit | None:
+        """The agent's limit, if it has one; a changed one begins a new window."""
+        notation = self._notation_of(agent)
+        if notation is None:
+            return None
+        limit = self._limits.get(agent)
+        if limit is None or limit.notation != notation:
+            rate = limits.parse(notation)
+            window = MovingWindow(rate.amount, rate.get_expiry(), monotonic=self._clock.monotonic)
+            limit = self._limits[agent] = _Limit(agent, notation, window)
+        return limit
+
+
+def _refusal(caller: Caller, limit: _Limit, wait: float) -> RateLimited:
+    holder = limit.agent if limit.agent != caller.agent else None
+    return RateLimited(limit=limit.notation, retry_after=max(math.ceil(wait * 1000) / 1000, 0.001), of=holder)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from toolgrove.call.toolset import granted
 from toolgrove.errors import Forbidden
-from toolgrove.types import Call, Next, Result
+from toolgrove.types import Bounds, Call, Next, Result
 
 
 def role_step(call: Call, onward: Next) -> Awaitable[Result]:
     """Refuse a mutating tool to a caller who may not write."""
-    caller = call.caller
-    if granted(call).mutates and not caller.may_write:
-        if caller.read_only:
+    if granted(call).mutates and not call.caller.may_write:
+        if call.caller.read_only:
+            holder = _holder(call, lambda one: one.read_only)
             raise Forbidden(
-                f"{call.name} changes something, and agent {caller.agent!r} is in read-only mode. "
+                f"{call.name} changes something, and agent {holder!r} is in read-only mode. "
                 "Only read tools work here; do not retry.",
                 reason="read_only",
             )
+        holder = _holder(call, lambda one: one.role == "reader")
         raise Forbidden(
-            f"{call.name} needs role 'editor'; agent {caller.agent!r} has role {caller.role!r}. "
+            f"{call.name} needs role 'editor'; agent {holder!r} has role 'reader'. "
             "Only read tools work here; do not retry.",
             reason="role",
         )
     return onward(call)
+
+
+def _holder(call: Call, binds: Callable[[Bounds], bool]) -> str:
+    """Whose rule it is: the agent's own, or that of one above it."""
+    return next((one.agent for one in reversed(call.bounds) if binds(one)), call.caller.agent)

@@ -6,13 +6,14 @@ from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from toolgrove.errors import GroveError
-from toolgrove.types import Call, Client, Next, Result
+from toolgrove.notation.unseen_text import visible
+from toolgrove.types import Call, Client, Next, Result, Tool
 
 WORKSPACE = "workspace"
 
 
 class Messages(Protocol):
-    """Scrubs messages that follow each other."""
+    """Scrubs texts that belong together."""
 
     def feed(self, message: str) -> str: ...
 
@@ -26,16 +27,23 @@ class Scrubs(Protocol):
 
     def messages(self) -> Messages: ...
 
+    def stream(self) -> Messages:
+        """Scrubs one text that comes in pieces; what may be the beginning of a secret is held back."""
+
+
+def is_scrubbed(tool: Tool) -> bool:
+    """Whether results of the tool pass the scrubber; those of the workspace do not, since no secret gets there."""
+    return tool.kind != "builtin" or tool.spec.source != WORKSPACE
+
 
 class ScrubStep:
-    """Innermost, so that no other step ever holds what an agent must not see."""
+    """Inside of every step that keeps something, so that none of them ever holds what an agent must not see."""
 
     def __init__(self, secrets: Scrubs) -> None:
         self._secrets = secrets
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        tool = call.tool
-        if tool is None or (tool.kind == "builtin" and tool.spec.source == WORKSPACE):  # no secret ever gets there
+        if call.tool is None or not is_scrubbed(call.tool):
             return onward(call)
         return self._scrubbed(call, onward)
 
@@ -76,7 +84,7 @@ class ScrubStep:
 
 
 class _Scrubbed:
-    """A client that hears nothing secret; what it is told in pieces is looked at as a whole."""
+    """A client that hears no secret, not even one that comes in pieces; a person who is asked sees every character."""
 
     def __init__(self, client: Client, secrets: Scrubs) -> None:
         self._client = client
@@ -88,4 +96,4 @@ class _Scrubbed:
         await self._client.progress(progress, total, shown)
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
-        return await self._client.elicit(self._secrets.scrub_text(message), self._secrets.scrub(schema))
+        return await self._client.elicit(visible(self._secrets.scrub_text(message)), self._secrets.scrub(schema))

@@ -1,4 +1,4 @@
-"""One OpenTelemetry span per call, by the GenAI conventions; costs nothing where nobody collects spans."""
+"""One OpenTelemetry span per call, by the GenAI conventions; costs nothing while no one collects spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolgrove.types import Call, Next, Result
 class TraceStep:
     """Outside of everything, so that its span covers refusals too; it never holds arguments or results.
 
-    Whether anybody collects spans is asked once, since each answer costs as much as the rest of a small call's gate.
+    Whether spans are collected is asked once, since each answer costs as much as the rest of a small call's gate.
     """
 
     def __init__(self) -> None:

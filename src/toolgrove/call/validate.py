@@ -1,4 +1,4 @@
-"""Holds the arguments against the tool's schema, and makes them plain JSON that nobody else holds."""
+"""Checks the arguments against the tool's schema, and replaces them by a copy that no one else can change."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from toolgrove.call.toolset import granted
-from toolgrove.errors import SchemaMismatch, closest
-from toolgrove.tree.json_schema import compiled
-from toolgrove.tree.json_value import detached
+from toolgrove.errors import SchemaMismatch, brief, closest
+from toolgrove.notation.json_schema import compiled
+from toolgrove.notation.json_value import detached
 from toolgrove.types import Call, Next, Result, ToolSpec
 
 _NESTING = 200
-_EXCERPT = 250
+_EXCERPT = 500
 
 
 class ValidateStep:
@@ -46,9 +46,5 @@ def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:
         hint = f"Did you mean {near!r}?" if near else f"Known arguments: {', '.join(known)}."
     elif error.kind.name == "required":
         hint = f"Required: {', '.join(schema.get('required', ()))}." if not path else None
-    return SchemaMismatch(path=_brief(path), problem=_brief(error.message), hint=hint)
-
-
-def _brief(text: str) -> str:
-    """Both ends of a text: a validator repeats the whole value, which the caller knows and the audit log need not."""
-    return text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]} … {text[-_EXCERPT:]}"
+    # A validator repeats the whole value, which the caller knows.
+    return SchemaMismatch(path=brief(path, _EXCERPT), problem=brief(error.message, _EXCERPT), hint=hint)

@@ -1,11 +1,38 @@
-"""The command line: start a project, check it, ask why, and call tools by hand."""
+"""The command line: start a project, check it, ask why, and call tools by hand.
+
+A command is a module with `add`, which adds its parser; `program` runs the one that is asked for.
+
+- ``advice``: what to change so that an agent gets a tool that it does not have
+- ``approvals``: the command; calls that wait for a person
+- ``arguments``: arguments of a tool as a person types them
+- ``audit``: the command; what agents did, and whether the log is whole
+- ``audit_log``: the audit log of a project, read beside the process that may write it
+- ``call``: the command; one call, through the whole gate
+- ``demo``: the command; a sample project, served at once
+- ``doctor``: the command; is everything in order
+- ``explain``: the command; why an agent has a tool or does not
+- ``init``: the command; a project file to start from
+- ``install``: the command; an agent in an MCP client's configuration
+- ``pins``: the command; definitions of foreign tools, accepted or changed
+- ``program``: picks the command, and turns failures into a paragraph and an exit code
+- ``project``: the project that a command works on
+- ``repl``: the command; tools called by hand, line by line
+- ``schema``: the command; the JSON Schema of the project file
+- ``screen``: how a command prints, for people and for machines
+- ``serve``: the command; the project over HTTP
+- ``stdio``: the command; one agent over stdin and stdout
+- ``text``: times, names and numbers as people read and type them
+- ``tokens``: the command; who may come in
+- ``tools``: the command; what an agent has
+- ``tree``: the command; the tree in a file
+"""
 
 from collections.abc import Sequence
 from importlib import import_module
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; whoever interrupts it while it is being loaded is not shown what it was loading."""
+    """Run a command; an interrupt while it is being loaded ends it without a traceback."""
     try:
         code: int = import_module("toolgrove.cli.program").main(arguments)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What to change so that an agent gets a tool which it has not."""
+"""What to change so that an agent gets a tool that it does not have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolgrove.pool.resolve import SPAWN
 
 
 def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
-    """One sentence; empty where there is nothing to change."""
+    """One sentence; empty where there is nothing to change. `agent` is whose rule decided."""
     section = f"agents.{agent}"
     _, _, pattern = verdict.rule.partition(": ")
     match verdict.verdict:
@@ -18,8 +18,7 @@ def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
         case "denied" if verdict.rule.startswith("mcp does not select"):
             return f"Add '{offer.source}: {{}}' to {section}.mcp, or leave mcp out to select every server."
         case "denied":
-            reader = config.agents[agent].role == "reader" and offer.tool is not None and offer.tool.mutates
-            role = f" It changes something, so {section} also needs 'role: editor'." if reader else ""
+            role = _role(config, agent, offer)
             return f"Add {offer.name!r}, or a glob that covers it, to {section}.tools.{role}"
         case "masked":
             return f"Take {pattern!r} out of {section}.mcp.{offer.source}.mask."
@@ -28,11 +27,21 @@ def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
         case "quarantined":
             name = f"{offer.source} {offer.own_name}"
             return f"'toolgrove pins diff {name}' shows what changed, 'toolgrove pins accept {name}' takes it."
+        case "pending":
+            name = f"{offer.source} {offer.own_name}"
+            return f"'toolgrove pins diff {name}' shows it, 'toolgrove pins accept {name}' takes it."
         case "unavailable":
-            return f"It comes back by itself when {offer.source!r} answers; 'toolgrove doctor' tells what is wrong."
+            return f"It comes back by itself when {offer.source!r} answers; 'toolgrove doctor' says what is wrong."
         case "restricted":
             return _restricted(config, agent, verdict.rule)
     return ""
+
+
+def _role(config: Config, agent: str, offer: Offer) -> str:
+    if config.agents[agent].role != "reader" or offer.tool is None or not offer.tool.mutates:
+        return ""
+    or_reads = f"; if it only reads, write {offer.tool.reads_if} instead" if offer.tool.reads_if else ""
+    return f" It changes something, so agents.{agent} also needs 'role: editor'{or_reads}."
 
 
 def _restricted(config: Config, agent: str, rule: str) -> str:
@@ -44,6 +53,8 @@ def _restricted(config: Config, agent: str, rule: str) -> str:
         return f"Take 'readOnly: true' out of {place}."
     if rule.startswith("maxDepth"):
         return f"Raise {section}.maxDepth if it should still spawn agents at this depth."
+    if "mayDelegate" in rule:
+        return f"Add it to {section}.tools, or to {section}.mayDelegate, which lends the name alone."
     if SPAWN in rule:
         return f"Write {SPAWN!r} itself into {section}.tools: a glob does not opt in."
     return ""

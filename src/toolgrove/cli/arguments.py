@@ -30,7 +30,7 @@ def read_words(words: Iterable[str], properties: Mapping[str, Any] | None = None
 
 
 def read_value(text: str) -> Any:
-    """JSON where it is some, else the text."""
+    """The value of a text that is JSON, else the text itself."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -39,9 +39,9 @@ def read_value(text: str) -> Any:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        form = json.loads(text)
+        arguments = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"the arguments are not one JSON object: {problem}") from None
-    if not isinstance(form, dict):
+    if not isinstance(arguments, dict):
         raise ValueError("the arguments are not one JSON object")
-    return form
+    return arguments

@@ -7,38 +7,44 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, get_args
 
 import anyio
 from rich.text import Text
 
-from toolgrove.cli.moment import moment
-from toolgrove.cli.number import whole
+from toolgrove.cli.audit_log import log_of
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.config import Config
-from toolgrove.store.audit import Breach, Outcome
-from toolgrove.store.audit_export import as_csv, as_lines
-from toolgrove.store.audit_file import AuditFile
-from toolgrove.store.audit_log import AuditLog, AuditQuery
-from toolgrove.store.sqlite.audit_log import SqliteAuditLog
+from toolgrove.cli.text import local_time, whole_number
+from toolgrove.notation.unseen_text import visible_json
+from toolgrove.store.audit import START, AuditLog, AuditPage, AuditQuery, Kind, Outcome, Place, Proof, as_csv, as_lines
+from toolgrove.web.schemas import Verification
 
-_STYLES = {"success": "green", "failure": "red", "refused": "yellow", "cancelled": "dim", "replayed": "cyan"}
+_STYLES = {
+    "success": "green",
+    "failure": "red",
+    "refused": "yellow",
+    "cancelled": "dim",
+    "replayed": "cyan",
+    "begun": "dim",
+    "unknown": "bold red",
+}
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PAGE = 1_000
 _SHOWN = 50
-_count = whole("a number of records, from 1 on", low=1)
+_count = whole_number("a number of records, from 1 on", low=1)
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command and its verbs."""
     parser = commands.add_parser(
         "audit",
         parents=[shared],
         help="see what agents did, verify and export the log",
-        description="The audit log: one record per call, refusals too, each bound to the one before it.",
+        description="The audit log: one record per call, refusals too, and of what people decide and who is refused "
+        "at the door. Each is bound to the one before it.",
     )
-    parser.set_defaults(run=_list, **dict.fromkeys(("agent", "tool", "outcome", "since")), limit=_SHOWN)
+    parser.set_defaults(run=_list, **dict.fromkeys(("agent", "tool", "outcome", "kind", "since")), limit=_SHOWN)
     filters = _filters()
     verbs = parser.add_subparsers(metavar="VERB")
     listing = verbs.add_parser(
@@ -46,8 +52,22 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     listing.add_argument("--limit", type=_count, default=_SHOWN, metavar="N", help=f"at most so many ({_SHOWN})")
     listing.set_defaults(run=_list)
+    show = verbs.add_parser("show", parents=[shared], help="show one record whole, with arguments and result")
+    show.add_argument("number", type=_count, metavar="NUMBER", help="the record, as 'audit list' numbers them")
+    show.set_defaults(run=_show)
     verify = verbs.add_parser("verify", parents=[shared], help="prove that no record was altered, removed or reordered")
+    verify.add_argument(
+        "--anchor",
+        action="append",
+        default=[],
+        metavar="VALUE|FILE",
+        help="what 'audit anchor' printed earlier, or a file of such lines: the log must hold those records",
+    )
     verify.set_defaults(run=_verify)
+    anchor = verbs.add_parser(
+        "anchor", parents=[shared], help="print the end of the log, to be kept elsewhere and verified against"
+    )
+    anchor.set_defaults(run=_anchor)
     export = verbs.add_parser(
         "export", parents=[shared, filters], help="print records for other programs, oldest first"
     )
@@ -61,6 +81,7 @@ def _filters() -> argparse.ArgumentParser:
     parser.add_argument("--agent", metavar="AGENT", help="only calls of this agent")
     parser.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
     parser.add_argument("--outcome", choices=get_args(Outcome), help="only calls that ended so")
+    parser.add_argument("--kind", choices=get_args(Kind), help="only records of this kind, such as calls or approvals")
     parser.add_argument(
         "--since",
         type=_since,
@@ -86,27 +107,25 @@ def _since(text: str) -> str:
 
 
 def _query(chosen: argparse.Namespace) -> AuditQuery:
-    return AuditQuery(agent=chosen.agent, tool=chosen.tool, outcome=chosen.outcome, since=chosen.since)
+    return AuditQuery(
+        agent=chosen.agent, tool=chosen.tool, outcome=chosen.outcome, kind=chosen.kind, since=chosen.since
+    )
 
 
-def _log(config: Config) -> AuditLog:
-    """The records that outlive a process: the store's, or those in a file."""
-    store, file = config.workspace.store_path, config.workspace.audit_log
-    if store is None and file is None:
-        raise ValueError(
-            "this project's audit records end with its process; keep them with workspace.store: sqlite:PATH, "
-            "or name a file in workspace.auditLog"
-        )
-    for place, log in ((store, SqliteAuditLog), (file, AuditFile)):
-        if place is not None and place.exists():
-            return log(place)
-    raise ValueError(f"{store or file} is not there yet: nothing has been called since the project file names it")
+def _anchors(text: str) -> list[Place]:
+    """The anchors that a value, or each line of a file, names."""
+    try:
+        if ":" in text and not Path(text).exists():
+            return [Place.read(text)]
+        return [Place.read(each) for each in Path(text).read_text().splitlines() if each.strip()]
+    except OSError as error:
+        raise ValueError(f"{text} is neither an anchor nor a file of anchors: {error.strerror}") from None
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     query = replace(_query(chosen), newest=True, limit=chosen.limit)
-    page = anyio.run(_log(load(chosen)).records, query)
-    found = list(reversed(page.records))
+    pages = anyio.run(_all, log_of(load(chosen)), query, chosen.limit)
+    found = [record for page in reversed(pages) for record in reversed(page.records)]
     shown = table("NUMBER", "TIME", "AGENT", "TOOL", "OUTCOME", "MS", "ERROR")
     for record in found:
         shown.add_row(*_row(record))
@@ -114,14 +133,27 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+async def _all(log: AuditLog, query: AuditQuery, limit: int) -> list[AuditPage]:
+    return [page async for page in _pages(log, query, limit)]
+
+
+def _show(chosen: argparse.Namespace, screen: Screen) -> int:
+    page = anyio.run(log_of(load(chosen)).records, AuditQuery(after=chosen.number - 1, limit=1))
+    record = next((one for one in page.records if one["number"] == chosen.number), None)
+    if record is None:
+        raise ValueError(f"there is no record {chosen.number}; 'toolgrove audit list' shows the latest")
+    screen.answer(record, line(visible_json(record)))
+    return 0
+
+
 def _row(record: Mapping[str, Any]) -> Iterator[Text]:
-    """The cells of a record; one that somebody has altered is shown all the same."""
+    """The cells of a record; one that was altered is shown all the same."""
     yield line(str(record["number"]))
     try:
-        yield moment(datetime.fromisoformat(record["timestamp"]).timestamp())
+        yield local_time(datetime.fromisoformat(record["timestamp"]).timestamp())
     except (ValueError, OverflowError):
         yield line(record["timestamp"])
-    yield from map(line, (record["agent"], record["operation"]))
+    yield from map(line, (record["agent"] or str(record.get("by") or ""), record["operation"]))
     yield line(record["outcome"], _STYLES.get(record["outcome"], ""))
     took, error = record.get("durationMs"), record.get("error")
     yield line(f"{took:.1f}" if isinstance(took, int | float) else "")
@@ -129,25 +161,37 @@ def _row(record: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def _verify(chosen: argparse.Namespace, screen: Screen) -> int:
-    log = _log(load(chosen))
+    log = log_of(load(chosen))
+    anchors = [anchor for given in chosen.anchor for anchor in _anchors(given)]
     with screen.waiting("Reading the log …"):
-        breach, first, last = anyio.run(_proved, log)
-    if breach is None:
-        extent = f"records {first} to {last} are as they were written" if last else "it is empty"
-        told = line(f"The log is whole: {extent}.", "green")
+        proof = anyio.run(log.verify, anchors)
+    screen.answer(Verification.of(proof).to_json(), *_findings(proof))
+    return int(proof.breach is not None)
+
+
+def _findings(proof: Proof) -> Iterator[Text]:
+    breach = proof.breach
+    if breach is not None:
+        what = f"The copy {breach.file}" if breach.file else "The log"
+        yield line(f"{what} does not hold at its {_ordinal(breach.number + 1)} record: {breach.problem}.", "red")
+    elif proof.last is None:
+        yield line("The log is whole: it is empty.", "green")
     else:
-        told = line(f"The log does not hold at its {_ordinal(breach.number + 1)} record: {breach.problem}.", "red")
-    form = None if breach is None else {"number": breach.number, "problem": breach.problem}
-    screen.answer({"whole": breach is None, "breach": form, "first": first, "last": last}, told)
-    return int(breach is not None)
+        yield line(f"The log is whole: records {proof.first} to {proof.last} are as they were written.", "green")
+    if proof.removed:
+        yield line(f"Records up to {proof.removed} are not in it: retention took them, or an earlier part has them.")
+    for one in proof.breaks:
+        gap = f"it was put back to record {one.after}, and had held records up to {one.lost}"
+        yield line(f"Record {one.number} marks a break: {gap}.", "yellow")
+    for each in proof.unchecked:
+        yield line(f"Not checked: {each}.", "yellow")
 
 
-async def _proved(log: AuditLog) -> tuple[Breach | None, int | None, int | None]:
-    """The first breach, and the numbers of the first and last record."""
-    oldest = (await log.records(AuditQuery(limit=1))).records
-    newest = (await log.records(AuditQuery(limit=1, newest=True))).records
-    first, last = (one[0]["number"] if one else None for one in (oldest, newest))
-    return await log.verify(), first, last
+def _anchor(chosen: argparse.Namespace, screen: Screen) -> int:
+    newest = anyio.run(log_of(load(chosen)).records, AuditQuery(limit=1, newest=True)).records
+    place = Place(newest[0]["number"], newest[0]["hash"]) if newest else START
+    screen.answer({"anchor": str(place)}, line(str(place)), fold=False)
+    return 0
 
 
 def _ordinal(number: int) -> str:
@@ -156,7 +200,7 @@ def _ordinal(number: int) -> str:
 
 
 def _export(chosen: argparse.Namespace, screen: Screen) -> int:
-    log = _log(load(chosen))
+    log = log_of(load(chosen))
     anyio.run(_write, log, chosen, screen)
     return 0
 
@@ -165,18 +209,18 @@ async def _write(log: AuditLog, chosen: argparse.Namespace, screen: Screen) -> N
     """Page by page, so that a long log needs no memory."""
     out = screen.out.file
     is_first = True
-    async for records in _pages(log, _query(chosen), chosen.limit):
-        text = as_lines(records) if chosen.format == "jsonl" else as_csv(records, heading=is_first)
+    async for page in _pages(log, _query(chosen), chosen.limit):
+        text = as_lines(page.lines) if chosen.format == "jsonl" else as_csv(page.records, heading=is_first)
         out.write(text)
         is_first = False
 
 
-async def _pages(log: AuditLog, query: AuditQuery, limit: int | None) -> AsyncIterator[list[dict[str, Any]]]:
+async def _pages(log: AuditLog, query: AuditQuery, limit: int | None) -> AsyncIterator[AuditPage]:
     left = limit
     while True:
         page = await log.records(replace(query, limit=_PAGE if left is None else min(_PAGE, left)))
-        yield list(page.records)
-        left = None if left is None else left - len(page.records)
+        yield page
+        left = None if left is None else left - len(page.lines)
         if page.next is None or left == 0:
             return
-        query = replace(query, after=page.next)
+        query = replace(query, before=page.next) if query.newest else replace(query, after=page.next)

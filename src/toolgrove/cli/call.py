@@ -16,7 +16,6 @@ from toolgrove.config import Config
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "call",
         parents=[shared],
@@ -31,7 +30,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Call it; 1 if the answer is an error."""
-    read_words(chosen.arguments)  # a slip is told before anything is started
+    read_words(chosen.arguments)  # a slip is reported before anything is started
     return anyio.run(_call, load(chosen), chosen, screen)
 
 
@@ -57,7 +56,7 @@ class Terminal:
         self._screen = screen
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell how far it is."""
+        """Print how far the call is, beside the result."""
         share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
         self._screen.say(f"{share} {message or ''}".rstrip(), "dim")
 
@@ -81,7 +80,7 @@ class Terminal:
 
 async def _line() -> str:
     """What the person types next; waiting for it in a thread would keep Ctrl-C from ending the command."""
-    with suppress(OSError):  # what cannot be waited for is read at once
+    with suppress(OSError):  # not every stdin can be waited for
         await anyio.wait_readable(sys.stdin)
     return sys.stdin.readline().strip()
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import anyio
 
-from toolgrove.cli.number import port
 from toolgrove.cli.screen import Screen
 from toolgrove.cli.serve import Service, issue_missing, listen
+from toolgrove.cli.text import port
 from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
 from toolgrove.sample.folder import shop_socket, write
@@ -24,13 +24,12 @@ from toolgrove.sample.order import ask, follow
 from toolgrove.sample.season import lay_out
 from toolgrove.sample.shop import shop_open
 from toolgrove.sample.watering import go_round
-from toolgrove.store.tokens import OPERATOR
+from toolgrove.store.state import OPERATOR
 
 FOLDER = Path("toolgrove-demo")
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "demo",
         parents=[shared],
@@ -94,7 +93,7 @@ async def _prepare(grove: Grove, start: Any, *, still: bool) -> None:
 
 def _tokens(grove: Grove) -> Mapping[str, str]:
     """The operator's token is new each time, so that the address which is printed always works."""
-    return {OPERATOR: grove.tokens.issue(OPERATOR), **issue_missing(grove)}
+    return {OPERATOR: grove.tokens.issue(OPERATOR, by="toolgrove demo", replace=True), **issue_missing(grove)}
 
 
 def _has_display() -> bool:

@@ -1,4 +1,4 @@
-"""`toolgrove explain`: why an agent has a tool, or has not."""
+"""`toolgrove explain`: why an agent has a tool or does not."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from rich.table import Table
 
 from toolgrove.agent import Agent
 from toolgrove.cli.advice import advice
-from toolgrove.cli.number import depth
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
+from toolgrove.cli.text import depth
 from toolgrove.config import Config
-from toolgrove.errors import NotFound, ToolNotFound
+from toolgrove.errors import Forbidden, NotFound, ToolNotFound
 from toolgrove.grove import Grove
 from toolgrove.pool.receipt import Receipt, Standing
+from toolgrove.web import schemas
 
 _STYLES = {"granted": "green", "denied": "dim", "masked": "dim", "restricted": "yellow"}
 _ORDER: tuple[Standing, ...] = (
     "granted",
     "restricted",
     "quarantined",
+    "pending",
     "unvalidated",
     "unavailable",
     "masked",
@@ -32,27 +34,33 @@ _ORDER: tuple[Standing, ...] = (
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "explain",
         parents=[shared],
-        help="tell why an agent has a tool, or has not",
-        description="Tell why an agent has each tool of the pool, or has not; with TOOL, what to change.",
+        help="say why an agent has a tool or does not",
+        description="Say why an agent has each tool of the pool or does not; with TOOL, what to change.",
     )
     parser.add_argument("agent", metavar="AGENT")
     parser.add_argument("tool", metavar="TOOL", nargs="?")
-    parser.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
+    place.add_argument(
+        "--within",
+        action="append",
+        default=[],
+        metavar="ABOVE",
+        help="as a sub-agent of this agent; once for each one above it, the outermost first",
+    )
     parser.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """Explain."""
     return anyio.run(_explain, load(chosen), chosen, screen)
 
 
 async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
     async with opened(config, screen) as grove:
-        agent = await grove.agent(chosen.agent, depth=chosen.depth)
+        agent = await _resolved(grove, chosen)
     if chosen.tool is None:
         _whole(agent, screen)
     else:
@@ -60,11 +68,26 @@ async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -
     return 0
 
 
+async def _resolved(grove: Grove, chosen: argparse.Namespace) -> Agent:
+    """The agent as it would be where it is asked about; who may not be started there has nothing to explain."""
+    chain: list[str] = [*chosen.within, chosen.agent]
+    agent = await grove.agent(chain[0], depth=chosen.depth)
+    for name in chain[1:]:
+        for above in agent.bounds:
+            if not above.lets_spawn(name):
+                raise Forbidden(
+                    f"{above.agent} may not spawn {name}. Name {name!r} in agents.{above.agent}.maySpawn.",
+                    reason="may_spawn",
+                )
+        agent = await grove.agent(name, within=agent.bounds)
+    return agent
+
+
 def _whole(agent: Agent, screen: Screen) -> None:
     receipt = agent.receipt
     counts = Counter(verdict.verdict for verdict in receipt.values())
     rest = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER[1:] if counts[kind])
-    head = f"{agent.name}, depth {receipt.depth}: {counts['granted']} of {len(receipt)} tools"
+    head = f"{_named(agent)}, depth {receipt.depth}: {counts['granted']} of {len(receipt)} tools"
     head += f" ({rest})" if rest else ""
     shown = [line(head, "bold"), line(f"pool revision {receipt.revision}, receipt {receipt.hash}", "dim"), line("")]
     shown += [line(f"! {warning}", "yellow") for warning in receipt.warnings]
@@ -74,7 +97,7 @@ def _whole(agent: Agent, screen: Screen) -> None:
         for state in receipt.sources.values()
         if state.problem
     ]
-    screen.answer(receipt.to_json(), *shown, _verdicts(agent))
+    screen.answer(schemas.Receipt.of(receipt).to_json(), *shown, _verdicts(agent))
 
 
 def _verdicts(agent: Agent) -> Table:
@@ -92,25 +115,31 @@ def _rule(agent: Agent, name: str) -> str:
     return f"{rule}; each call needs an approval ({needs})" if needs else rule
 
 
+def _named(agent: Agent) -> str:
+    *above, name = agent.receipt.chain
+    return f"{name} within {' > '.join(above)}" if above else name
+
+
 def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
     receipt = agent.receipt
     rejected = next((offer for offer in receipt.rejected if offer.name == name), None)
     if name not in receipt:
         raise _unknown(name, receipt)
     verdict, offer = receipt[name], grove.pool.latest.offers[name]
-    what_to_do = advice(grove.config, agent.name, offer, verdict)
+    what_to_do = advice(grove.config, verdict.ancestor or agent.name, offer, verdict)
     has = verdict.verdict == "granted"
-    told = [f"{agent.name} {'has' if has else 'does not have'} {name} of {offer.source}: {verdict.verdict}"]
-    told[0] += f" ({verdict.rule})."
+    message = [f"{_named(agent)} {'has' if has else 'does not have'} {name} of {offer.source}: {verdict.verdict}"]
+    message[0] += f" ({verdict.rule})."
     if name in agent.approvals:
-        told.append(f"Each call needs an approval ({agent.approvals[name]}).")
+        message.append(f"Each call needs an approval ({agent.approvals[name]}).")
     if what_to_do:
-        told.append(what_to_do)
+        message.append(what_to_do)
     if rejected is not None:
-        told.append(f"Another offer of that name was refused: {rejected.reason}.")
-    form = {
+        message.append(f"Another offer of that name was refused: {rejected.reason}.")
+    facts = {
         "agent": agent.name,
         "depth": receipt.depth,
+        "chain": list(receipt.chain),
         "tool": name,
         **verdict._asdict(),
         "approval": agent.approvals.get(name),
@@ -118,7 +147,7 @@ def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
         "revision": receipt.revision,
         "hash": receipt.hash,
     }
-    screen.answer(form, line(" ".join(told)))
+    screen.answer(facts, line(" ".join(message)))
 
 
 def _unknown(name: str, receipt: Receipt) -> NotFound:

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from toolgrove.cli.project import DEFAULT, file
-from toolgrove.cli.screen import Screen, line, visible_json
+from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
+from toolgrove.notation.unseen_text import visible_json
 
 SCHEMA = "toolgrove.schema.json"
 STARTER = Path(__file__).with_name("starter.yaml")
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "init",
         parents=[shared],

@@ -1,4 +1,4 @@
-"""`toolgrove pins`: the definitions of foreign tools that were accepted, and those that changed since."""
+"""`toolgrove pins`: the definitions of foreign tools that were accepted, and those that wait for a person."""
 
 from __future__ import annotations
 
@@ -10,58 +10,70 @@ from rich.console import Group, RenderableType
 from rich.syntax import Syntax
 from rich.text import Text
 
-from toolgrove.cli.moment import moment
-from toolgrove.cli.person import person
 from toolgrove.cli.project import load
-from toolgrove.cli.screen import Screen, line, table, visible
-from toolgrove.cli.shelf import shelf
-from toolgrove.pool.suspicion import suspect
-from toolgrove.store.pins import Pin, PinNotFound, Pins
+from toolgrove.cli.screen import Screen, line, table
+from toolgrove.cli.text import local_time, signature
+from toolgrove.errors import PinNotFound
+from toolgrove.notation.unseen_text import visible
+from toolgrove.pool.definition_lint import suspect
+from toolgrove.project_state import ProjectState
+from toolgrove.store.state import Pin, Pins
+from toolgrove.web import schemas
 
 _SHORT = 12
+_STATES = {
+    "pinned": ("as pinned", "green"),
+    "changed": ("changed", "red"),
+    "pending": ("pending", "yellow"),
+    "refused": ("refused", "dim"),
+}
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command and its verbs."""
     parser = commands.add_parser(
         "pins",
         parents=[shared],
-        help="see, accept or forget definitions of foreign tools",
-        description="A foreign tool is pinned at first use; one whose definition changes is quarantined until you "
-        "accept the change.",
+        help="see, accept, refuse or forget definitions of foreign tools",
+        description="What a server has at first contact is pinned, unless the project says 'pins: ask'. A definition "
+        "that changes, comes later or looks suspicious waits until you accept it.",
     )
     parser.set_defaults(run=_list)
     verbs = parser.add_subparsers(metavar="VERB")
     verbs.add_parser("list", parents=[shared], help="list every pin (what plain 'pins' does)").set_defaults(run=_list)
-    diff = verbs.add_parser("diff", parents=[shared], help="show what changed since the pin")
+    diff = verbs.add_parser("diff", parents=[shared], help="show what waits: new definitions, and what changed")
     diff.add_argument("server", metavar="SERVER", nargs="?")
     diff.add_argument("tool", metavar="TOOL", nargs="?", help="by the server's own name")
     diff.set_defaults(run=_diff)
-    accept = verbs.add_parser("accept", parents=[shared], help="take a changed definition")
+    accept = verbs.add_parser("accept", parents=[shared], help="take a definition that waits")
     accept.add_argument("server", metavar="SERVER")
     accept.add_argument("tool", metavar="TOOL", help="by the server's own name")
     accept.add_argument("hash", metavar="HASH", nargs="?", help="the definition that you looked at; asks without it")
     accept.set_defaults(run=_accept)
-    forget = verbs.add_parser("forget", parents=[shared], help="drop a pin; the next definition counts as first use")
+    refuse = verbs.add_parser("refuse", parents=[shared], help="keep a definition that waits out")
+    refuse.add_argument("server", metavar="SERVER")
+    refuse.add_argument("tool", metavar="TOOL", help="by the server's own name")
+    refuse.add_argument("hash", metavar="HASH", nargs="?", help="the definition that you looked at; asks without it")
+    refuse.set_defaults(run=_refuse)
+    forget = verbs.add_parser("forget", parents=[shared], help="drop a pin; the next definition waits for you")
     forget.add_argument("server", metavar="SERVER")
     forget.add_argument("tool", metavar="TOOL", help="by the server's own name")
     forget.set_defaults(run=_forget)
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
-    with shelf(load(chosen)) as kept:
+    with ProjectState.of(load(chosen)) as kept:
         pins = kept.pins.list()
     shown = table("SERVER", "TOOL", "STATE", "HASH", "PINNED", "BY", whole="HASH")
     for pin in pins:
-        state = Text("changed", style="red") if pin.changed else Text("as pinned", style="green")
-        short = line(pin.hash[:_SHORT])
-        shown.add_row(line(pin.server), line(pin.own_name), state, short, moment(pin.pinned_at), line(pin.pinned_by))
-    screen.answer([pin.to_json() for pin in pins], shown if pins else line("Nothing is pinned yet."))
+        accepted = (local_time(pin.pinned_at), line(pin.pinned_by)) if pin.hash else (line("-"), line("-"))
+        short = line((pin.hash or pin.seen_hash)[:_SHORT])
+        shown.add_row(line(pin.server), line(pin.own_name), Text(*_STATES[pin.state]), short, *accepted)
+    screen.answer([schemas.Pin.of(pin).to_json() for pin in pins], shown if pins else line("Nothing is pinned yet."))
     return 0
 
 
 def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
-    with shelf(load(chosen)) as kept:
+    with ProjectState.of(load(chosen)) as kept:
         if chosen.tool is not None:
             pins = [_get(kept.pins, chosen.server, chosen.tool)]
         else:
@@ -69,39 +81,51 @@ def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
     changed = [pin for pin in pins if pin.changed]
     shown: list[RenderableType] = []
     for pin in changed:
-        shown += [_shown(pin), *_remarks(pin), _how_to_accept(pin)]
-    screen.answer([pin.to_json() for pin in changed], *(shown or [line("Nothing changed since it was pinned.")]))
+        shown += [_shown(pin), *_remarks(pin), line(_how_to("accept", pin), "bold"), line(_how_to("refuse", pin))]
+    screen.answer(
+        [schemas.Pin.of(pin).to_json() for pin in changed],
+        *(shown or [line("Nothing waits: every definition is the pinned one.")]),
+    )
     return 0
 
 
 def _accept(chosen: argparse.Namespace, screen: Screen) -> int:
-    with shelf(load(chosen)) as kept:
+    with ProjectState.of(load(chosen)) as kept:
         pin = _get(kept.pins, chosen.server, chosen.tool)
-        given = chosen.hash
-        if given is None and pin.changed:
-            given = _confirmed(pin, screen)
-        accepted = kept.pins.accept(chosen.server, chosen.tool, given or "", by=person())
-    told = f"{accepted.server}/{accepted.own_name} is pinned to {accepted.hash[:_SHORT]}."
-    screen.answer(accepted.to_json(), line(told, "green"))
+        given = chosen.hash or (_confirmed(pin, screen, "Accept") if pin.changed else "")
+        accepted = kept.pins.accept(chosen.server, chosen.tool, given, by=signature())
+    message = f"{accepted.server}/{accepted.own_name} is pinned to {accepted.hash[:_SHORT]}."
+    screen.answer(schemas.Pin.of(accepted).to_json(), line(message, "green"))
     return 0
 
 
-def _confirmed(pin: Pin, screen: Screen) -> str:
+def _refuse(chosen: argparse.Namespace, screen: Screen) -> int:
+    with ProjectState.of(load(chosen)) as kept:
+        pin = _get(kept.pins, chosen.server, chosen.tool)
+        given = chosen.hash or (_confirmed(pin, screen, "Refuse") if pin.changed else "")
+        refused = kept.pins.refuse(chosen.server, chosen.tool, given, by=signature())
+    message = f"{refused.server}/{refused.own_name} stays out with {refused.seen_hash[:_SHORT]}."
+    screen.answer(schemas.Pin.of(refused).to_json(), line(message))
+    return 0
+
+
+def _confirmed(pin: Pin, screen: Screen, verb: str) -> str:
     """The hash of what the person has seen just now and agrees to."""
     if not sys.stdin.isatty():
-        raise ValueError(f"name the definition that you looked at: {_how_to_accept(pin).plain}")
+        command = _how_to(verb.lower(), pin)
+        raise ValueError(f"name the definition that you looked at: {command}")
     screen.err.print(Group(_shown(pin), *_remarks(pin)))
-    screen.err.print("Accept this definition? [y/N] ", end="")
+    screen.err.print(f"{verb} this definition? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise ValueError("nothing was accepted")
+        raise ValueError("nothing was decided")
     return pin.seen_hash
 
 
 def _forget(chosen: argparse.Namespace, screen: Screen) -> int:
-    with shelf(load(chosen)) as kept:
-        kept.pins.forget(chosen.server, chosen.tool)
-    told = f"{chosen.server}/{chosen.tool} is forgotten; its next definition counts as first use."
-    screen.answer({"server": chosen.server, "tool": chosen.tool, "forgotten": True}, line(told))
+    with ProjectState.of(load(chosen)) as kept:
+        kept.pins.forget(chosen.server, chosen.tool, by=signature())
+    message = f"{chosen.server}/{chosen.tool} is forgotten; its next definition waits until you accept it."
+    screen.answer({"server": chosen.server, "tool": chosen.tool, "forgotten": True}, line(message))
     return 0
 
 
@@ -121,5 +145,5 @@ def _remarks(pin: Pin) -> list[Text]:
     return [line(f"! {flag}", "yellow") for flag in suspect(pin.seen_definition or {}).flags(())]
 
 
-def _how_to_accept(pin: Pin) -> Text:
-    return line(f"toolgrove pins accept {pin.server} {pin.own_name} {pin.seen_hash[:_SHORT]}", "bold")
+def _how_to(verb: str, pin: Pin) -> str:
+    return f"toolgrove pins {verb} {pin.server} {pin.own_name} {pin.seen_hash[:_SHORT]}"

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: int = chosen.run(chosen, screen)
         screen.out.file.flush()
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain while it shuts down.
+        # The reader of our output has closed the pipe; Python must not complain while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as problem:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _named(words: list[str]) -> Sequence[str]:
-    """The command that is meant, alone; all of them where that cannot be told."""
+    """The command that is asked for, alone; all of them where that is not clear."""
     if words[:1] == ["--version"]:
         return ()
     values = {at + 1 for at, word in enumerate(words) if word == "--config"}
@@ -72,13 +72,13 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
 @contextmanager
 def _logging(*, verbose: bool) -> Iterator[None]:
     """Without -v the log is silent: what matters in it is part of the answers. Machines get it as JSON."""
-    ours, everybody = logging.getLogger("toolgrove"), logging.getLogger()
-    before = [(log, log.handlers[:], log.level, log.propagate) for log in (ours, everybody)]
+    ours, others = logging.getLogger("toolgrove"), logging.getLogger()
+    before = [(log, log.handlers[:], log.level, log.propagate) for log in (ours, others)]
     handler: logging.Handler = logging.StreamHandler() if verbose else logging.NullHandler()
     handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s") if sys.stderr.isatty() else JsonLine())
-    ours.handlers[:], ours.propagate, everybody.handlers[:] = [handler], False, [handler]
+    ours.handlers[:], ours.propagate, others.handlers[:] = [handler], False, [handler]
     ours.setLevel(logging.INFO if verbose else logging.CRITICAL)
-    everybody.setLevel(logging.WARNING)
+    others.setLevel(logging.WARNING)
     try:
         yield
     finally:
@@ -95,7 +95,7 @@ def _failed(problem: Exception, screen: Screen) -> int:
             raise problem
         problem = GroveError(f"a fault of ours ({type(problem).__name__}); TOOLGROVE_DEBUG=1 shows where.")
     elif not isinstance(problem, GroveError):
-        problem = InvalidArgument(_told(problem))
+        problem = InvalidArgument(_sentence(problem))
     if screen.as_json:
         screen.data(problem.to_json())
     else:
@@ -103,7 +103,7 @@ def _failed(problem: Exception, screen: Screen) -> int:
     return FAILED
 
 
-def _told(problem: Exception) -> str:
+def _sentence(problem: Exception) -> str:
     """What went wrong; of a file, with its name and without the system's number."""
     if isinstance(problem, OSError) and problem.filename is not None and problem.strerror:
         return f"{os.fsdecode(problem.filename)}: {problem.strerror}."

@@ -30,19 +30,19 @@ def options() -> argparse.ArgumentParser:
 
 
 def file(chosen: argparse.Namespace) -> Path:
-    """The project file."""
+    """The project file that is named, or the default one."""
     path: Path = chosen.config or DEFAULT
     return path
 
 
 def load(chosen: argparse.Namespace) -> Config:
-    """What it says."""
+    """The configuration in the project file."""
     return Config.load(file(chosen))
 
 
 @asynccontextmanager
 async def opened(config: Config, screen: Screen) -> AsyncIterator[Grove]:
-    """The project with its servers running; whoever waits sees for what."""
+    """The project with its servers running; a person who waits sees what for."""
     count = len(config.servers) + len(config.http_tools)
     async with AsyncExitStack() as stack:
         with screen.waiting(OPENING):  # a large tree takes its time

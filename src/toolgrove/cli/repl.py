@@ -30,7 +30,6 @@ _WRITING = ("versionToken", "idempotencyKey", "dryRun")
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "repl",
         parents=[shared],
@@ -43,7 +42,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """Talk until the person leaves."""
+    """Read and answer line by line until the person leaves."""
     config = Config.load(chosen.config) if chosen.config is not None else _sample_config()
     anyio.run(_converse, config, chosen, screen)
     return 0
@@ -56,16 +55,18 @@ def _sample_config() -> Config:
 async def _converse(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
     console = screen.out
     async with opened(config, screen) as grove:
-        desk = Conversation(await grove.agent(chosen.agent), console)
+        conversation = Conversation(await grove.agent(chosen.agent), console)
         if chosen.sample:
-            await desk.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
-        complete_with(desk.candidates)
-        console.print(f"{len(desk.agent.tools)} tools as {desk.agent.name}; 'help', 'help TOOL', 'quit'.")
+            await conversation.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
+        complete_with(conversation.candidates)
+        console.print(
+            f"{len(conversation.agent.tools)} tools as {conversation.agent.name}; 'help', 'help TOOL', 'quit'."
+        )
         for typed in _lines():
             if typed in ("quit", "exit"):
                 break
             if typed:
-                await desk.answer(typed)
+                await conversation.answer(typed)
 
 
 def _lines() -> Iterator[str]:

@@ -10,7 +10,6 @@ from toolgrove.config import Config
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "schema",
         parents=[shared],
@@ -21,6 +20,5 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """Print the schema."""
     screen.data(Config.json_schema())
     return 0

@@ -10,32 +10,34 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from apcore_mcp.server.transport import run_http, stop_on_signals
-from toolgrove.cli.number import port
+from mcp_serve.http_server import run_http
+from mcp_serve.signals import stop_on_signals
 from toolgrove.cli.project import DEFAULT, OPENING
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.config import Config, ConfigFile
+from toolgrove.cli.text import port
+from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
-from toolgrove.store.collector import settled_collector
-from toolgrove.store.tokens import OPERATOR
+from toolgrove.reload import follow
+from toolgrove.store.gc_pause import settled_collector
+from toolgrove.store.state import OPERATOR
 
 log = logging.getLogger("toolgrove.serve")
-LOOK = 1.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "serve",
         parents=[shared],
         help="serve every agent over MCP, with a console for you",
-        description="Serve the project. Every agent and you get a token at the first start, shown this once.",
+        description="Serve the project. Every agent and you get a token at the first start, shown this once on "
+        "standard output, and never in the log.",
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="CONFIG", help=f"the project file ({DEFAULT})")
     parser.add_argument("--host", default="127.0.0.1", help="bind address (127.0.0.1)")
@@ -94,8 +96,22 @@ async def _alone(grove: Grove) -> AsyncIterator[None]:
 
 def issue_missing(grove: Grove) -> dict[str, str]:
     """A token for the operator and every agent that has none."""
-    have = grove.tokens.holders()
-    return {who: grove.tokens.issue(who) for who in (OPERATOR, *grove.config.agents) if who not in have}
+    have = set(grove.tokens.holders().values())
+    return {
+        who: grove.tokens.issue(who, by="toolgrove serve")
+        for who in (OPERATOR, *grove.config.agents)
+        if who not in have
+    }
+
+
+def issue_none(grove: Grove) -> dict[str, str]:
+    """No token, since what is printed may be kept, and a token must not be; tells how to make one."""
+    have = set(grove.tokens.holders().values())
+    missing = [name for name in (OPERATOR, *grove.config.agents) if name not in have]
+    if missing:
+        who = ", ".join("operator" if name == OPERATOR else name for name in missing)
+        log.warning("Without a token: %s. 'toolgrove tokens new NAME' makes one and shows it at your terminal.", who)
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,7 +129,7 @@ class Service:
     greeted: Callable[[str], None] = lambda console: None
 
     async def run(self) -> None:
-        """Serve it."""
+        """Serve until a signal comes, be it while the project starts."""
         stop = asyncio.Event()
         with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
             async with AsyncExitStack() as stack:
@@ -126,7 +142,7 @@ class Service:
         app = gateway.app
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
             self._greet(grove)
-            tasks.start_soon(self._follow, grove)
+            tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._issue_more, grove)))
             with settled_collector():
                 await run_http(app, gateway.drain, self.listening, stop)
             tasks.cancel_scope.cancel()
@@ -147,30 +163,12 @@ class Service:
         self.greeted(console)
 
     def _issue(self, grove: Grove, tokens: Callable[[Grove], Mapping[str, str]]) -> Mapping[str, str]:
-        """Tokens that are new; nobody needs one where everybody on this machine is let in."""
+        """The tokens that are new; none where all on this machine are let in."""
         return {} if self.anonymous else tokens(grove)
 
-    async def _follow(self, grove: Grove) -> None:
-        """Take every good change of the project file; a bad one keeps the last good one running."""
-        while True:
-            await anyio.sleep(LOOK)
-            if not self.file.touched():
-                continue
-            outcome = self.file.reload()
-            if outcome.problem:
-                log.error("%s", outcome.problem)
-            elif outcome.changed:
-                await self._take(grove, outcome.config)
-
-    async def _take(self, grove: Grove, config: Config) -> None:
-        before = grove.config
-        try:
-            await grove.reload(config)
-        except Exception as problem:  # whatever a source makes of its section must not end the others
-            log.error("%s\nThe configuration that was read before stays in force.", problem)
-            await grove.reload(before)
-            return
-        log.info("the project file was read again")
-        for holder, token in self._issue(grove, issue_missing).items():
+    def _issue_more(self, grove: Grove) -> None:
+        """Tokens for agents that a change of the file brought; only a person at a terminal is shown them."""
+        seen = self.screen.err.is_terminal
+        for holder, token in self._issue(grove, issue_missing if seen else issue_none).items():
             self.screen.say(f"Token of {holder}, shown this once:", "bold")
             self.screen.say(token, "bold")

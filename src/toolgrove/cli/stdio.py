@@ -9,17 +9,19 @@ from typing import Any
 
 import anyio
 
-from apcore_mcp.server.transport import run_stdio, stop_on_signals
-from toolgrove.cli.project import load
+from mcp_serve.signals import stop_on_signals
+from mcp_serve.stdio import run_stdio
+from toolgrove.cli.project import file
 from toolgrove.cli.screen import Screen
-from toolgrove.config import Config
+from toolgrove.config import ConfigFile
+from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, PoolChanged
-from toolgrove.faces import McpFace
 from toolgrove.grove import Grove
+from toolgrove.mcp_face import McpFace
+from toolgrove.reload import follow
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "stdio",
         parents=[shared],
@@ -31,24 +33,29 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
-    anyio.run(_run, load(chosen), chosen.agent)
+    anyio.run(_run, ConfigFile(file(chosen)), chosen.agent)
     return 0
 
 
-async def _run(config: Config, name: str) -> None:
+async def _run(project: ConfigFile, name: str) -> None:
     stop = asyncio.Event()
-    async with Grove(config) as grove, anyio.create_task_group() as tasks:
+    async with Grove(project.config) as grove, anyio.create_task_group() as tasks:
         face = McpFace(await grove.agent(name), version("toolgrove"))
-        face.endpoint.loop = asyncio.get_running_loop()
 
         async def renew() -> None:
-            face.use(await grove.agent(name))
+            if name in grove.config.agents:
+                face.use(await grove.agent(name))
+            else:
+                stop.set()
 
-        def follow(event: Event) -> None:
+        def hear(event: Event) -> None:
             if isinstance(event, PoolChanged):
                 tasks.start_soon(renew)
 
-        grove.listen(follow)
+        grove.listen(hear)
+        tasks.start_soon(follow, project, grove)
         with stop_on_signals(stop, asyncio.get_running_loop()):
             await run_stdio(face.endpoint, stop)
+        if name not in grove.config.agents:
+            raise AgentNotFound(name, list(grove.config.agents))
         tasks.cancel_scope.cancel()

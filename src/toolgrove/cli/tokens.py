@@ -3,78 +3,94 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Container
 from typing import Any
 
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.cli.shelf import shelf
+from toolgrove.cli.text import signature
 from toolgrove.errors import AgentNotFound, InvalidArgument
-from toolgrove.store.tokens import OPERATOR
+from toolgrove.project_state import ProjectState
+from toolgrove.store.state import OPERATOR, hashed, token_id
 
 _OPERATOR = "operator"
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command and its verbs."""
     parser = commands.add_parser(
         "tokens",
         parents=[shared],
         help="see who has a token, make new ones, revoke them",
-        description="Tokens are kept as hashes; a new one is shown once and makes the old one void.",
+        description="Tokens are kept as hashes; a new one is shown once. Everybody may have several, each with an id.",
     )
     parser.set_defaults(run=_list)
     verbs = parser.add_subparsers(metavar="VERB")
     verbs.add_parser("list", parents=[shared], help="who has one (what plain 'tokens' does)").set_defaults(run=_list)
-    new = verbs.add_parser("new", parents=[shared], help="make a token")
+    new = verbs.add_parser("new", parents=[shared], help="make a token; the others stay good")
     new.add_argument("holder", metavar="AGENT", help=f"an agent, or {_OPERATOR!r} for yourself")
+    new.add_argument("--replace", action="store_true", help="make the holder's other tokens void")
     new.set_defaults(run=_new)
-    revoke = verbs.add_parser("revoke", parents=[shared], help="make a token void")
-    revoke.add_argument("holder", metavar="AGENT", help=f"an agent, or {_OPERATOR!r} for yourself")
+    revoke = verbs.add_parser("revoke", parents=[shared], help="make a token void, or all tokens of an agent")
+    revoke.add_argument("token", metavar="ID|AGENT", help=f"a token's id, an agent, or {_OPERATOR!r} for yourself")
     revoke.set_defaults(run=_revoke)
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     config = load(chosen)
-    with shelf(config) as kept:
-        have = kept.tokens.holders()
-    everyone = [OPERATOR, *config.agents, *(name for name in have if name != OPERATOR and name not in config.agents)]
-    shown = table("HOLDER", "TOKEN")
-    for name in everyone:
-        state = "none" if name not in have else "void: no such agent" if _is_gone(name, config.agents) else "issued"
-        shown.add_row(line(_shown(name)), line(state))
-    screen.answer([{"holder": _shown(name), "issued": name in have} for name in everyone], shown)
+    with ProjectState.of(config) as state:
+        have = state.tokens.holders()
+    rows: list[tuple[str, str | None]] = [(holder, token_id(kept)) for kept, holder in have.items()]
+    rows += [(holder, None) for holder in (OPERATOR, *config.agents) if holder not in have.values()]
+    rows.sort(key=lambda row: row[0])
+    shown = table("HOLDER", "ID", "TOKEN")
+    for holder, known_as in rows:
+        standing = (
+            "none" if known_as is None else "void: no such agent" if _is_gone(holder, config.agents) else "issued"
+        )
+        shown.add_row(line(_shown(holder)), line(known_as or ""), line(standing))
+    screen.answer(
+        [{"holder": _shown(holder), "id": known_as, "issued": known_as is not None} for holder, known_as in rows], shown
+    )
     return 0
 
 
 def _new(chosen: argparse.Namespace, screen: Screen) -> int:
-    holder = _holder(chosen)
-    with shelf(load(chosen), make=True) as kept:
-        token = kept.tokens.issue(holder)
-    told = line(f"Token of {_shown(holder)}, shown this once:")
-    screen.answer({"holder": _shown(holder), "token": token}, told, line(token, "bold"), fold=False)
+    holder = _holder(chosen.holder, load(chosen).agents)
+    if holder is None:
+        raise AgentNotFound(chosen.holder, [*load(chosen).agents, _OPERATOR])
+    with ProjectState.of(load(chosen), make=True) as state:
+        token = state.tokens.issue(holder, by=signature(), replace=chosen.replace)
+    known_as = token_id(hashed(token))
+    message = line(f"Token {known_as} of {_shown(holder)}, shown this once:")
+    facts = {"holder": _shown(holder), "id": known_as, "token": token}
+    screen.answer(facts, message, line(token, "bold"), fold=False)
     return 0
 
 
 def _revoke(chosen: argparse.Namespace, screen: Screen) -> int:
-    holder = _holder(chosen)
-    with shelf(load(chosen)) as kept:
-        if holder not in kept.tokens.holders():
-            raise InvalidArgument(f"{_shown(holder)} has no token; 'toolgrove tokens' lists who has one.")
-        kept.tokens.revoke(holder)
-    screen.answer({"holder": _shown(holder), "revoked": True}, line(f"The token of {_shown(holder)} is void."))
+    holder = _holder(chosen.token, load(chosen).agents)
+    with ProjectState.of(load(chosen)) as state:
+        meant = [
+            kept
+            for kept, whose in state.tokens.holders().items()
+            if (whose == holder if holder is not None else token_id(kept) == chosen.token)
+        ]
+        if not meant:
+            raise InvalidArgument(
+                f"There is no token {chosen.token!r}, nor one of such an agent; see 'toolgrove tokens'."
+            )
+        for kept in meant:
+            state.tokens.revoke(kept, by=signature())
+    ids = [token_id(kept) for kept in meant]
+    screen.answer({"revoked": ids}, line(f"Void now: {', '.join(ids)}."))
     return 0
 
 
-def _holder(chosen: argparse.Namespace) -> str:
-    agents = load(chosen).agents
-    if chosen.holder in agents:
-        return str(chosen.holder)
-    if chosen.holder == _OPERATOR:
-        return OPERATOR
-    raise AgentNotFound(chosen.holder, [*agents, _OPERATOR])
+def _holder(named: str, agents: Container[str]) -> str | None:
+    return named if named in agents else OPERATOR if named == _OPERATOR else None
 
 
-def _is_gone(name: str, agents: Any) -> bool:
+def _is_gone(name: str, agents: Container[str]) -> bool:
     return name != OPERATOR and name not in agents
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import anyio
 
-from toolgrove.cli.number import depth
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
+from toolgrove.cli.text import depth
 from toolgrove.config import Config
 from toolgrove.types import ToolSpec
 
@@ -19,7 +19,6 @@ _SHORT = 72
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "tools", parents=[shared], help="list the tools of an agent", description="List the tools of an agent."
     )
@@ -29,7 +28,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """List the tools."""
     anyio.run(_list, load(chosen), chosen, screen)
     return 0
 
@@ -41,11 +39,11 @@ async def _list(config: Config, chosen: argparse.Namespace, screen: Screen) -> N
     for spec in agent.tools:
         effect = "reads" if spec.annotations.readonly else "changes"
         shown.add_row(*map(line, (spec.name, spec.source, effect, _short(spec.description))))
-    form = [_spec(spec) for spec in agent.tools]
+    specs = [_spec(spec) for spec in agent.tools]
     if agent.tools:
-        screen.answer(form, shown)
+        screen.answer(specs, shown)
     else:
-        screen.answer(form, line(f"{agent.name} has no tools."))
+        screen.answer(specs, line(f"{agent.name} has no tools."))
     for warning in agent.receipt.warnings:
         screen.say(warning, "yellow")
 

@@ -10,8 +10,8 @@ from typing import Any
 from rich.text import Text
 from rich.tree import Tree as Branches
 
-from toolgrove.cli.number import whole
 from toolgrove.cli.screen import Screen, line
+from toolgrove.cli.text import whole_number
 from toolgrove.tree.document import export, loads, read
 from toolgrove.tree.merge import Merge
 from toolgrove.tree.node import Node
@@ -22,20 +22,18 @@ _NODES = 1_000_000
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "tree", parents=[shared], help="print the tree in a JSON file", description="Print a tree."
     )
     parser.add_argument("file", type=Path, help="a document of export_subtree or export_view, nested or flat")
-    parser.add_argument("--depth", type=whole("a number of levels"), default=None, help="levels to print")
+    parser.add_argument("--depth", type=whole_number("a number of levels"), default=None, help="levels to print")
     parser.add_argument(
-        "--nodes", type=whole("a number of nodes", low=1), default=500, help="nodes to print at most (500)"
+        "--nodes", type=whole_number("a number of nodes", low=1), default=500, help="nodes to print at most (500)"
     )
     parser.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """Print the tree."""
     with screen.waiting(f"Reading {chosen.file} …"):
         top = _read(chosen.file)
     screen.answer(export(top), branches(top, depth=chosen.depth, nodes=chosen.nodes))
@@ -45,14 +43,14 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 def _read(file: Path) -> Node:
     """The tree of a document; a root that only holds it together is left out."""
     try:
-        form = loads(file.read_text(encoding="utf-8"))
+        document = loads(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise ValueError(f"{file} is not UTF-8 text; name a document that export_subtree or export_view gave") from None
     for key in ("view", "subtree"):
-        form = loads(form.get(key, form))
+        document = loads(document.get(key, document))
     tree = Tree()
     merge = Merge(tree, PayloadTypes(), strategy="upsert", match_by="nodeId", parent=tree.root)
-    merge.run(read(form, limit=_NODES))
+    merge.run(read(document, limit=_NODES))
     top = tree.root
     while top.parent is None and top.children_count == 1 and not top.payload:
         top = next(iter((top.children or {}).values()))

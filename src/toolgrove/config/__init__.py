@@ -1,13 +1,35 @@
-"""The configuration of a project: where its tools come from, what agents there are, what each may do."""
+"""The configuration of a project: where its tools come from, what agents there are, what each may do.
+
+It reads and checks the file; it holds no secret's value, opens no connection and starts nothing.
+
+- ``agent``: an agent: its tools, role and limits
+- ``document``: YAML or JSON within bounds, and where everything stands in it
+- ``fields``: names, paths and secrets as fields
+- ``file``: a file that is read again and again
+- ``http_tool``: one HTTP call or an OpenAPI document
+- ``mcp_server``: an external MCP server
+- ``problems``: what is wrong with a file, each problem with its place
+- ``project``: the whole file
+- ``record``: what the audit log keeps of a call
+- ``reference``: `${…}` in settings, those of other products translated
+- ``results``: what is changed in the results of foreign tools
+- ``runner``: whose model drives sub-agents
+- ``sandbox``: what a sandboxed server may see and reach
+- ``section``: what every part of the file has in common
+- ``workspace``: the tree, its limits, payload types and store
+"""
 
 from toolgrove.config.agent import AgentConfig, McpSelection
+from toolgrove.config.fields import SecretConfig
 from toolgrove.config.file import ConfigFile, Reload
 from toolgrove.config.http_tool import HttpToolConfig
-from toolgrove.config.mcp_server import McpServerConfig
+from toolgrove.config.mcp_server import McpServerConfig, PinMode
 from toolgrove.config.problems import ConfigError, Problem
 from toolgrove.config.project import Config
+from toolgrove.config.record import RecordConfig, Recorded
+from toolgrove.config.results import ResultsConfig
 from toolgrove.config.runner import RunnerConfig
-from toolgrove.config.secret import SecretConfig
+from toolgrove.config.sandbox import SandboxConfig
 from toolgrove.config.section import Section
 from toolgrove.config.workspace import LimitsConfig, PayloadTypeConfig, WorkspaceConfig
 
@@ -21,9 +43,14 @@ __all__ = [
     "McpSelection",
     "McpServerConfig",
     "PayloadTypeConfig",
+    "PinMode",
     "Problem",
+    "RecordConfig",
+    "Recorded",
     "Reload",
+    "ResultsConfig",
     "RunnerConfig",
+    "SandboxConfig",
     "SecretConfig",
     "Section",
     "WorkspaceConfig",

@@ -1,10 +1,12 @@
-"""An agent's definition."""
+"""The section of an agent: which tools it is given, what it may do with them, how often."""
 
 from __future__ import annotations
 
 import limits as rate_limits
 from pydantic import Field, field_validator
 
+from toolgrove.config.fields import Name
+from toolgrove.config.record import Record
 from toolgrove.config.section import Section
 from toolgrove.types import Concurrency, Role
 
@@ -38,8 +40,19 @@ class AgentConfig(Section):
     max_depth: int = Field(
         default=2, ge=0, le=16, description="Depth from which it cannot spawn sub-agents, whatever `tools` says."
     )
+    record: Record | None = Field(
+        default=None,
+        description="What the audit log keeps of its calls; where it says nothing, the project's `record`.",
+    )
     may_delegate: tuple[str, ...] = Field(
-        default=(), description="Patterns of tools that its sub-agents may have though it has not."
+        default=(),
+        description="Patterns of tools that its sub-agents may have though it has not. It lends the name alone: its "
+        "role, write root, approvals and limits bind those calls too.",
+    )
+    may_spawn: tuple[Name, ...] | None = Field(
+        default=None,
+        description="The agents that it, and those below it, may spawn. Absent: every other one; itself only where "
+        "listed.",
     )
 
     @field_validator("rate_limit")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import yaml
 
 from toolgrove.config.problems import ConfigError, Problem, dotted
 from toolgrove.config.problems import Path as Loc
+from toolgrove.notation import strict_json
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 50
@@ -21,15 +21,15 @@ MAX_VALUES = 100_000
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Document(NamedTuple):
+class ConfigDocument(NamedTuple):
     """What a file says, and the line and column of each path in it."""
 
-    form: Any
+    content: Any
     places: dict[Loc, tuple[int, int]]
 
 
 def read(path: Path) -> str:
-    """The text of a file."""
+    """The text of a file, at most MAX_BYTES of UTF-8; ConfigError says what is wrong with it."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -48,12 +48,12 @@ def read(path: Path) -> str:
         raise _error(path, "is not UTF-8 text", line, problem.start - raw.rfind(b"\n", 0, problem.start)) from None
 
 
-def parse(text: str, path: Path) -> Document:
+def parse(text: str, path: Path) -> ConfigDocument:
     """What the text says; its name decides between YAML and JSON."""
     document = _parse_json(text, path) if path.suffix.lower() == ".json" else _parse_yaml(text, path)
-    if document.form is None:
-        return Document({}, {})
-    if not isinstance(document.form, dict):
+    if document.content is None:
+        return ConfigDocument({}, {})
+    if not isinstance(document.content, dict):
         raise _error(path, "must be a mapping of keys to values, such as 'agents: …'", 1, 1)
     return document
 
@@ -65,45 +65,29 @@ def _error(path: Path, message: str, line: int = 0, column: int = 0, *, at: str 
 # JSON ---------------------------------------------------------------------------------------------
 
 
-class _Repeated(ValueError):
-    """A key stands twice in one object."""
-
-
-def _parse_json(text: str, path: Path) -> Document:
+def _parse_json(text: str, path: Path) -> ConfigDocument:
     try:
-        form = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant) if text.strip() else None
+        content = strict_json.decode(text, unique=True) if text.strip() else None
     except json.JSONDecodeError as problem:
         raise _error(path, f"is not JSON: {problem.msg}", problem.lineno, problem.colno) from None
-    except RecursionError:
+    except strict_json.TooDeep:
         raise _error(path, f"is nested more than {MAX_DEPTH} deep") from None
     except ValueError as problem:
         raise _error(path, str(problem)) from None
-    return Document(form, {})
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    form = dict(pairs)
-    if len(form) < len(pairs):
-        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise _Repeated(f"key {twice[:64]!r} stands twice in one object")
-    return form
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON number")
+    return ConfigDocument(content, {})
 
 
 # YAML ---------------------------------------------------------------------------------------------
 
 
-def _parse_yaml(text: str, path: Path) -> Document:
+def _parse_yaml(text: str, path: Path) -> ConfigDocument:
     try:
         _check_bounds(text, path)
         loader = _Loader(text)
         try:
             node = loader.get_single_node()
             if node is None:
-                return Document(None, {})
+                return ConfigDocument(None, {})
             places: dict[Loc, tuple[int, int]] = {}
             for loc, key in _keys(node, ()):
                 if loc in places:
@@ -111,7 +95,7 @@ def _parse_yaml(text: str, path: Path) -> Document:
                     first = places[loc][0]
                     raise _error(path, f"the key stands twice, first in line {first}", line, column, at=dotted(loc))
                 places[loc] = _spot(key.start_mark)
-            return Document(loader.construct_document(node), places)
+            return ConfigDocument(loader.construct_document(node), places)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as problem:

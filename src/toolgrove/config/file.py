@@ -28,7 +28,8 @@ class ConfigFile:
         self._seen = self._signature()
         text = document.read(self.path)
         self.config = Config.parse(text, self.path)
-        self._digest = _digest(text)
+        self.digest = _digest(text)
+        """The SHA-256 of the last good text."""
 
     def touched(self) -> bool:
         """Whether the file looks otherwise than when it was last read; costs one look at the folder."""
@@ -40,13 +41,13 @@ class ConfigFile:
         try:
             text = document.read(self.path)
             digest = _digest(text)
-            if digest == self._digest:
+            if digest == self.digest:
                 return Reload(config=self.config, changed=False)
             config = Config.parse(text, self.path)
         except ConfigError as error:
             problem = f"{error}\nThe configuration that was read before stays in force."
             return Reload(config=self.config, changed=False, problem=problem)
-        self.config, self._digest = config, digest
+        self.config, self.digest = config, digest
         return Reload(config=config, changed=True)
 
     def _signature(self) -> tuple[int, int, int] | None:

@@ -1,4 +1,4 @@
-"""A tool that is an HTTP call."""
+"""The section of an HTTP tool, and which headers an agent may never choose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from toolgrove.config.location import Location
+from toolgrove.config.fields import Location
 from toolgrove.config.reference import Filled
 from toolgrove.config.section import Section
 
@@ -18,6 +18,10 @@ _OURS = frozenset((*_CONNECTION, *_FRAMING))
 _IDENTITY = frozenset(("authorization", "cookie", "set-cookie", "forwarded", "x-real-ip"))
 _ROUTE = frozenset(("x-original-url", "x-rewrite-url", "accept", "content-type"))
 _OVERRIDES = frozenset(("x-http-method-override", "x-http-method", "x-method-override", "-method"))
+
+
+CHANGING = frozenset(("PUT", "PATCH", "DELETE"))
+"""Methods that no word of the operator turns into reading."""
 
 
 def overrides_method(name: str) -> bool:
@@ -39,7 +43,14 @@ class HttpToolConfig(Section):
     """One HTTP call as a tool, or every operation of an OpenAPI document."""
 
     description: str = Field(default="", description="What the tool does; models read it.")
-    method: str = Field(default="GET", description="GET and HEAD run; any other needs an approval.")
+    method: str = Field(
+        default="GET", description="GET and HEAD read; any other changes something and needs an approval."
+    )
+    reads: bool | tuple[str, ...] = Field(
+        default=False,
+        description="Whether this call only reads though it is no GET, such as a search by POST: readers may have it, "
+        "and no approval is needed. With `openapi`: patterns of such operations. PUT, PATCH and DELETE never read.",
+    )
     url: str | None = Field(default=None, description="{x} is one encoded path segment; other inputs: query or body.")
     headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request.")
     input_schema: dict[str, Any] = Field(
@@ -84,11 +95,22 @@ class HttpToolConfig(Section):
             raise ValueError(
                 "url has to begin with https://host or http://host: no user, no {x} and no ${…} in the host"
             )
+        if self.openapi is not None and self.url is None and self.headers:
+            raise ValueError("headers go to the host that url names, not to one that a document chooses: add url")
         if self.input_schema.get("type") != "object":
             raise ValueError("inputSchema has to have type: object")
+        self._check_reads()
         if self.openapi is None:
             known = self.input_schema.get("properties", {})
             for name in re.findall(r"(?<!\$)\{([^{}]*)\}", self.url or ""):
                 if name not in known:
                     raise ValueError(f"url has {{{name}}}, which inputSchema.properties does not name")
         return self
+
+    def _check_reads(self) -> None:
+        if self.openapi is not None and self.reads is True:
+            raise ValueError('reads names operations beside openapi, such as reads: ["search*"]')
+        if self.openapi is None and not isinstance(self.reads, bool):
+            raise ValueError("reads is true or false here; patterns stand beside openapi")
+        if self.openapi is None and self.reads is True and self.method in CHANGING:
+            raise ValueError(f"a {self.method} never only reads; leave reads out")

@@ -14,17 +14,21 @@ from pydantic import (
     model_validator,
 )
 
-from toolgrove.config.location import Location, folder_of
+from toolgrove.config.fields import Location, folder_of
 from toolgrove.config.reference import Filled, Word, translated
+from toolgrove.config.sandbox import Sandbox
 from toolgrove.config.section import Section
 from toolgrove.errors import closest
+
+PinMode = Literal["firstUse", "ask"]
+"""Whether definitions at first contact are accepted without a person."""
 
 _SPELLINGS = {"serverUrl": "url", "httpUrl": "url", "transport": "type"}
 _HOUR = 3600.0
 
 FOREIGN = frozenset(
     (
-        *("dev", "disabledTools", "envFile", "headersHelper", "tools"),
+        *("dev", "disabledTools", "envFile", "headersHelper", "tools", "trust"),
         *("connectTimeout", "initTimeout", "networkTimeout", "requestTimeout", "startupTimeout", "toolTimeout"),
     )
 )
@@ -47,8 +51,18 @@ class McpServerConfig(Section):
     cwd: Location | None = Field(
         default=None, validate_default=True, description="The folder it starts in; else that of this file."
     )
+    sandbox: Sandbox = Field(
+        default=None,
+        description="Run it under bubblewrap, in a folder of its own and without a view of the project, its state and "
+        "your home; `true`, or what it may see and reach.",
+    )
     url: Filled | None = Field(default=None, description="The address of a Streamable HTTP server.")
     headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request to it.")
+    allow_private: bool = Field(
+        default=False,
+        description="Let `url` lead to private and loopback addresses; a loopback address written in it needs no word. "
+        "Link-local and metadata addresses stay closed.",
+    )
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = Field(
         default=None, description="The transport, as clients write it; told from `command` or `url` without it."
     )
@@ -61,7 +75,28 @@ class McpServerConfig(Section):
         gt=0,
         description="Seconds that one call may take; more than 3600 are milliseconds, as some clients write them.",
     )
-    concurrency: int = Field(default=16, ge=1, description="Calls in flight at a time.")
+    concurrency: int = Field(
+        default=16, ge=1, description="Calls in flight at a time; one agent alone gets most of them, never all."
+    )
+    reads: tuple[str, ...] = Field(
+        default=(),
+        description="Patterns of its own tool names that only read; every other tool counts as one that changes "
+        "something, so readers and read-only agents do not get it.",
+    )
+    changes: tuple[str, ...] = Field(
+        default=(), description="Patterns of those that change something, whatever `reads` or a hint says."
+    )
+    trust_hints: bool = Field(
+        default=False, description="Whether its own `readOnlyHint` is believed where `reads` and `changes` are silent."
+    )
+    pins: PinMode | None = Field(
+        default=None, description="Which of its definitions are accepted without a person; else as the project says."
+    )
+    volatile: tuple[Literal["description", "title"], ...] = Field(
+        default=(),
+        description="Parts of its definitions that change by themselves and are not pinned. What reads like an "
+        "instruction in them is held back all the same.",
+    )
 
     _ignored: tuple[str, ...] = PrivateAttr(default=())
 
@@ -72,12 +107,12 @@ class McpServerConfig(Section):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _imported(cls, form: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if not isinstance(form, dict):
-            return handler(form)
-        form, own = _in_our_words(form), cls.keys()
-        ignored = [key for key in form if key not in own and not _is_typo(key, own)]
-        server = handler({key: value for key, value in form.items() if key not in ignored})
+    def _imported(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(given, dict):
+            return handler(given)
+        given, own = _in_our_words(given), cls.keys()
+        ignored = [key for key in given if key not in own and not _is_typo(key, own)]
+        server = handler({key: value for key, value in given.items() if key not in ignored})
         server._ignored = tuple(map(str, ignored))
         return server
 
@@ -107,9 +142,17 @@ class McpServerConfig(Section):
             raise ValueError("name a command (stdio) or a url (Streamable HTTP), one of the two")
         return self
 
+    @model_validator(mode="after")
+    def _sandbox_fits(self) -> Self:
+        if self.sandbox is not None and self.command is None:
+            raise ValueError("sandbox is for a server with a command; one with a url runs elsewhere")
+        if self.sandbox is not None and "cwd" in self.model_fields_set:
+            raise ValueError("a sandboxed server starts in a folder of its own; leave cwd out")
+        return self
 
-def _in_our_words(form: dict[str, Any]) -> dict[str, Any]:
-    renamed = {_SPELLINGS.get(key, key): value for key, value in form.items()} | form
+
+def _in_our_words(given: dict[str, Any]) -> dict[str, Any]:
+    renamed = {_SPELLINGS.get(key, key): value for key, value in given.items()} | given
     renamed = {key: value for key, value in renamed.items() if key not in _SPELLINGS}
     if isinstance(renamed.get("enabled"), bool):
         renamed.setdefault("disabled", not renamed.pop("enabled"))

@@ -1,4 +1,4 @@
-"""A whole project."""
+"""The whole project file: its sections, and the checks that need more than one of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_
 
 from toolgrove.config import document
 from toolgrove.config.agent import AgentConfig
+from toolgrove.config.fields import FOLDER, Location, Name, SecretConfig, folder_of
 from toolgrove.config.http_tool import HttpToolConfig
-from toolgrove.config.location import FOLDER, Location, folder_of
-from toolgrove.config.mcp_server import McpServerConfig
-from toolgrove.config.name import Name
+from toolgrove.config.mcp_server import McpServerConfig, PinMode
 from toolgrove.config.problems import ConfigError, found
+from toolgrove.config.record import Record, RecordConfig
+from toolgrove.config.results import ResultsConfig
 from toolgrove.config.runner import RunnerConfig
-from toolgrove.config.secret import SecretConfig
 from toolgrove.config.section import Section
 from toolgrove.config.workspace import WorkspaceConfig
 
@@ -46,8 +46,35 @@ class Config(Section):
         description="Who calls; without it there are `editor` and `reader` with every tool of their role.",
     )
     runner: RunnerConfig | None = Field(default=None, description="Whose model drives the sub-agents.")
+    record: Record = Field(
+        default=RecordConfig(default="full"),
+        description="What the audit log keeps of calls: `full` (arguments and result), `arguments` or `none`, or "
+        "`{default, tools: {pattern: …}}`.",
+    )
+    record_bytes: int = Field(
+        default=2 * 1024**3,
+        ge=0,
+        description="How many bytes all kept arguments and results may fill; the oldest go first, their records stay.",
+    )
+    record_body_bytes: int = Field(
+        default=16 * 1024, ge=256, le=1024**2, description="How many bytes of one are kept; what is cut is marked so."
+    )
+    results: ResultsConfig = Field(
+        default=ResultsConfig(), description="What is changed in the results of foreign tools; nothing unless told."
+    )
+    pins: PinMode = Field(
+        default="firstUse",
+        description="Which definitions of MCP tools are accepted without a person: `firstUse`, those that a server has "
+        "at first contact; `ask`, none. All others wait until a person accepts them.",
+    )
     startup_budget: float = Field(
         default=5.0, gt=0, le=600, description="Seconds until the pool is ready with the servers that answered."
+    )
+    import_budget: float = Field(
+        default=10.0,
+        gt=0,
+        le=600,
+        description="Seconds for the import of one file in `extensions`; one that takes longer is left out.",
     )
     state: Location | None = Field(
         default=None,
@@ -66,15 +93,15 @@ class Config(Section):
 
     @classmethod
     def parse(cls, text: str, path: Path) -> Self:
-        """Read the text of a file."""
-        form, places = document.parse(text, path)
+        """Read the text of the file at `path`, which is not opened again."""
+        content, places = document.parse(text, path)
         folder = path.absolute().parent
         try:
-            config = cls.model_validate(form, context={FOLDER: folder})
+            config = cls.model_validate(content, context={FOLDER: folder})
         except ValidationError as error:
             raise ConfigError(str(path), found(error, places)) from None
         config._folder = folder
-        config._ignored = ("inputs",) if "inputs" in form else ()
+        config._ignored = ("inputs",) if "inputs" in content else ()
         return config
 
     @classmethod
@@ -111,15 +138,15 @@ class Config(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_vs_code_writes_it(cls, form: Any) -> Any:
-        if not isinstance(form, dict) or not form.keys() & {"servers", "inputs"}:
-            return form
-        form = {key: value for key, value in form.items() if key != "inputs"}
-        if "servers" in form:
-            if form.keys() & {"mcpServers", "mcp_servers"}:
+    def _as_vs_code_writes_it(cls, content: Any) -> Any:
+        if not isinstance(content, dict) or not content.keys() & {"servers", "inputs"}:
+            return content
+        content = {key: value for key, value in content.items() if key != "inputs"}
+        if "servers" in content:
+            if content.keys() & {"mcpServers", "mcp_servers"}:
                 raise ValueError("'servers' is another name of 'mcpServers'; keep one of them")
-            form["mcpServers"] = form.pop("servers")
-        return form
+            content["mcpServers"] = content.pop("servers")
+        return content
 
     @field_validator("state")
     @classmethod

@@ -30,16 +30,16 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _suggests(cls, form: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _suggests(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
-            return handler(form)
+            return handler(given)
         except ValidationError as error:
             lines = [_retold(cls, line) for line in error.errors(include_url=False)]
             raise ValidationError.from_exception_data(error.title, lines, hide_input=True) from None
 
 
 def unknown_key(loc: tuple[int | str, ...], key: str, known: Iterable[str]) -> InitErrorDetails:
-    """The problem of a key that nobody reads, with the one that may have been meant."""
+    """The problem of an unknown key, with the one that may have been meant."""
     known = sorted(set(known))
     near = closest(key, known)
     hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(known)}"
@@ -47,7 +47,7 @@ def unknown_key(loc: tuple[int | str, ...], key: str, known: Iterable[str]) -> I
 
 
 def _retold(section: type[Section], line: Any) -> InitErrorDetails:
-    # Without the input: whoever looks at the error later must not find a secret in it.
+    # Without the input: the error is kept and shown, and must hold no secret.
     if line["type"] == "extra_forbidden" and len(line["loc"]) == 1:
         return unknown_key(line["loc"], str(line["loc"][0]), section.keys().values())
     if line["type"] not in _STANDARD:

@@ -1,4 +1,4 @@
-"""The tree workspace."""
+"""The section `workspace`: where the tree is kept, what its nodes may hold, how much one call may cover."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from toolgrove.config.location import Location, folder_of
+from toolgrove.config.fields import Location, folder_of
 from toolgrove.config.section import Section
-from toolgrove.tree.json_schema import compiled
+from toolgrove.notation.json_schema import compiled
 from toolgrove.tree.payload_type import PayloadType, PayloadTypes
 from toolgrove.tree.rules import Ruleset, read_ruleset
 from toolgrove.tree.workspace import Limits
@@ -57,7 +57,7 @@ class LimitsConfig(Section):
     history: int = _limit("history", "Commits that undo and version checks remember.")
 
     def limits(self) -> Limits:
-        """The same for the tree."""
+        """The limits as the tree takes them."""
         return Limits(**self.model_dump())
 
 
@@ -82,6 +82,12 @@ class WorkspaceConfig(Section):
         default=None,
         ge=1,
         description="How many days a SQLite store keeps audit records; without it, for ever. A file keeps its own.",
+    )
+    audit_key: str | None = Field(
+        default=None,
+        pattern=r"^\$\{(env|file|keyring):[^{}]+\}$",
+        description="The key that seals the audit records, such as `${env:GROVE_AUDIT_KEY}`; without it one is made in "
+        "the state folder.",
     )
 
     @field_validator("store")
@@ -109,7 +115,7 @@ class WorkspaceConfig(Section):
         return self
 
     def types(self) -> PayloadTypes:
-        """The payload types, compiled."""
+        """The payload types as the tree takes them, their schemas compiled."""
         types = {
             name: PayloadType(name=name, kind=one.kind, schema=one.payload_schema, closed=one.closed)
             for name, one in self.payload_types.items()
@@ -117,5 +123,5 @@ class WorkspaceConfig(Section):
         return PayloadTypes(types, allow_unknown=self.allow_unknown_types)
 
     def rules(self) -> dict[str, Ruleset]:
-        """The rulesets, compiled."""
+        """The rulesets as `validate_tree` runs them."""
         return {name: read_ruleset(name, rules) for name, rules in self.rulesets.items()}

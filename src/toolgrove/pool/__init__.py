@@ -1,1 +1,25 @@
-"""The pool: tools of many sources, resolved into one fixed toolset per agent."""
+"""The pool: tools of many sources, resolved into one fixed toolset per agent.
+
+It knows no tree, no transport towards agents, and nothing of how a call is let through.
+
+- ``address``: which network addresses may be reached
+- ``coordination``: the tools with which an agent hands tasks to other agents
+- ``definition_lint``: what in a definition is legal, but worth a look by a person
+- ``extensions``: modules of an apcore registry as tools
+- ``fair_shares``: how many calls of one upstream run or wait at a time, and whose
+- ``globs``: patterns that name tools
+- ``host``: from the name of a host to addresses that were checked
+- ``http``: HTTP calls and OpenAPI operations as tools
+- ``mcp``: tools of external MCP servers
+- ``metadata``: what a foreign definition must be like to enter the pool
+- ``naming``: which names are legal, and how long ones are shortened
+- ``offer``: what a source offers, and the protocol that every source follows
+- ``pool``: runs the sources and keeps one snapshot of what they offer
+- ``receipt``: why an agent has a tool, or has not
+- ``resolve``: from a snapshot and an agent's definition to its toolset
+- ``schema_size``: how large a JSON Schema is with its references followed
+- ``scrubber``: takes known secret values out of text
+- ``secret_encodings``: the ways in which a secret may be written in a text
+- ``secrets``: references to secrets: read, bound to their scope, remembered for scrubbing
+- ``snapshot``: every tool of every source at one moment
+"""

@@ -11,7 +11,8 @@ from typing import Any
 import anyio
 
 from toolgrove.errors import GroveError, RunFailed, RunnerMissing, SpawnBudgetSpent
-from toolgrove.types import Annotations, Call, Result, Schema, Tool, ToolSpec
+from toolgrove.events import ToolFailed
+from toolgrove.types import Annotations, Call, Clock, Result, Schema, Tool, ToolSpec
 
 SOURCE = "coordination"
 log = logging.getLogger("toolgrove.pool")
@@ -30,7 +31,8 @@ class AvailableAgent:
     tools: int
 
 
-Spawn = Callable[[Call, str, str], Awaitable[Result]]
+Spawn = Callable[[Call, int, str, str], Awaitable[Result]]
+Scrub = Callable[[Any], Any]
 Available = Callable[[Call], Awaitable[Sequence[AvailableAgent]]]
 
 
@@ -54,13 +56,16 @@ _budget: ContextVar[_Budget] = ContextVar("toolgrove_spawn_budget")
 class CoordinationSource:
     """Runs sub-agents side by side.
 
-    `spawn(call, agent, input)` answers `{"output": …}` or raises a GroveError, also for an agent that does not exist;
-    without it the tools are there all the same, and say what is missing.
+    `spawn(call, number, agent, input)` answers `{"output": …}` or raises a GroveError, also for an agent that does not
+    exist, or that the caller may not start; `number` counts the agents of the call. Without it the tools are there all
+    the same, and say what is missing.
     """
 
     name = SOURCE
 
-    def __init__(self, *, available: Available, spawn: Spawn | None) -> None:
+    def __init__(self, clock: Clock, *, available: Available, spawn: Spawn | None, scrub: Scrub) -> None:
+        self._clock = clock
+        self._scrub = scrub
         self._available = available
         self.spawn = spawn
         specs = (_SPAWN_AGENTS, _LIST_AVAILABLE_AGENTS)
@@ -93,7 +98,11 @@ class CoordinationSource:
 
         async def run(index: int, agent: str, task: str) -> None:
             async with slots:
-                results[index] = {"agent": agent, **await _run(spawn, call, agent, task)}
+                try:
+                    results[index] = {"agent": agent, "output": await _output(spawn, call, index + 1, agent, task)}
+                except GroveError as error:
+                    results[index] = {"agent": agent, **error.to_json()}
+                    self._tell(call, index + 1, agent, error)
             await progress.one_done()
 
         mark = _budget.set(budget)
@@ -105,25 +114,41 @@ class CoordinationSource:
             _budget.reset(mark)
         return {"results": results}
 
+    def _tell(self, call: Call, number: int, agent: str, error: GroveError) -> None:
+        """Whoever follows the run hears of a sub-agent that did not come to an answer."""
+        if call.follow is None:
+            return
+        caller = call.caller
+        call.follow(
+            ToolFailed(
+                call_id=f"{call.id}.{number}",
+                tool=call.name,
+                chain=(*caller.chain, agent),
+                run_id=call.run_id,
+                parent_call_id=call.id,
+                error=self._scrub({**error.to_json()["error"], "retryable": error.retryable}),
+                timestamp=self._clock.wall(),
+            )
+        )
 
-async def _run(spawn: Spawn, call: Call, agent: str, task: str) -> Result:
-    """The answer of one sub-agent, or what it failed with; never the end of the others."""
+
+async def _output(spawn: Spawn, call: Call, number: int, agent: str, task: str) -> Any:
+    """The answer of one sub-agent; a GroveError says what it failed with."""
     try:
-        return {"output": (await spawn(call, agent, task))["output"]}
-    except GroveError as error:
-        return error.to_json()
+        return (await spawn(call, number, agent, task))["output"]
+    except GroveError:
+        raise
     except Exception:
         log.exception("call %s of %s: sub-agent %s failed", call.id, call.caller.agent, agent)
-        failure = RunFailed(
+        raise RunFailed(
             f"The run of {agent!r} failed on our side. Report call {call.id!r} to the operator.",
             reason="runner_failed",
             callId=call.id,
-        )
-        return failure.to_json()
+        ) from None
 
 
 class _Progress:
-    """Tells whoever waits how many sub-agents have ended."""
+    """Tells the waiting client how many sub-agents have ended."""
 
     def __init__(self, call: Call, total: int) -> None:
         self._client, self._total, self._done = call.client, total, 0
@@ -140,7 +165,7 @@ def _record(properties: dict[str, Any], *required: str) -> Schema:
 
 _TASK = _record(
     {
-        "agent": {"type": "string", "description": "A name from list_available_agents."},
+        "agent": {"type": "string", "maxLength": 64, "description": "A name from list_available_agents."},
         "input": {
             "type": "string",
             "minLength": 1,
@@ -175,7 +200,7 @@ _SPAWN_AGENTS = ToolSpec(
         "agents",
     ),
     output_schema=_record({"results": {"type": "array", "items": _OUTCOME}}, "results"),
-    annotations=Annotations(open_world=True),
+    annotations=Annotations(readonly=False, idempotent=False, open_world=True),  # a sub-agent may well destroy
     source=SOURCE,
 )
 
@@ -202,6 +227,6 @@ _LIST_AVAILABLE_AGENTS = ToolSpec(
         },
         "agents",
     ),
-    annotations=Annotations(readonly=True, idempotent=True),
+    annotations=Annotations(readonly=True, destructive=False, idempotent=True, open_world=False),
     source=SOURCE,
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import inspect
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,19 +18,26 @@ from apcore.errors import ACLDeniedError, InvalidInputError, ModuleError, Module
 from mcp_types import TextContent
 
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
+from apcore_mcp.extensions import IMPORT_BUDGET, discovered
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
-from apcore_mcp.modules import registry_of, watch
-from apcore_mcp.server.factory import Entry
+from apcore_mcp.internals import watch
+from apcore_mcp.modules import registry_of
+from apcore_mcp.server.factory import ModuleEntry
 from apcore_mcp.server.listener import RegistryListener
-from toolgrove.errors import Forbidden, GroveError, InvalidArgument, UpstreamFailed
+from toolgrove.errors import Forbidden, GroveError, InvalidArgument, ShareSpent, UpstreamFailed
+from toolgrove.notation.json_value import canonical, detached
+from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
 from toolgrove.pool.naming import shortened
 from toolgrove.pool.offer import Offer
-from toolgrove.tree.json_value import canonical, detached
-from toolgrove.types import Annotations, Call, Client, Kind, Result, Tool, ToolSpec
+from toolgrove.types import Annotations, Call, Client, Kind, Result, SystemClock, Tool, ToolSpec
 
 log = logging.getLogger("toolgrove.pool")
 NAME = "extensions"
 _NESTING = 200
+THREADS = min(32, (os.cpu_count() or 1) + 4)
+"""The threads in which apcore runs modules that are not async: those of asyncio, as many as it has by default."""
+_PATIENCE = 30.0
+"""Seconds that a call waits for a thread."""
 
 
 class ExtensionSource:
@@ -41,16 +51,15 @@ class ExtensionSource:
         self._executor = modules if isinstance(modules, Executor) else Executor(self._registry)
         self._watched = watched
         self._modules = RegistryListener()
+        self._threads = FairShares(THREADS, SystemClock(), of="The threads of Python modules")
         self._modules.start(self._registry)
 
     @classmethod
-    def from_directory(cls, directory: Path) -> ExtensionSource:
-        """The modules in the files of a directory; its files are followed."""
+    def from_directory(cls, directory: Path, import_budget: float = IMPORT_BUDGET) -> ExtensionSource:
+        """The modules in the files of a directory, which are followed; each has so many seconds to be imported in."""
         if not directory.is_dir():
             raise ValueError(f"extensions: there is no folder {directory}; make it, or leave 'extensions' out")
-        registry = Registry(extensions_dir=str(directory))
-        registry.discover()
-        return cls(registry, watched=True)
+        return cls(discovered(directory, import_budget), watched=True)
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the registry, from whichever thread it changes."""
@@ -65,7 +74,7 @@ class ExtensionSource:
         try:
             if self._watched:
                 watch(self._registry)
-            while True:  # told by this task: whoever hears of it may start others, which a bare callback cannot
+            while True:  # told by this task: a listener may start other tasks, which a bare callback cannot
                 await news.wait()
                 news.clear()
                 changed()
@@ -82,7 +91,7 @@ class ExtensionSource:
         """Nothing: a registry in this process always answers."""
         return ()
 
-    def _offer(self, module_id: str, entry: Entry) -> Offer:
+    def _offer(self, module_id: str, entry: ModuleEntry) -> Offer:
         name = shortened(module_id.replace(".", "-"))
         stated = entry.descriptor.annotations
         told = {field.name: getattr(stated, field.name) for field in fields(Annotations)} if stated else {}
@@ -98,7 +107,8 @@ class ExtensionSource:
         tool = Tool(
             spec=spec,
             source=self,
-            mutates=spec.annotations.destructive,
+            mutates=spec.annotations.readonly is not True or spec.annotations.destructive is True,
+            reads_if=f"annotations = ModuleAnnotations(readonly=True) in module {module_id}",
             kind=self.kind,
             own_name=module_id,
             definition=hashlib.sha256(definition.encode()).hexdigest(),
@@ -114,13 +124,16 @@ class ExtensionSource:
         identity = Identity(id=call.caller.agent, roles=(call.caller.role,))
         context: Context[Any] = Context.create(identity=identity, cancel_token=token, data=data)
         try:
-            output = await self._executor.call_async(call.tool.own_name, call.arguments, context)
+            async with self._room(call, call.tool.own_name):
+                output = await self._executor.call_async(call.tool.own_name, call.arguments, context)
+        except (ShareSpent, UpstreamFailed):
+            raise
         except asyncio.CancelledError as error:
             token.cancel()
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise _failure(error, call) from error  # nobody cancelled us: something that it waited for was
+            raise _failure(error, call) from error  # not we were cancelled, but something that it waited for
         except (Exception, SystemExit) as error:
             raise _failure(error, call) from error
         try:
@@ -130,6 +143,22 @@ class ExtensionSource:
                 f"{call.name} answered something that is not plain JSON.", reason="bad_result"
             ) from None
         return plain
+
+    @asynccontextmanager
+    async def _room(self, call: Call, module_id: str) -> AsyncIterator[None]:
+        """A thread for a module that needs one."""
+        if inspect.iscoroutinefunction(getattr(self._registry.get(module_id), "execute", None)):
+            yield
+            return
+        try:
+            async with self._threads.place(share_of(call), _PATIENCE):
+                yield
+        except Overdue:
+            raise UpstreamFailed(
+                f"{call.name} found no free thread within {_PATIENCE:g} s; it did not run. Try again in a moment.",
+                reason="upstream_busy",
+                retryable=True,
+            ) from None
 
 
 def _failure(error: BaseException, call: Call) -> GroveError:

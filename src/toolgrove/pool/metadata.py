@@ -12,10 +12,11 @@ from typing import Any
 
 import jsonschema_rs
 
-from toolgrove.pool.lettering import texts, unseen, visible
+from toolgrove.notation.json_schema import REFERENCES
+from toolgrove.notation.json_value import canonical, texts
+from toolgrove.notation.unseen_text import unseen, visible
 from toolgrove.pool.naming import is_foreign_legal
-from toolgrove.pool.unfolding import TooLarge, check_unfolding
-from toolgrove.tree.json_value import canonical
+from toolgrove.pool.schema_size import SchemaTooLarge, check_schema_size
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
@@ -26,7 +27,6 @@ MAX_PATTERN = 1_000
 MAX_ICONS = 8
 MAX_ICON = 16 * 1024
 _DIALECT = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/2019-09|draft/2020-12)/schema#?")
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -125,7 +125,7 @@ def _parts(schema: Mapping[str, Any], where: str) -> Iterator[str]:
     properties = 0
     headers: set[str] = set()
     for path, node in _objects(schema, where):
-        for keyword in _REFERENCES:
+        for keyword in REFERENCES:
             target = node.get(keyword)
             if isinstance(target, str) and not target.startswith("#"):
                 yield f"{path} refers to another document ({keyword}), which is never fetched"
@@ -171,8 +171,8 @@ def _header(node: Mapping[str, Any], path: str, taken: set[str]) -> Iterator[str
 
 def _compiled(schema: Mapping[str, Any], where: str) -> Iterator[str]:
     try:
-        check_unfolding(schema)
-    except TooLarge:
+        check_schema_size(schema)
+    except SchemaTooLarge:
         yield f"{where} becomes too large when its references are followed"
         return
     try:

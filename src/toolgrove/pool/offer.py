@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from toolgrove.types import Call, Kind, Result, Tool
 
-Standing = Literal["ready", "unvalidated", "quarantined", "unavailable"]
+Standing = Literal["ready", "unvalidated", "quarantined", "pending", "unavailable"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

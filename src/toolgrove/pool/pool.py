@@ -11,9 +11,9 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
+from toolgrove.pool.definition_lint import Watch
 from toolgrove.pool.offer import Offer, PoolSource, Unavailable
-from toolgrove.pool.snapshot import Snapshot, SourceState, compose
-from toolgrove.pool.suspicion import Watch
+from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
 
 log = logging.getLogger("toolgrove.pool")
 BUDGET = 5.0
@@ -29,7 +29,7 @@ class Pool:
         sources: Sequence[PoolSource],
         *,
         budget: float = BUDGET,
-        changed: Callable[[Snapshot], None] = lambda snapshot: None,
+        changed: Callable[[PoolSnapshot], None] = lambda snapshot: None,
     ) -> None:
         self._builtin = builtin
         self._sources = {source.name: source for source in sources}
@@ -38,6 +38,7 @@ class Pool:
         self._watch = Watch()
         self._offers: dict[str, Sequence[Offer]] = {}
         self._problems: dict[str, str] = {}
+        self._holders: dict[str, str] = {}
         self._stale = set(self._sources)
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._rebuilt: anyio.Event | None = None
@@ -58,7 +59,7 @@ class Pool:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
 
-    async def snapshot(self) -> Snapshot:
+    async def snapshot(self) -> PoolSnapshot:
         """What there is now; sources that changed are asked again first, new ones up to the whole budget."""
         if self._tasks is not None and (self._stale or self._rebuilt is not None):
             with anyio.move_on_after(GRACE if self._offers.keys() >= self._sources.keys() else None):
@@ -67,7 +68,7 @@ class Pool:
         return self._snapshot
 
     @property
-    def latest(self) -> Snapshot:
+    def latest(self) -> PoolSnapshot:
         """The snapshot as it was last built, without asking anybody."""
         return self._snapshot
 
@@ -75,7 +76,7 @@ class Pool:
         """Ask a source again before the next resolution."""
         if name in self._sources:
             self._stale.add(name)
-            self._refresh()  # whoever follows the pool hears of a change without asking first
+            self._refresh()  # listeners hear of a change without asking first
 
     def replace(self, sources: Sequence[PoolSource]) -> None:
         """Take a new set of sources: those that are the same object go on, others end or begin."""
@@ -164,12 +165,14 @@ class Pool:
     def _publish(self) -> None:
         snapshot = self._compose(self._snapshot.revision + 1)
         if snapshot.content != self._snapshot.content:
+            told = set(self._snapshot.rejected)
             for offer in snapshot.rejected:
-                log.error("source %s: %s", offer.source, offer.reason)
+                if offer not in told:
+                    log.error("source %s: %s", offer.source, offer.reason)
             self._snapshot = snapshot
             self._changed(snapshot)
 
-    def _compose(self, revision: int) -> Snapshot:
+    def _compose(self, revision: int) -> PoolSnapshot:
         states = {
             name: SourceState(
                 name=name,
@@ -180,8 +183,19 @@ class Pool:
             for name, source in self._sources.items()
         }
         groups = [self._builtin, *(self._offers.get(name, ()) for name in self._sources)]
-        snapshot = compose(revision, groups, states)
+        holders = self._still_held()
+        snapshot = compose(revision, groups, states, holders)
+        self._holders = {**holders, **{name: offer.source for name, offer in snapshot.offers.items()}}
         return replace(snapshot, flags=self._watch.flags(snapshot.offers))
+
+    def _still_held(self) -> dict[str, str]:
+        """Whose each name is: its source keeps it until it is gone, or has answered without it."""
+        offered = {name: {offer.name for offer in offers} for name, offers in self._offers.items()}
+        return {
+            name: source
+            for name, source in self._holders.items()
+            if source in self._sources and name in offered.get(source, (name,))
+        }
 
 
 def _remembered(source: PoolSource) -> Sequence[Offer]:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.snapshot import SourceState
 
-Standing = Literal["granted", "denied", "masked", "unvalidated", "quarantined", "unavailable", "restricted"]
+Standing = Literal["granted", "denied", "masked", "unvalidated", "quarantined", "pending", "unavailable", "restricted"]
 
 
 class Verdict(NamedTuple):
-    """What was decided about a tool, and the rule that decided."""
+    """What was decided about a tool, and the rule that decided; `ancestor` is whose, if an agent above took it away."""
 
     verdict: Standing
     rule: str
     source: str
+    ancestor: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Receipt(Mapping[str, Verdict]):
-    """The resolution of an agent, tool by tool; `hash` is stamped on its calls, events and audit records."""
+    """The resolution of an agent, tool by tool; `hash` is stamped on its calls, events and audit records.
+
+    `chain` names the agents above it, the outermost first, and the agent itself.
+    """
 
     agent: str
     depth: int
+    chain: tuple[str, ...]
     revision: int
     hash: str
     verdicts: Mapping[str, Verdict]
@@ -42,15 +48,13 @@ class Receipt(Mapping[str, Verdict]):
     def __len__(self) -> int:
         return len(self.verdicts)
 
-    def to_json(self) -> dict[str, Any]:
-        """The receipt as every face shows it."""
-        return {
-            "agent": self.agent,
-            "depth": self.depth,
-            "revision": self.revision,
-            "hash": self.hash,
-            "tools": {name: verdict._asdict() for name, verdict in sorted(self.verdicts.items())},
-            "sources": {name: asdict(state) for name, state in sorted(self.sources.items())},
-            "rejected": [{"name": o.name, "source": o.source, "reason": o.reason} for o in self.rejected],
-            "warnings": list(self.warnings),
+    def about(self, tools: Collection[str]) -> Receipt:
+        """The part that tells of these tools alone: no other name, and no source that has none of them."""
+        verdicts = {name: verdict for name, verdict in self.verdicts.items() if name in tools}
+        counts = Counter(verdict.source for verdict in verdicts.values())
+        sources = {
+            name: replace(state, tools=counts[name], problem="")
+            for name, state in self.sources.items()
+            if name in counts
         }
+        return replace(self, verdicts=verdicts, sources=sources, rejected=(), warnings=())

@@ -11,8 +11,8 @@ from toolgrove.errors import closest
 from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.receipt import Receipt, Verdict
-from toolgrove.pool.snapshot import Snapshot
-from toolgrove.types import Ceiling, Tool, ToolSpec
+from toolgrove.pool.snapshot import PoolSnapshot
+from toolgrove.types import Bounds, Role, Tool, ToolSpec
 
 SPAWN = "spawn_agents"
 _HINTS = 3
@@ -20,69 +20,52 @@ COORDINATION = frozenset((SPAWN, "list_available_agents"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reach:
-    """What an agent may use or hand on, and never more than the one that spawned it."""
-
-    agent: str
-    usable: frozenset[str]
-    delegable: Globs
-    within: Ceiling | None
-
-    def covers(self, name: str) -> bool:
-        """Whether a sub-agent may have the tool."""
-        own = name in self.usable or self.delegable.match(name) is not None
-        return own and (self.within is None or self.within.covers(name))
-
-    def mark(self) -> str:
-        """A text that tells this ceiling from others."""
-        own = f"{self.agent}:{','.join(sorted(self.usable))}:{','.join(self.delegable.patterns)}"
-        return own if self.within is None else f"{own}\0{self.within.mark()}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Toolset:
     """The tools of an agent, fixed for an execution.
 
     `callable` holds what the chain lets through to its role step: the visible tools, and those that only the role
-    or read-only mode keeps away. `approvals` tells by which rule a tool needs one.
+    or read-only mode keeps away. `approvals` tells by which rule a tool needs one, `bounds` what the agent and all
+    above it bind those to that it spawns.
     """
 
     specs: tuple[ToolSpec, ...]
     names: tuple[str, ...]
     callable: Mapping[str, Tool]
     approvals: Mapping[str, str]
-    reach: Reach
+    bounds: tuple[Bounds, ...]
     receipt: Receipt
 
 
 def resolve(
-    snapshot: Snapshot,
+    snapshot: PoolSnapshot,
     name: str,
     agent: AgentConfig,
     *,
     depth: int = 0,
     read_only: bool = False,
-    within: Ceiling | None = None,
+    within: tuple[Bounds, ...] = (),
 ) -> Toolset:
-    """The tools of an agent at a depth, and why."""
-    decide = _Judge(snapshot, agent, depth, read_only or agent.read_only, within).decide
+    """The tools of an agent, and why; `within` are the agents above it, the outermost first.
+
+    Each of them takes away what it may not do itself. Without any, `depth` may say how deep it is all the same.
+    """
+    depth = len(within) or depth
+    judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within)
     verdicts: dict[str, Verdict] = {}
     visible: dict[str, Tool] = {}
     kept_away: dict[str, Tool] = {}
     for tool_name, offer in snapshot.offers.items():
-        verdict = verdicts[tool_name] = decide(offer)
+        verdict = verdicts[tool_name] = judge.decide(offer)
         if offer.tool is None:
             continue
         if verdict.verdict == "granted":
             visible[tool_name] = offer.tool
-        elif verdict.rule in _BY_ROLE:
+        elif judge.is_by_role(verdict):
             kept_away[tool_name] = offer.tool
-    approvals = {each: tool.approval for each, tool in visible.items() if tool.approval is not None}
-    approvals.update((each, f"approve: {pattern}") for each, pattern in Globs(agent.approve).matches(visible).items())
-    reach = Reach(agent=name, usable=frozenset(visible), delegable=Globs(agent.may_delegate), within=within)
     receipt = Receipt(
         agent=name,
         depth=depth,
+        chain=(*(one.agent for one in within), name),
         revision=snapshot.revision,
         hash=_fingerprint(snapshot, name, agent, depth, read_only, within),
         verdicts=verdicts,
@@ -90,38 +73,58 @@ def resolve(
         rejected=snapshot.rejected,
         warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible))),
     )
+    own = Bounds(
+        agent=name,
+        tools=frozenset(visible),
+        may_delegate=agent.may_delegate,
+        may_spawn=agent.may_spawn,
+        approve=agent.approve,
+        role=agent.role,
+        read_only=read_only or agent.read_only,
+        write_root=agent.write_root,
+        receipt=receipt.hash,
+    )
     return Toolset(
         specs=tuple(tool.spec for tool in visible.values()),
         names=tuple(visible),
         callable={**visible, **kept_away},
-        approvals=approvals,
-        reach=reach,
+        approvals=_approvals(visible, agent, within),
+        bounds=(*within, own),
         receipt=receipt,
     )
 
 
-_READ_ONLY = "read-only mode: the tool changes something"
-_READER = "role 'reader': the tool changes something"
-_BY_ROLE = frozenset((_READ_ONLY, _READER))
+def _approvals(visible: Mapping[str, Tool], agent: AgentConfig, within: tuple[Bounds, ...]) -> dict[str, str]:
+    """By which rule a tool needs an approval: the agent's own, else its source's, else that of one above."""
+    rules: dict[str, str] = {}
+    for above in within:
+        found = Globs(above.approve).matches(visible)
+        rules.update((name, f"approve: {pattern} of agent {above.agent!r}") for name, pattern in found.items())
+    rules.update((name, tool.approval) for name, tool in visible.items() if tool.approval is not None)
+    rules.update((name, f"approve: {pattern}") for name, pattern in Globs(agent.approve).matches(visible).items())
+    return rules
+
+
+_CHANGES = "the tool changes something"
 
 
 class _Judge:
-    """The rules of one agent, in the order in which they decide."""
+    """The rules of one agent and of those above it, in the order in which they decide."""
 
     def __init__(
-        self, snapshot: Snapshot, agent: AgentConfig, depth: int, read_only: bool, within: Ceiling | None
+        self, snapshot: PoolSnapshot, agent: AgentConfig, depth: int, read_only: bool, within: tuple[Bounds, ...]
     ) -> None:
         self._named = Globs(agent.tools).matches(snapshot.offers)
         self._denied = Globs(agent.deny).matches(snapshot.offers)
         self._masks = None if agent.mcp is None else {s: Globs(chosen.mask) for s, chosen in agent.mcp.items()}
-        self._by_role = _READ_ONLY if read_only else _READER if agent.role == "reader" else None
+        self._by_role = _role_rule(agent.role, read_only, within)
         self._depth_rule = _depth_rule(agent, depth)
-        self._within = within
+        self._above = [(one.agent, one.tools, Globs(one.may_delegate)) for one in within]
         self._granted: dict[tuple[str, str], Verdict] = {}
         self._unnamed: dict[str, Verdict] = {}
 
     def decide(self, offer: Offer) -> Verdict:
-        """What becomes of an offer."""
+        """Apply the rules in their order; the first that speaks against a tool is the one on the receipt."""
         name, source = offer.name, offer.source
         if name in self._denied:
             return Verdict("denied", f"deny: {self._denied[name]}", source)
@@ -139,12 +142,19 @@ class _Judge:
             return Verdict(offer.standing if offer.standing != "ready" else "unavailable", offer.reason, source)
         if self._depth_rule is not None and name in COORDINATION:
             return Verdict("restricted", self._depth_rule, source)
-        if self._within is not None and not self._within.covers(name):
-            parent = self._within.agent
-            return Verdict("restricted", f"agent {parent!r} can neither use it nor hand it on (mayDelegate)", source)
+        for above, tools, lent in self._above:
+            if name not in tools and lent.match(name) is None:
+                rule = f"agent {above!r} can neither use it nor hand it on (mayDelegate)"
+                return Verdict("restricted", rule, source, above)
         if self._by_role is not None and offer.tool.mutates:
-            return Verdict("restricted", self._by_role, source)
+            rule, whose = self._by_role
+            opening = f"; if it only reads, write {offer.tool.reads_if}" if offer.tool.reads_if else ""
+            return Verdict("restricted", f"{rule}{opening}", source, whose)
         return self._granted.get((pattern, source)) or self._given(pattern, source)
+
+    def is_by_role(self, verdict: Verdict) -> bool:
+        """Whether only the role or read-only mode, its own or that of one above it, keeps the tool away."""
+        return self._by_role is not None and verdict.rule.startswith(self._by_role[0])
 
     def _not_named(self, source: str) -> Verdict:
         self._unnamed[source] = verdict = Verdict("denied", "no pattern in tools names it", source)
@@ -153,6 +163,20 @@ class _Judge:
     def _given(self, pattern: str, source: str) -> Verdict:
         self._granted[pattern, source] = verdict = Verdict("granted", f"tools: {pattern}", source)
         return verdict
+
+
+def _role_rule(role: Role, read_only: bool, within: tuple[Bounds, ...]) -> tuple[str, str | None] | None:
+    """Why nothing that changes something is open, and whose rule that is if it is an ancestor's."""
+    if read_only:
+        return f"read-only mode: {_CHANGES}", None
+    if role == "reader":
+        return f"role 'reader': {_CHANGES}", None
+    for above in within:
+        if above.read_only:
+            return f"read-only mode of agent {above.agent!r}: {_CHANGES}", above.agent
+        if above.role == "reader":
+            return f"role 'reader' of agent {above.agent!r}: {_CHANGES}", above.agent
+    return None
 
 
 def _depth_rule(agent: AgentConfig, depth: int) -> str | None:
@@ -166,7 +190,7 @@ def _depth_rule(agent: AgentConfig, depth: int) -> str | None:
 
 
 def _warnings(
-    snapshot: Snapshot, name: str, agent: AgentConfig, depth: int, verdicts: Mapping[str, Verdict], has_tools: bool
+    snapshot: PoolSnapshot, name: str, agent: AgentConfig, depth: int, verdicts: Mapping[str, Verdict], has_tools: bool
 ) -> Iterator[str]:
     if depth >= agent.max_depth > 0 and depth and Globs(agent.tools).match(SPAWN):
         yield f"Agent {name!r} is at depth {depth} of maxDepth {agent.max_depth}: {SPAWN} is removed."
@@ -198,9 +222,9 @@ def _why_none(agent: AgentConfig, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _fingerprint(
-    snapshot: Snapshot, name: str, agent: AgentConfig, depth: int, read_only: bool, within: Ceiling | None
+    snapshot: PoolSnapshot, name: str, agent: AgentConfig, depth: int, read_only: bool, within: tuple[Bounds, ...]
 ) -> str:
     """Resolution is pure, so the hash of what went in tells one receipt from another."""
-    above = within.mark() if within is not None else ""
+    above = ",".join(one.receipt for one in within)
     facts = (snapshot.content, name, agent.model_dump_json(), str(depth), str(read_only), above)
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]

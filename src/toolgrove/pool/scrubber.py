@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from toolgrove.pool.spelling import CUT_ESCAPE, HALVES, MIN_LENGTH, READINGS, WIDEST, View, forms
+from toolgrove.pool.secret_encodings import CUT_ESCAPE, HALVES, MIN_LENGTH, READINGS, WIDEST, UnescapedText, encodings
 
 _MAX_ESCAPES = 300_000
 _DEPTH = 2
@@ -30,7 +30,7 @@ class Scrubber:
 
     def __init__(self) -> None:
         self._labels: dict[str, str] = {}
-        self._forms: tuple[str, ...] = ()
+        self._encodings: tuple[str, ...] = ()
         self._starts: dict[str, list[str]] = {}
         self._shortest = self._longest = 0
         self._digits = False
@@ -45,14 +45,14 @@ class Scrubber:
         if value in self._labels:
             return True
         labels = dict(self._labels)
-        for form in forms(value):
-            labels.setdefault(form, label)
+        for encoding in encodings(value):
+            labels.setdefault(encoding, label)
         starts: dict[str, list[str]] = {}
-        for form in labels:
+        for encoding in labels:
             for size in range(1, _TELLING + 1):
-                starts.setdefault(form[:size], []).append(form)
-        self._labels, self._starts, self._forms = labels, starts, tuple(sorted(labels, key=len))
-        self._shortest, self._longest = len(self._forms[0]), len(self._forms[-1])
+                starts.setdefault(encoding[:size], []).append(encoding)
+        self._labels, self._starts, self._encodings = labels, starts, tuple(sorted(labels, key=len))
+        self._shortest, self._longest = len(self._encodings[0]), len(self._encodings[-1])
         self._digits = self._digits or re.fullmatch(r"-?[\d.]+", value) is not None
         return True
 
@@ -62,7 +62,7 @@ class Scrubber:
 
     def value(self, value: Any) -> Any:
         """The same for a JSON value: its strings, its keys, and numbers that are a secret's digits."""
-        return self._value(value) if self._forms else value
+        return self._value(value) if self._encodings else value
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -82,7 +82,7 @@ class Scrubber:
 
     def spans(self, text: str) -> list[Span]:
         """Where secrets stand, in order and without overlap."""
-        if not self._forms or len(text) < self._shortest:
+        if not self._encodings or len(text) < self._shortest:
             return []
         if "\\" not in text and "%" not in text and "&" not in text and "\n" not in text and not self._hit(text):
             return []
@@ -92,7 +92,7 @@ class Scrubber:
 
     def opening(self, text: str) -> Span:
         """The stretch at the end that may be the beginning of a secret; an empty one if there is none."""
-        if not self._forms:
+        if not self._encodings:
             return Span(len(text), len(text), "")
         start = max(0, len(text) - self._longest * WIDEST)
         found = self._opening(text[start:], _DEPTH)
@@ -104,22 +104,22 @@ class Scrubber:
         return self._longest * WIDEST
 
     def _hit(self, text: str) -> bool:
-        # A loop, since one regular expression of all forms takes ten times as long on a long text.
+        # A loop, since one regular expression of all of them takes ten times as long on a long text.
         room = len(text)
-        for form in self._forms:
-            if len(form) > room:
+        for encoding in self._encodings:
+            if len(encoding) > room:
                 return False
-            if form in text:
+            if encoding in text:
                 return True
         return False
 
     def _found(self, text: str, depth: int) -> Iterator[Span]:
         if self._hit(text):
-            for form, label in self._labels.items():
-                at = text.find(form)
+            for encoding, label in self._labels.items():
+                at = text.find(encoding)
                 while at >= 0:
-                    yield Span(at, at + len(form), label)
-                    at = text.find(form, at + 1)
+                    yield Span(at, at + len(encoding), label)
+                    at = text.find(encoding, at + 1)
         if depth:
             for marks, change, read in READINGS:
                 if any(mark in text for mark in marks):
@@ -127,7 +127,7 @@ class Scrubber:
                     # Where a character came from is asked only if something is there.
                     spans = list(self._found(plain, depth - 1)) if plain != text else []
                     if spans:
-                        view = View(text, change, read)
+                        view = UnescapedText(text, change, read)
                         yield from (Span(*view.origin(span.start, span.end), span.label) for span in spans)
 
     def _opening(self, text: str, depth: int) -> Span:
@@ -140,18 +140,18 @@ class Scrubber:
             found.append(self._begins(whole))
         for marks, change, read in READINGS if depth else ():
             if any(mark in whole for mark in marks):
-                view = View(whole, change, read)
+                view = UnescapedText(whole, change, read)
                 inner = self._opening(view.text, depth - 1)
                 if inner.start < inner.end:
                     found.append(Span(view.origin(inner.start, inner.end)[0], len(text), inner.label))
         return min(found)
 
     def _begins(self, text: str) -> Span:
-        """Where the text ends with a beginning of a form."""
+        """Where the text ends with a beginning of an encoding."""
         for at in range(max(0, len(text) - self._longest + 1), len(text)):
-            for form in self._starts.get(text[at : at + _TELLING], ()):
-                if form.startswith(text[at:]):
-                    return Span(at, len(text), self._labels[form])
+            for encoding in self._starts.get(text[at : at + _TELLING], ()):
+                if encoding.startswith(text[at:]):
+                    return Span(at, len(text), self._labels[encoding])
         return Span(len(text), len(text), "")
 
 
@@ -163,7 +163,7 @@ class StreamScrubber:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """What can be shown so far."""
+        """Take the next piece, and give what is certainly free of secrets by now."""
         text = self._held + text
         spans = self._scrubber.spans(text)
         cut = self._scrubber.opening(text).start
@@ -174,7 +174,7 @@ class StreamScrubber:
         return _replaced(text[:cut], [span for span in spans if span.end <= cut])
 
     def end(self) -> str:
-        """The rest."""
+        """Give what was held back: no more comes."""
         rest, self._held = self._held, ""
         return self._scrubber.text(rest)
 

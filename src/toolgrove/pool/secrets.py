@@ -13,18 +13,15 @@ from typing import Any
 
 from toolgrove.config import SecretConfig
 from toolgrove.errors import SecretOutOfScope, SecretUnset
+from toolgrove.notation.secret_names import names_a_secret
 from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.scrubber import MessageScrubber, Scrubber, StreamScrubber
-from toolgrove.pool.spelling import MIN_LENGTH
+from toolgrove.pool.secret_encodings import MIN_LENGTH
 
 log = logging.getLogger("toolgrove.pool")
 SERVICE = "toolgrove"
 MAX_FILE = 64 * 1024
 _REFERENCE = re.compile(r"\$\{(env|file|keyring):([^{}]*)\}")
-_TELLING = re.compile(
-    r"(?:^|[_-])(?:auth|authorization|cookie|credentials?|passwd|password|pat|secret|token)(?:$|[_-])|key$|_key_",
-    re.IGNORECASE,
-)
 _MIN_CREDENTIAL = 12
 """Shorter values under such names are switches and limits more often than credentials."""
 
@@ -75,7 +72,7 @@ class Secrets:
         """Scrub what imported settings hold as plain text under the name of a credential."""
         for name, value in settings.items():
             word = value.rpartition(" ")[2]  # what follows Bearer or Basic
-            if _TELLING.search(name) and len(word) >= _MIN_CREDENTIAL and "${" not in value:
+            if names_a_secret(name) and len(word) >= _MIN_CREDENTIAL and "${" not in value:
                 self.hide(word, name=name)
 
     def scrub_text(self, text: str) -> str:

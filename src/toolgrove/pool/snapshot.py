@@ -21,7 +21,7 @@ class SourceState:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Snapshot:
+class PoolSnapshot:
     """What there is.
 
     `revision` counts the moments, `content` is the hash of what an agent could tell apart, `flags` tells by tool
@@ -36,27 +36,34 @@ class Snapshot:
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def compose(revision: int, groups: Iterable[Sequence[Offer]], sources: Mapping[str, SourceState]) -> Snapshot:
-    """One snapshot of all sources, built-in ones first; a name that two others claim is nobody's."""
+def compose(
+    revision: int,
+    groups: Iterable[Sequence[Offer]],
+    sources: Mapping[str, SourceState],
+    holders: Mapping[str, str] | None = None,
+) -> PoolSnapshot:
+    """One snapshot of all sources, built-in ones first.
+
+    A name that two sources claim stays with the one that had it before (`holders`), else with the first in the file.
+    """
     offers: dict[str, Offer] = {}
     rejected: list[Offer] = []
     for offer in (offer for group in groups for offer in group):
-        holder = offers.get(offer.name)
-        if holder is None:
-            offers[offer.name] = offer
-        elif holder.kind == "builtin":
+        present = offers.get(offer.name)
+        holder = present.source if present is not None else (holders or {}).get(offer.name, offer.source)
+        if present is not None and present.kind == "builtin":
             reason = f"{offer.name!r} is a built-in tool and cannot be taken over: rename {offer.source!r} or mask it"
             rejected.append(replace(offer, standing="unvalidated", reason=reason, tool=None))
+        elif holder != offer.source:
+            reason = f"{offer.name!r} is a tool of {holder!r} already, which keeps it: rename {offer.source!r}"
+            rejected.append(replace(offer, standing="unvalidated", reason=reason, tool=None))
+        elif present is None:
+            offers[offer.name] = offer
         else:
-            offers[offer.name] = replace(holder, standing="unvalidated", reason=_dispute(holder, offer), tool=None)
+            reason = f"{holder!r} offers {present.own_name!r} and {offer.own_name!r} under this one name"
+            offers[offer.name] = replace(present, standing="unvalidated", reason=reason, tool=None)
     content = _content(offers, rejected, sources)
-    return Snapshot(revision=revision, offers=offers, rejected=tuple(rejected), sources=sources, content=content)
-
-
-def _dispute(holder: Offer, offer: Offer) -> str:
-    if holder.source == offer.source:
-        return f"{offer.source!r} offers {holder.own_name!r} and {offer.own_name!r} under this one name"
-    return f"{holder.source!r} and {offer.source!r} both offer a tool of this name: rename or remove one of them"
+    return PoolSnapshot(revision=revision, offers=offers, rejected=tuple(rejected), sources=sources, content=content)
 
 
 def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Mapping[str, SourceState]) -> str:
@@ -65,7 +72,8 @@ def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Ma
         digest.update(f"{offer.name}\0{offer.source}\0{offer.reason}\n".encode())
     for name in sorted(offers):
         offer = offers[name]
-        mark = offer.tool.definition if offer.tool is not None else offer.reason
+        tool = offer.tool
+        mark = offer.reason if tool is None else f"{tool.definition} {tool.mutates} {tool.spec.description}"
         digest.update(f"{name}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
     for name in sorted(sources):
         digest.update(f"{name}\0{sources[name].problem}\n".encode())

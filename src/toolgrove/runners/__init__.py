@@ -1,4 +1,12 @@
-"""Runners: what drives a sub-agent with exactly the tools that it was given."""
+"""Runners: what drives a sub-agent with exactly the tools that it was given.
+
+- ``adk``: drives an agent with Google's ADK
+- ``chat``: what a chat-completions endpoint answers
+- ``completions``: asks such an endpoint over HTTP
+- ``configured``: the runner that a project's file asks for
+- ``openai``: drives an agent with any OpenAI-compatible endpoint
+- ``runner``: the protocol that every runner follows
+"""
 
 from toolgrove.runners.configured import from_config
 from toolgrove.runners.runner import RunnableAgent, Runner

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import from_json
+
+from toolgrove.notation import strict_json
 
 
 class _Part(BaseModel):
@@ -26,7 +27,7 @@ class Function(_Part):
             return self.arguments
         if not self.arguments.strip():
             return {}
-        value = from_json(self.arguments, allow_inf_nan=False)
+        value = strict_json.decode_utf8(self.arguments.encode())
         if not isinstance(value, dict):
             raise ValueError("they are not an object")
         return value
@@ -41,7 +42,7 @@ class ToolCall(_Part):
 
 
 class Message(_Part):
-    """What the model says."""
+    """A message of the model: text, a refusal, or calls that it asks for."""
 
     content: str | None = None
     refusal: str | None = None
@@ -53,7 +54,7 @@ class Message(_Part):
         return {"role": "assistant", "content": self.content, "tool_calls": calls}
 
 
-class Answer(_Part):
+class ModelAnswer(_Part):
     """The choice that we asked for."""
 
     message: Message
@@ -61,9 +62,9 @@ class Answer(_Part):
 
 
 class _Completion(_Part):
-    choices: list[Answer] = Field(min_length=1)
+    choices: list[ModelAnswer] = Field(min_length=1)
 
 
-def read_answer(body: bytes) -> Answer:
+def read_answer(body: bytes) -> ModelAnswer:
     """The answer in a response body; ValueError if there is none."""
-    return _Completion.model_validate(from_json(body, allow_inf_nan=False)).choices[0]
+    return _Completion.model_validate(strict_json.decode_utf8(body)).choices[0]

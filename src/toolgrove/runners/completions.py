@@ -6,22 +6,21 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import anyio
 import httpx2
-from pydantic_core import from_json
 
 from toolgrove.errors import RunFailed
-from toolgrove.runners.chat import Answer, read_answer
+from toolgrove.notation import strict_json
+from toolgrove.notation.retry_after import http_date, seconds_to_wait
+from toolgrove.runners.chat import ModelAnswer, read_answer
 
 log = logging.getLogger("toolgrove.runners")
 RETRIES = 2
 PATIENCE = 30.0
 _BUSY = frozenset((429, 503))
 _WORD = re.compile(r"[a-z_]{1,64}")
-_SECONDS = re.compile(r"[0-9]{1,9}")
 _HEADER = re.compile(r"[!-~]*")
 _HINTS = {
     401: "The operator should check runner.apiKey",
@@ -40,7 +39,7 @@ class Completions:
         self._timeout = timeout
         self._max_bytes = max_bytes
 
-    async def ask(self, request: dict[str, Any]) -> Answer:
+    async def ask(self, request: dict[str, Any]) -> ModelAnswer:
         """The model's answer to the messages so far."""
         attempt = 0
         while True:
@@ -97,7 +96,7 @@ def _headers(api_key: str) -> dict[str, str]:
     return {**accepts, "Authorization": f"Bearer {api_key}"} if api_key else accepts
 
 
-def _read(body: bytes) -> Answer:
+def _read(body: bytes) -> ModelAnswer:
     try:
         return read_answer(body)
     except ValueError:
@@ -110,14 +109,8 @@ def _read(body: bytes) -> Answer:
 
 def _retry_after(headers: Mapping[str, str], attempt: int) -> float:
     """The seconds that the endpoint asks for, by its own clock; unasked, a little more each time."""
-    asked = headers.get("retry-after", "")
-    if _SECONDS.fullmatch(asked):
-        return float(asked)
-    try:
-        wait = parsedate_to_datetime(asked) - parsedate_to_datetime(headers.get("date", ""))
-    except (ValueError, TypeError, OverflowError):
-        return float(2**attempt)
-    return max(wait.total_seconds(), 0.0)
+    asked = seconds_to_wait(headers.get("retry-after", ""), now=http_date(headers.get("date", "")))
+    return float(2**attempt) if asked is None else asked
 
 
 def _refusal(status: int, headers: Mapping[str, str], body: bytes) -> RunFailed:
@@ -141,7 +134,7 @@ def _refusal(status: int, headers: Mapping[str, str], body: bytes) -> RunFailed:
 def _word(body: bytes) -> str | None:
     """The endpoint's own word for the problem. Its prose stays out: it may repeat the key."""
     try:
-        error = from_json(body)["error"]
+        error = strict_json.decode_utf8(body)["error"]
         word = error["code"] or error["type"]
     except (ValueError, TypeError, KeyError):
         return None

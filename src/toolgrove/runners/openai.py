@@ -11,7 +11,7 @@ import httpx2
 from anyio import to_thread
 
 from toolgrove.errors import BatchTooLarge, RunFailed, UnreadableArguments
-from toolgrove.runners.chat import Answer, ToolCall
+from toolgrove.runners.chat import ModelAnswer, ToolCall
 from toolgrove.runners.completions import Completions
 from toolgrove.runners.runner import RunnableAgent, instructions
 from toolgrove.types import Arguments, Result
@@ -73,7 +73,7 @@ class OpenAIRunner:
         )
 
 
-def _check(agent: RunnableAgent, answer: Answer) -> None:
+def _check(agent: RunnableAgent, answer: ModelAnswer) -> None:
     """Stop at an answer that is none."""
     message = answer.message
     problem = _CUT_SHORT.get(answer.finish_reason or "")

@@ -20,7 +20,7 @@ _PORT = re.compile(rf"(?<=http://{re.escape(HOST)}:)\d+")
 
 
 def write(folder: Path) -> Path:
-    """Write what is missing; the project file."""
+    """Write what is missing; returns the project file."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {
         FILE: _project(),

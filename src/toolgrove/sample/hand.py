@@ -12,7 +12,7 @@ log = logging.getLogger("toolgrove.sample")
 
 
 class Hand:
-    """Calls as one agent."""
+    """Makes the calls of one agent, with the version that they need."""
 
     def __init__(self, grove: Grove, agent: str) -> None:
         self.grove, self._agent = grove, agent
@@ -22,7 +22,7 @@ class Hand:
         return await (await self.grove.agent(self._agent)).call(tool, arguments)
 
     async def do(self, tool: str, /, **arguments: Any) -> Result:
-        """Change something that has to work; the log tells where it does not."""
+        """Change something that has to work; the log says so where it does not."""
         answer = await self.change(tool, **arguments)
         if "error" in answer:
             log.warning("the sample's %s could not call %s: %s", self._agent, tool, answer["error"]["message"])

@@ -14,7 +14,7 @@ _ORDER = {"sku": "lam-vit", "packets": 3, "note": "For the bed where the lettuce
 
 
 async def ask(grove: Grove) -> str | None:
-    """Ask for the order unless something waits already; the id under which it waits."""
+    """Ask for the order unless something waits already; returns the id under which it waits."""
     waiting = [one for one in await grove.approvals.list("pending") if one.request.tool == "shop_place_order"]
     if waiting:
         return waiting[0].id
@@ -26,7 +26,7 @@ async def ask(grove: Grove) -> str | None:
 async def follow(grove: Grove, approval_id: str) -> None:
     """Wait for the decision, wherever it is made; then make the same call again, and note what came of it."""
     while (approval := await grove.approvals.get(approval_id)).state == "pending":  # noqa: ASYNC110
-        await anyio.sleep(LOOK)  # no event tells of a decision in another process
+        await anyio.sleep(LOOK)  # a decision in another process publishes no event here
     if approval.state not in ("approved", "rejected"):
         return
     gardener = Hand(grove, "gardener")

@@ -18,8 +18,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from apcore_mcp.server.http import Guard
-from apcore_mcp.server.transport import run_http
+from mcp_serve.clear_json import ClearJson
+from mcp_serve.guard import Guard
+from mcp_serve.http_server import run_http
 
 HOST = "127.0.0.1"
 DOCUMENT = files(__package__).joinpath("shop.json")
@@ -37,8 +38,8 @@ class Seed:
 
     def to_json(self) -> dict[str, Any]:
         """The packet as the API shows it."""
-        form = {"sku": self.sku, "name": self.name, "price": self.price, "stock": self.stock}
-        return {**form, "sow": list(self.sow)}
+        facts = {"sku": self.sku, "name": self.name, "price": self.price, "stock": self.stock}
+        return {**facts, "sow": list(self.sow)}
 
 
 def _shelf() -> list[Seed]:
@@ -69,7 +70,7 @@ class Shop:
                 Route("/seeds/{sku}", self._get),
                 Route("/orders", self._order, methods=["POST"]),
             ],
-            middleware=[Middleware(Guard, bound=HOST, allowed=[])],
+            middleware=[Middleware(Guard, bound=HOST, allowed=[]), Middleware(ClearJson)],
         )
 
     async def _list(self, request: Request) -> Response:
@@ -89,13 +90,13 @@ class Shop:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return JSONResponse({"problem": "Send JSON."}, 415)
         try:
-            form = dict(await request.json())
+            order = dict(await request.json())
         except (TypeError, ValueError):
             return JSONResponse({"problem": "Send an object with sku and packets."}, 400)
-        seed = self._seeds.get(str(form.get("sku")))
+        seed = self._seeds.get(str(order.get("sku")))
         if seed is None:
             return _no_such()
-        packets = form.get("packets")
+        packets = order.get("packets")
         if not isinstance(packets, int) or not 0 < packets <= seed.stock:
             return JSONResponse({"problem": f"There are {seed.stock} packets left."}, 409)
         seed.stock -= packets
@@ -114,7 +115,7 @@ async def _at_once(seconds: float) -> None:
 
 @asynccontextmanager
 async def shop_open(listening: socket.socket) -> AsyncIterator[None]:
-    """Serve the shop for a while."""
+    """Serve the shop while the block runs."""
     stop = asyncio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_http, Shop().app(), _at_once, listening, stop)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import cycle
 
 import anyio
 
 from toolgrove.grove import Grove
+from toolgrove.notation.times import to_seconds
 from toolgrove.sample.hand import Hand
 
 PAUSE = 5.0
@@ -25,11 +25,10 @@ async def go_round(grove: Grove) -> None:
 
 
 async def water(sprinkler: Hand, bed: str) -> None:
-    """Give a bed what it needs; one that somebody has taken away stays dry."""
+    """Give a bed what it needs; one that was removed stays dry."""
     found = await sprinkler.call("get_node", nodeId=bed)
     if "error" in found:
         return
     litres = found["payload"].get("litresToday", 0) + LITRES
-    moment = datetime.fromtimestamp(sprinkler.grove.clock.wall(), UTC).isoformat(timespec="seconds")
-    patch = {"litresToday": litres % 1000, "wateredAt": moment}
+    patch = {"litresToday": litres % 1000, "wateredAt": to_seconds(sprinkler.grove.clock.wall())}
     await sprinkler.call("update_payload", nodeId=bed, patch=patch, versionToken=found["version"])

@@ -1,1 +1,8 @@
-"""Where commits, idempotency records and audit records are kept."""
+"""What outlives a call: the workspace's journal, the audit records, and the project's state.
+
+- ``journal``: effects, idempotency records and audit records, kept together or not at all
+- ``audit``: audit records as such: sealing, reading and exporting them
+- ``state``: pins, approvals and tokens
+- ``gc_pause``: Python's cycle collector, kept from searching a large workspace
+- ``unusable``: the one error of a store that cannot be opened
+"""

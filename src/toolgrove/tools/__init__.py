@@ -1,4 +1,23 @@
-"""The tools that agents work a tree with."""
+"""The tools that agents work a tree with; each is a function in the module of its family.
+
+- ``arranging``: moving, ordering and copying nodes
+- ``catalog``: all of them by name, in the order that agents see
+- ``checking``: validating the tree, linting a payload, listing types and rulesets
+- ``context``: what a tool works with while one call runs
+- ``declaration``: what a tool says about itself: arguments, result, effect, example
+- ``history``: undo, redo and changes since a version
+- ``marking``: tags and bookmarks
+- ``pending_writes``: writes that show already while the journal still makes them durable
+- ``reading``: one node, its children, its path, its subtree
+- ``sample``: a small tree for the docs, the examples and the REPL
+- ``schema``: the pieces of the tools' JSON Schemas
+- ``searching``: by property, by predicate groups, by query, by tag
+- ``snapshots``: taking, listing, restoring and comparing them
+- ``source``: the tools as a source of the pool; runs a call on the workspace
+- ``transferring``: views and subtrees as documents, out and back in
+- ``viewing``: the session's view, open nodes and filters
+- ``writing``: adding, updating and removing nodes
+"""
 
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.source import WorkspaceSource

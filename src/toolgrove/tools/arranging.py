@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolgrove.errors import InvalidArgument
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import SETS, WRITES, Family
-from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import ID_LIST, STRING, choice, flag, node_id, text
 from toolgrove.tools.searching import Order
 from toolgrove.tree.footprint import Footprint, of_ancestors, of_children, of_node, of_siblings, of_subtree
@@ -28,11 +28,11 @@ def _rests_on_move(tree: Tree, arguments: Arguments) -> Footprint:
     rests_on=_rests_on_move,
     example={"nodeId": "shed", "newParentId": "house"},
 )
-def move_node(desk: Desk, arguments: Arguments) -> Result:
+def move_node(context: ToolContext, arguments: Arguments) -> Result:
     """Move a node, with everything below it, to the end of another parent's children."""
-    node, parent = desk.tree[arguments["nodeId"]], desk.tree[arguments["newParentId"]]
+    node, parent = context.tree[arguments["nodeId"]], context.tree[arguments["newParentId"]]
     old = node.parent.id if node.parent is not None else ""
-    desk.tree.move(node, parent)
+    context.tree.move(node, parent)
     return {"nodeId": node.id, "oldParentId": old, "newParentId": parent.id}
 
 
@@ -44,9 +44,9 @@ def _rests_on_place(tree: Tree, arguments: Arguments) -> Footprint:
     return of_siblings(tree, arguments["nodeId"]) | of_siblings(tree, arguments["siblingId"])
 
 
-def _place(desk: Desk, arguments: Arguments, *, after: bool) -> Result:
-    node, sibling = desk.tree[arguments["nodeId"]], desk.tree[arguments["siblingId"]]
-    desk.tree.place(node, sibling, after=after)
+def _place(context: ToolContext, arguments: Arguments, *, after: bool) -> Result:
+    node, sibling = context.tree[arguments["nodeId"]], context.tree[arguments["siblingId"]]
+    context.tree.place(node, sibling, after=after)
     return {"nodeId": node.id, "siblingId": sibling.id, "parentId": node.parent.id if node.parent else ""}
 
 
@@ -58,9 +58,9 @@ def _place(desk: Desk, arguments: Arguments, *, after: bool) -> Result:
     rests_on=_rests_on_place,
     example={"nodeId": "living", "siblingId": "kitchen"},
 )
-def move_before(desk: Desk, arguments: Arguments) -> Result:
+def move_before(context: ToolContext, arguments: Arguments) -> Result:
     """Put a node immediately before a sibling."""
-    return _place(desk, arguments, after=False)
+    return _place(context, arguments, after=False)
 
 
 @family.tool(
@@ -71,9 +71,9 @@ def move_before(desk: Desk, arguments: Arguments) -> Result:
     rests_on=_rests_on_place,
     example={"nodeId": "kitchen", "siblingId": "living"},
 )
-def move_after(desk: Desk, arguments: Arguments) -> Result:
+def move_after(context: ToolContext, arguments: Arguments) -> Result:
     """Put a node immediately after a sibling."""
-    return _place(desk, arguments, after=True)
+    return _place(context, arguments, after=True)
 
 
 @family.tool(
@@ -89,19 +89,19 @@ def move_after(desk: Desk, arguments: Arguments) -> Result:
     rests_on=lambda tree, arguments: of_children(arguments["parentId"]),
     example={"parentId": "house", "byProp": "squareFeet", "direction": "desc"},
 )
-def sort_children(desk: Desk, arguments: Arguments) -> Result:
+def sort_children(context: ToolContext, arguments: Arguments) -> Result:
     """Sort the children of a node by a property."""
-    parent = desk.tree[arguments["parentId"]]
+    parent = context.tree[arguments["parentId"]]
     order = Order({"path": arguments["byProp"], "direction": arguments.get("direction")}, parent)
     children = order.sort(list((parent.children or {}).values()))
-    return {"parentId": parent.id, "nodeIds": desk.tree.reorder(parent, children)}
+    return {"parentId": parent.id, "nodeIds": context.tree.reorder(parent, children)}
 
 
-def _copy(desk: Desk, node: Node, parent: Node, *, share: bool) -> Node:
-    copy = desk.tree.add(parent, node.type, node.payload)
+def _copy(context: ToolContext, node: Node, parent: Node, *, share: bool) -> Node:
+    copy = context.tree.add(parent, node.type, node.payload)
     if share:
-        desk.tree.share(node, copy)
-    desk.tree.tag(copy, node.tags)
+        context.tree.share(node, copy)
+    context.tree.tag(copy, node.tags)
     return copy
 
 
@@ -130,18 +130,18 @@ def _rests_on_copy(tree: Tree, arguments: Arguments) -> Footprint:
     rests_on=_rests_on_copy,
     example={"sourceId": "house", "targetParentId": "property", "mode": "duplicate"},
 )
-def copy_subtree(desk: Desk, arguments: Arguments) -> Result:
+def copy_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """Copy a node and everything below it under a parent, with new ids."""
-    source, target = desk.tree[arguments["sourceId"]], desk.tree[arguments["targetParentId"]]
+    source, target = context.tree[arguments["sourceId"]], context.tree[arguments["targetParentId"]]
     # Listed before anything is added: the target may lie inside the source.
     originals = list(walk(source))
-    desk.limits.check("sourceId", len(originals), desk.limits.copy_nodes, "Copy smaller subtrees.")
+    context.limits.check("sourceId", len(originals), context.limits.copy_nodes, "Copy smaller subtrees.")
     _refuse_root(source)
     share = arguments["mode"] == "reference"
     copies: dict[str, Node] = {}
     for node in originals:
         above = None if node is source else node.parent
-        copies[node.id] = _copy(desk, node, target if above is None else copies[above.id], share=share)
+        copies[node.id] = _copy(context, node, target if above is None else copies[above.id], share=share)
     return {"nodeId": copies[source.id].id, "idMap": {old: copy.id for old, copy in copies.items()}}
 
 
@@ -153,11 +153,11 @@ def copy_subtree(desk: Desk, arguments: Arguments) -> Result:
     rests_on=_rests_on_copy,
     example={"nodeId": "kitchen", "targetParentId": "house"},
 )
-def clone_node(desk: Desk, arguments: Arguments) -> Result:
+def clone_node(context: ToolContext, arguments: Arguments) -> Result:
     """Copy one node, without what is below it, under a parent."""
-    node, target = desk.tree[arguments["nodeId"]], desk.tree[arguments["targetParentId"]]
+    node, target = context.tree[arguments["nodeId"]], context.tree[arguments["targetParentId"]]
     _refuse_root(node)
-    return {"nodeId": _copy(desk, node, target, share=False).id}
+    return {"nodeId": _copy(context, node, target, share=False).id}
 
 
 def _refuse_root(node: Node) -> None:

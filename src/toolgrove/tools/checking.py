@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolgrove.errors import Unnamed
+from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
-from toolgrove.tools.desk import Desk, place_of, ranks_of
 from toolgrove.tools.schema import COUNT, ID_LIST, OBJECT, PAGING, STRING, choice, listing, node_id, record, text
 from toolgrove.tree.position import position
 from toolgrove.tree.rules import Ruleset, Violation
@@ -28,8 +28,8 @@ _VIOLATION = record(
 )
 
 
-def _ruleset(desk: Desk, name: str) -> Ruleset:
-    known = desk.workspace.rulesets
+def _ruleset(context: ToolContext, name: str) -> Ruleset:
+    known = context.workspace.rulesets
     if name not in known:
         raise Unnamed(kind="ruleset", name=name, known=list(known), where="list_rulesets")
     return known[name]
@@ -39,7 +39,7 @@ def _ruleset(desk: Desk, name: str) -> Ruleset:
     READS,
     arguments={
         "rulesetId": _RULESET,
-        "rootNodeId": node_id("Check below this node; the whole tree unless told."),
+        "rootNodeId": node_id("Check below this node; the whole tree by default."),
         **PAGING,
     },
     required=("rulesetId",),
@@ -47,11 +47,11 @@ def _ruleset(desk: Desk, name: str) -> Ruleset:
     optional=("nextPageToken",),
     example={"rulesetId": "houses"},
 )
-def validate_tree(desk: Desk, arguments: Arguments) -> Result:
+def validate_tree(context: ToolContext, arguments: Arguments) -> Result:
     """Check the tree against a ruleset: required fields, relationships, cardinality, uniqueness, formats."""
-    root = desk.tree[arguments.get("rootNodeId", desk.tree.root.id)]
-    place = desk.place(arguments)
-    found = list(_ruleset(desk, arguments["rulesetId"]).validate(root))
+    root = context.tree[arguments.get("rootNodeId", context.tree.root.id)]
+    place = context.place(arguments)
+    found = list(_ruleset(context, arguments["rulesetId"]).validate(root))
     numbered: list[tuple[int, Violation]] = []
     for violation in found:
         again = bool(numbered) and numbered[-1][1].node is violation.node
@@ -59,7 +59,7 @@ def validate_tree(desk: Desk, arguments: Arguments) -> Result:
     if place is not None:
         mark = (ranks_of(place[0]) or [], place[1])
         numbered = [pair for pair in numbered if (position(pair[1].node, root), pair[0]) > mark]
-    page, more = desk.page(arguments, iter(numbered), lambda pair: [place_of(pair[1].node, root), pair[0]])
+    page, more = context.page(arguments, iter(numbered), lambda pair: [place_of(pair[1].node, root), pair[0]])
     return {"valid": not found, "violations": [violation.to_json() for _, violation in page], **more}
 
 
@@ -70,10 +70,10 @@ def validate_tree(desk: Desk, arguments: Arguments) -> Result:
     returns={"valid": {"type": "boolean"}, "violations": listing(_VIOLATION)},
     example={"nodeId": "kitchen", "rulesetId": "houses"},
 )
-def lint_payload(desk: Desk, arguments: Arguments) -> Result:
+def lint_payload(context: ToolContext, arguments: Arguments) -> Result:
     """Check one node's payload against the payload rules of a ruleset."""
-    node = desk.tree[arguments["nodeId"]]
-    found = [violation.to_json() for violation in _ruleset(desk, arguments["rulesetId"]).lint(node)]
+    node = context.tree[arguments["nodeId"]]
+    found = [violation.to_json() for violation in _ruleset(context, arguments["rulesetId"]).lint(node)]
     return {"valid": not found, "violations": found}
 
 
@@ -93,13 +93,13 @@ def lint_payload(desk: Desk, arguments: Arguments) -> Result:
     },
     example={},
 )
-def list_payload_types(desk: Desk, arguments: Arguments) -> Result:
+def list_payload_types(context: ToolContext, arguments: Arguments) -> Result:
     """List the registered payload types with their schemas, and whether other type names are allowed."""
     items = []
-    for known in desk.types.registered.values():
+    for known in context.types.registered.values():
         item: Result = {"name": known.name, "kind": known.kind, "closed": known.closed}
         items.append(item if known.schema is None else {**item, "schema": dict(known.schema)})
-    return {"items": items, "allowUnknownTypes": desk.types.open}
+    return {"items": items, "allowUnknownTypes": context.types.open}
 
 
 @family.tool(
@@ -112,11 +112,11 @@ def list_payload_types(desk: Desk, arguments: Arguments) -> Result:
     },
     example={},
 )
-def list_rulesets(desk: Desk, arguments: Arguments) -> Result:
+def list_rulesets(context: ToolContext, arguments: Arguments) -> Result:
     """List the rulesets that validate_tree and lint_payload can apply."""
     return {
         "items": [
             {"rulesetId": known.id, "ruleCount": len(known.rules), "ruleIds": [rule.id for rule in known.rules]}
-            for known in desk.workspace.rulesets.values()
+            for known in context.workspace.rulesets.values()
         ]
     }

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgrove.tools.desk import Desk
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.schema import DIFF, STRING, Schema, flag, record, text
 from toolgrove.tree.footprint import EVERYTHING, Footprint
 from toolgrove.tree.tree import Tree
 from toolgrove.types import Annotations, Arguments, Result, ToolSpec
 
 SOURCE = "workspace"
-Run = Callable[[Desk, Arguments], Result]
+Run = Callable[[ToolContext, Arguments], Result]
 Rests = Callable[[Tree, Arguments], Footprint]
 
 _WRITING: dict[str, Schema] = {
@@ -86,7 +86,10 @@ class Family:
                         input_schema=_input(arguments, required, argument_defs, effect),
                         output_schema=_output(returns, optional, defs, effect),
                         annotations=Annotations(
-                            readonly=not effect.mutates, destructive=effect.destructive, idempotent=effect.idempotent
+                            readonly=not effect.mutates,
+                            destructive=effect.destructive,
+                            idempotent=effect.idempotent,
+                            open_world=False,
                         ),
                         source=SOURCE,
                     ),
@@ -109,7 +112,7 @@ def _prose(run: Run) -> str:
 def _input(
     arguments: dict[str, Schema], required: tuple[str, ...], defs: dict[str, Schema] | None, effect: Effect
 ) -> Schema:
-    # versionToken is not in `required`: a call without it is a conflict that tells the latest version.
+    # versionToken is not in `required`: a call without it is a conflict that names the latest version.
     schema = record({**arguments, **(_WRITING if effect.mutates else {})}, *required)
     return {**schema, "$defs": defs} if defs else schema
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolgrove.errors import Conflict, InvalidArgument
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import READS, WRITES, Family
-from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import COUNT, ID_LIST, PAGING, STRING, listing, record, text
 from toolgrove.tree.history import Commit
 from toolgrove.types import Arguments, Result
@@ -14,24 +14,24 @@ _NAMED_IDS = 50
 _REVERTED = {"tool": STRING, "nodeIds": ID_LIST, "nodeCount": COUNT}
 
 
-def _revert(desk: Desk, *, again: bool) -> Result:
-    workspace = desk.workspace
-    reverted = workspace.undo(desk.caller, again=again)
+def _revert(context: ToolContext, *, again: bool) -> Result:
+    workspace = context.workspace
+    reverted = workspace.undo(context.caller, again=again)
     touched = list(dict.fromkeys(node_id for commit in reverted for node_id in commit.before))
-    desk.move, desk.reviving = "redo" if again else "undo", reverted
+    context.move, context.reviving = "redo" if again else "undo", reverted
     return {"tool": reverted[0].tool, "nodeIds": touched[:_NAMED_IDS], "nodeCount": len(touched)}
 
 
 @family.tool(WRITES, arguments={}, returns=_REVERTED, example={})
-def undo(desk: Desk, arguments: Arguments) -> Result:
+def undo(context: ToolContext, arguments: Arguments) -> Result:
     """Take back your own last change of the tree, unless others have built on it since."""
-    return _revert(desk, again=False)
+    return _revert(context, again=False)
 
 
 @family.tool(WRITES, arguments={}, returns=_REVERTED, example={})
-def redo(desk: Desk, arguments: Arguments) -> Result:
+def redo(context: ToolContext, arguments: Arguments) -> Result:
     """Bring back what your last undo took back."""
-    return _revert(desk, again=True)
+    return _revert(context, again=True)
 
 
 _COMMIT = record(
@@ -52,9 +52,9 @@ _COMMIT = record(
     optional=("nextPageToken",),
     example={"version": "$version"},
 )
-def changes_since(desk: Desk, arguments: Arguments) -> Result:
+def changes_since(context: ToolContext, arguments: Arguments) -> Result:
     """The changes of the tree after a version, oldest first: who, with which tool, which nodes."""
-    workspace = desk.workspace
+    workspace = context.workspace
     seq = workspace.seq_of(arguments["version"])
     if seq is None:
         raise InvalidArgument(
@@ -65,16 +65,16 @@ def changes_since(desk: Desk, arguments: Arguments) -> Result:
             "The history does not reach back that far. Read the tree again and go on from its version.",
             reason="history_trimmed",
         )
-    place = desk.place(arguments)
-    commits, more = desk.page(
+    place = context.place(arguments)
+    commits, more = context.page(
         arguments, iter(workspace.history.since(seq if place is None else place)), lambda commit: commit.seq
     )
-    return {"items": [_form(desk, commit) for commit in commits], **more}
+    return {"items": [_commit_json(context, commit) for commit in commits], **more}
 
 
-def _form(desk: Desk, commit: Commit) -> Result:
+def _commit_json(context: ToolContext, commit: Commit) -> Result:
     return {
-        "version": desk.workspace.version_at(commit.seq),
+        "version": context.workspace.version_at(commit.seq),
         "agent": commit.agent,
         "tool": commit.tool,
         "nodeIds": list(commit.before)[:_NAMED_IDS],

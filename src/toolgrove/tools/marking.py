@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolgrove.errors import Unnamed
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import READS, SETS, Family
-from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import ID_LIST, STRING, listing, names, node_id, record, text
 from toolgrove.tree.effects import BookmarkChange
 from toolgrove.tree.footprint import VIEW, of_node
@@ -26,12 +26,12 @@ _LABEL = text("The bookmark's name.", minLength=1, maxLength=200)
     rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "tags": ["urgent"]},
 )
-def tag_node(desk: Desk, arguments: Arguments) -> Result:
+def tag_node(context: ToolContext, arguments: Arguments) -> Result:
     """Add tags to a node, or take some away; the answer has all its tags."""
-    node = desk.tree[arguments["nodeId"]]
+    node = context.tree[arguments["nodeId"]]
     tags = (node.tags | frozenset(arguments["tags"])) - frozenset(arguments.get("remove", ()))
-    desk.limits.check("tags", len(tags), desk.limits.tags)
-    desk.tree.tag(node, tags)
+    context.limits.check("tags", len(tags), context.limits.tags)
+    context.tree.tag(node, tags)
     return {"nodeId": node.id, "tags": sorted(tags)}
 
 
@@ -43,13 +43,15 @@ def tag_node(desk: Desk, arguments: Arguments) -> Result:
     rests_on=lambda tree, arguments: VIEW | of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "label": "start here"},
 )
-def bookmark(desk: Desk, arguments: Arguments) -> Result:
+def bookmark(context: ToolContext, arguments: Arguments) -> Result:
     """Remember a node under a label of your own; an existing label moves to the node."""
-    node, label = desk.tree[arguments["nodeId"]], arguments["label"]
-    own = desk.workspace.bookmarks.of(desk.caller.agent)
+    node, label = context.tree[arguments["nodeId"]], arguments["label"]
+    own = context.workspace.bookmarks_of(context.caller)
     if own.get(label) != node.id:
-        desk.limits.check("label", len({*own, label}), desk.limits.bookmarks, "Remove bookmarks you no longer need.")
-        desk.changes.append(BookmarkChange(agent=desk.caller.agent, label=label, node_id=node.id))
+        context.limits.check(
+            "label", len({*own, label}), context.limits.bookmarks, "Remove bookmarks you no longer need."
+        )
+        context.changes.append(BookmarkChange(agent=context.caller.agent, label=label, node_id=node.id))
     return {"nodeId": node.id, "label": label}
 
 
@@ -59,12 +61,12 @@ def bookmark(desk: Desk, arguments: Arguments) -> Result:
     returns={"items": listing(record({"label": STRING, "nodeId": STRING, "name": STRING}, "label", "nodeId"))},
     example={},
 )
-def list_bookmarks(desk: Desk, arguments: Arguments) -> Result:
+def list_bookmarks(context: ToolContext, arguments: Arguments) -> Result:
     """List your bookmarks by label."""
-    own = desk.workspace.bookmarks.of(desk.caller.agent)
+    own = context.workspace.bookmarks_of(context.caller)
     items = []
     for label, key in sorted(own.items()):
-        name = desk.tree[key].name
+        name = context.tree[key].name
         items.append({"label": label, "nodeId": key, **({} if name is None else {"name": name})})
     return {"items": items}
 
@@ -77,11 +79,11 @@ def list_bookmarks(desk: Desk, arguments: Arguments) -> Result:
     rests_on=lambda tree, arguments: VIEW,
     example={"label": "home"},
 )
-def remove_bookmark(desk: Desk, arguments: Arguments) -> Result:
+def remove_bookmark(context: ToolContext, arguments: Arguments) -> Result:
     """Forget a bookmark of yours."""
-    own = desk.workspace.bookmarks.of(desk.caller.agent)
+    own = context.workspace.bookmarks_of(context.caller)
     label = arguments["label"]
     if label not in own:
         raise Unnamed(kind="bookmark", name=label, known=list(own), where="list_bookmarks")
-    desk.changes.append(BookmarkChange(agent=desk.caller.agent, label=label, node_id=None))
+    context.changes.append(BookmarkChange(agent=context.caller.agent, label=label, node_id=None))
     return {"label": label, "nodeId": own[label]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
-from toolgrove.tools.desk import Desk, place_of, ranks_of
 from toolgrove.tools.schema import (
     CRUMBS,
     CUT,
@@ -43,10 +43,10 @@ family = Family()
     returns=NODE["properties"],
     example={"nodeId": "kitchen", "includedProperties": ["name"]},
 )
-def get_node(desk: Desk, arguments: Arguments) -> Result:
+def get_node(context: ToolContext, arguments: Arguments) -> Result:
     """Read one node: its parent, type, payload and number of children."""
-    view = desk.workspace.view(desk.caller)
-    return node_json(desk.tree[arguments["nodeId"]], desk.filter(arguments, view.node_filter))
+    view = context.workspace.view(context.caller)
+    return node_json(context.tree[arguments["nodeId"]], context.filter(arguments, view.node_filter))
 
 
 @family.tool(
@@ -57,13 +57,13 @@ def get_node(desk: Desk, arguments: Arguments) -> Result:
     optional=("nextPageToken",),
     example={"nodeId": "house", "limit": 2},
 )
-def list_children(desk: Desk, arguments: Arguments) -> Result:
+def list_children(context: ToolContext, arguments: Arguments) -> Result:
     """List the children of a node in order, a page at a time."""
-    parent = desk.tree[arguments["nodeId"]]
-    after = ranks_of(desk.place(arguments))
+    parent = context.tree[arguments["nodeId"]]
+    after = ranks_of(context.place(arguments))
     children = (parent.children or {}).values() if after is None else resume(parent, after)[1][0]
-    nodes, more = desk.page(arguments, iter(children), lambda node: place_of(node, parent))
-    shown = desk.filter(arguments, desk.view.view_filter)
+    nodes, more = context.page(arguments, iter(children), lambda node: place_of(node, parent))
+    shown = context.filter(arguments, context.view.view_filter)
     return {"items": [node_json(node, shown) for node in nodes], **more}
 
 
@@ -74,9 +74,9 @@ def list_children(desk: Desk, arguments: Arguments) -> Result:
     returns={"path": CRUMBS},
     example={"nodeId": "kitchen"},
 )
-def get_path(desk: Desk, arguments: Arguments) -> Result:
+def get_path(context: ToolContext, arguments: Arguments) -> Result:
     """The breadcrumb from the root to a node: ids, names where there are any, depths."""
-    return {"path": breadcrumb(desk.tree[arguments["nodeId"]])}
+    return {"path": breadcrumb(context.tree[arguments["nodeId"]])}
 
 
 @family.tool(
@@ -86,13 +86,13 @@ def get_path(desk: Desk, arguments: Arguments) -> Result:
     returns={"nodeId": {"type": ["string", "null"]}},
     example={"nodeIds": ["kitchen", "shed"]},
 )
-def get_common_ancestor(desk: Desk, arguments: Arguments) -> Result:
+def get_common_ancestor(context: ToolContext, arguments: Arguments) -> Result:
     """The nearest node that is, or is above, all the given nodes; null for an empty list."""
     wanted = arguments["nodeIds"]
-    desk.limits.check("nodeIds", len(wanted), desk.limits.node_ids)
+    context.limits.check("nodeIds", len(wanted), context.limits.node_ids)
     shared: list[Any] | None = None
     for one in wanted:
-        chain = desk.tree[one].ancestry()
+        chain = context.tree[one].ancestry()
         if shared is None:
             shared = chain
         else:
@@ -138,7 +138,7 @@ def get_common_ancestor(desk: Desk, arguments: Arguments) -> Result:
     defs={"node": tree_of(expandable=False)},
     example={"nodeId": "house", "depthLimit": 1, "maxTokens": 400},
 )
-def get_subtree(desk: Desk, arguments: Arguments) -> Result:
+def get_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """A node and all below it, whatever is expanded: nested, or flat items when paged. Cut it with
     depthLimit and maxTokens."""
     flat = {**arguments, **arguments.get("paging", {})}
@@ -146,15 +146,15 @@ def get_subtree(desk: Desk, arguments: Arguments) -> Result:
     for short, long in (("included", "includedProperties"), ("excluded", "excludedProperties")):
         if short in filters or long in filters:
             flat[long] = filters.get(long, filters.get(short))
-    root = desk.tree[flat["nodeId"]]
-    lens = Lens(filter=desk.filter(flat, desk.view.view_filter), depth_limit=flat.get("depthLimit"))
+    root = context.tree[flat["nodeId"]]
+    lens = Lens(filter=context.filter(flat, context.view.view_filter), depth_limit=flat.get("depthLimit"))
     if "pageSize" in flat or "pageToken" in flat:
-        after = ranks_of(desk.place(flat))
-        found, more = desk.page(flat, lens.walk(root, after), lambda pair: place_of(pair[0], root))
+        after = ranks_of(context.place(flat))
+        found, more = context.page(flat, lens.walk(root, after), lambda pair: place_of(pair[0], root))
         return {"items": [{**node_json(node, lens.filter), "depth": depth} for node, depth in found], **more}
     as_outline = flat.get("format") == "outline"
-    form, cut = nested(
-        root, lens, max_tokens=flat.get("maxTokens"), max_nodes=desk.limits.view_nodes, as_outline=as_outline
+    shown, cut = nested(
+        root, lens, max_tokens=flat.get("maxTokens"), max_nodes=context.limits.view_nodes, as_outline=as_outline
     )
-    result: Result = {"outline": outline(form)} if as_outline else {"subtree": form}
+    result: Result = {"outline": outline(shown)} if as_outline else {"subtree": shown}
     return {**result, "cut": cut.to_json()} if cut.children else result

@@ -11,32 +11,28 @@ PAGE_MAX = 200
 
 
 def text(description: str, **more: Any) -> Schema:
-    """A string."""
     return {"type": "string", "description": description, **more}
 
 
 def node_id(description: str) -> Schema:
-    """The id of a node."""
+    """A node id: a text that is not empty."""
     return text(description, minLength=1)
 
 
 def flag(description: str) -> Schema:
-    """A boolean."""
     return {"type": "boolean", "description": description}
 
 
 def whole(description: str, minimum: int = 0, **more: Any) -> Schema:
-    """An integer."""
     return {"type": "integer", "minimum": minimum, "description": description, **more}
 
 
 def choice(description: str, *values: str) -> Schema:
-    """One of some words."""
+    """Exactly one of these words."""
     return {"enum": list(values), "description": description}
 
 
 def listing(items: Schema, description: str = "", **more: Any) -> Schema:
-    """A list."""
     return {"type": "array", "items": items, **({"description": description} if description else {}), **more}
 
 
@@ -52,7 +48,6 @@ def record(properties: dict[str, Schema], *required: str, description: str = "")
 
 
 def names(description: str) -> Schema:
-    """A list of texts."""
     return listing({"type": "string"}, description)
 
 
@@ -65,7 +60,7 @@ PAYLOAD = {"type": "object", "description": "Properties of the node."}
 INCLUDED = names("Only these dotted property paths, and what is under them. Empty: all.")
 EXCLUDED = names("Without these dotted property paths; wins over includedProperties.")
 FILTERS = {"includedProperties": INCLUDED, "excludedProperties": EXCLUDED}
-LIMIT = whole(f"Items per page, {PAGE_DEFAULT} unless told, at most {PAGE_MAX}.", 1, maximum=PAGE_MAX)
+LIMIT = whole(f"Items per page, {PAGE_DEFAULT} by default, at most {PAGE_MAX}.", 1, maximum=PAGE_MAX)
 PAGE_TOKEN = text("nextPageToken of the page before; keep the other arguments unchanged.", minLength=1)
 PAGING = {"limit": LIMIT, "pageToken": PAGE_TOKEN}
 VIEW_PAGING = {"pageSize": LIMIT, "pageToken": PAGE_TOKEN}

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolgrove.errors import InvalidArgument
+from toolgrove.notation.json_value import order_key
+from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
-from toolgrove.tools.desk import Desk, place_of, ranks_of
 from toolgrove.tools.schema import FILTERS, HIT, PAGING, STRING, Schema, choice, flag, listing, node_id, record, text
 from toolgrove.tree.dsl import Selection
-from toolgrove.tree.json_value import order_key
 from toolgrove.tree.node import Node
 from toolgrove.tree.position import position
 from toolgrove.tree.predicate import Predicate, compile_predicate, every
@@ -46,17 +46,17 @@ GROUPS: Schema = {
 }
 
 
-def compile_predicates(form: Any, argument: str) -> Predicate:
+def compile_predicates(conditions: Any, argument: str) -> Predicate:
     """One predicate or a list of them that must all hold."""
-    forms = form if isinstance(form, list) else [form]
-    for one in forms:
+    all_of = conditions if isinstance(conditions, list) else [conditions]
+    for one in all_of:
         _check_depth(one, argument)
-    parts = [compile_predicate(one, f"{argument}[{at}]") for at, one in enumerate(forms)]
+    parts = [compile_predicate(one, f"{argument}[{at}]") for at, one in enumerate(all_of)]
     return every(parts) if parts else lambda node: True
 
 
-def _check_depth(form: Any, argument: str) -> None:
-    level = [form]
+def _check_depth(condition: Any, argument: str) -> None:
+    level = [condition]
     for _ in range(_GROUPS):
         level = [part for one in level for key in ("and", "or") for part in one.get(key, ())]
         if not level:
@@ -64,24 +64,24 @@ def _check_depth(form: Any, argument: str) -> None:
     raise InvalidArgument(f"{argument!r} nests more than {_GROUPS} groups.", reason="predicate")
 
 
-def hits(desk: Desk, arguments: Arguments, nodes: list[Node]) -> list[Result]:
+def hits(context: ToolContext, arguments: Arguments, nodes: list[Node]) -> list[Result]:
     """Nodes as search results, each with its way from the root."""
-    shown = desk.filter(arguments, desk.view.view_filter)
+    shown = context.filter(arguments, context.view.view_filter)
     return [{**node_json(node, shown), "path": breadcrumb(node)} for node in nodes]
 
 
-def _below(desk: Desk, root: Node, visible_only: bool, after: list[Any] | None) -> Iterator[Node]:
-    view = desk.view
+def _below(context: ToolContext, root: Node, visible_only: bool, after: list[Any] | None) -> Iterator[Node]:
+    view = context.view
     lens = Lens(expanded=view.expanded, default_expanded=view.default_expanded) if visible_only else Lens()
     return (node for node, _ in lens.walk(root, after or []))
 
 
-def _searched(desk: Desk, arguments: Arguments, root: Node, test: Predicate) -> Result:
-    after = ranks_of(desk.place(arguments))
-    candidates = _below(desk, root, arguments.get("visibleOnly", False), after)
+def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Predicate) -> Result:
+    after = ranks_of(context.place(arguments))
+    candidates = _below(context, root, arguments.get("visibleOnly", False), after)
     found = (node for node in candidates if test(node))
-    nodes, more = desk.page(arguments, found, lambda node: place_of(node, root))
-    return {"items": hits(desk, arguments, nodes), **more}
+    nodes, more = context.page(arguments, found, lambda node: place_of(node, root))
+    return {"items": hits(context, arguments, nodes), **more}
 
 
 @family.tool(
@@ -98,11 +98,11 @@ def _searched(desk: Desk, arguments: Arguments, root: Node, test: Predicate) -> 
     optional=("nextPageToken",),
     example={"rootNodeId": "root", "filters": [{"path": "name", "op": "contains", "value": "room"}]},
 )
-def search(desk: Desk, arguments: Arguments) -> Result:
+def search(context: ToolContext, arguments: Arguments) -> Result:
     """Find nodes below a root whose properties equal or contain a value; collapsed ones too. Each hit
     carries its path."""
-    root = desk.tree[arguments["rootNodeId"]]
-    return _searched(desk, arguments, root, compile_predicates(arguments["filters"], "filters"))
+    root = context.tree[arguments["rootNodeId"]]
+    return _searched(context, arguments, root, compile_predicates(arguments["filters"], "filters"))
 
 
 @family.tool(
@@ -137,27 +137,27 @@ def search(desk: Desk, arguments: Arguments) -> Result:
         "sortBy": {"path": "squareFeet", "direction": "desc"},
     },
 )
-def search_advanced(desk: Desk, arguments: Arguments) -> Result:
-    """Find nodes below a root by nested and/or groups of eq, contains, gt, lt, between; sorted if wished."""
-    root = desk.tree[arguments["rootId"]]
+def search_advanced(context: ToolContext, arguments: Arguments) -> Result:
+    """Find nodes below a root by nested and/or groups of eq, contains, gt, lt, between; sorted if you like."""
+    root = context.tree[arguments["rootId"]]
     test = compile_predicates(arguments["predicates"], "predicates")
     if "sortBy" not in arguments:
-        return _searched(desk, arguments, root, test)
-    candidates = _below(desk, root, arguments.get("visibleOnly", False), None)
+        return _searched(context, arguments, root, test)
+    candidates = _below(context, root, arguments.get("visibleOnly", False), None)
     order = Order(arguments["sortBy"], root)
     found = order.sort([node for node in candidates if test(node)])
-    place = desk.place(arguments)
+    place = context.place(arguments)
     rest = iter(found) if place is None else (node for node in found if order.is_after(node, place))
-    nodes, more = desk.page(arguments, rest, order.place)
-    return {"items": hits(desk, arguments, nodes), **more}
+    nodes, more = context.page(arguments, rest, order.place)
+    return {"items": hits(context, arguments, nodes), **more}
 
 
 class Order:
     """Sorting by a property, and finding a place in the sorted list again."""
 
-    def __init__(self, form: dict[str, Any], root: Node) -> None:
-        self.find = finder(form["path"])
-        self.descending = form.get("direction") == "desc"
+    def __init__(self, sort_by: dict[str, Any], root: Node) -> None:
+        self.find = finder(sort_by["path"])
+        self.descending = sort_by.get("direction") == "desc"
         self.root = root
 
     def key(self, node: Node) -> tuple[int, Any] | None:
@@ -200,16 +200,16 @@ class Order:
     optional=("nextPageToken",),
     example={"queryDsl": "//House/*[squareFeet > 100] | //*[@tag = urgent]"},
 )
-def select_nodes(desk: Desk, arguments: Arguments) -> Result:
+def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
     """Select nodes by a compact query. A bare condition (name contains Kitchen and squareFeet > 100) or
     a path with conditions (/Property/House//*[price between 10 and 20]). '/' child, '//' descendant, '*' any
     name, #id a node by id; @id @type @name @depth @tag @childCount @index; = != > >= < <= contains startswith
     endswith between in exists missing; and or not ( ); parent() ancestor() child() descendant(); '|' union.
     Quote values of several words."""
-    selection = Selection(desk.tree, arguments["queryDsl"])
-    after = ranks_of(desk.place(arguments))
-    nodes, more = desk.page(arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
-    return {"items": hits(desk, arguments, nodes), **more}
+    selection = Selection(context.tree, arguments["queryDsl"])
+    after = ranks_of(context.place(arguments))
+    nodes, more = context.page(arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
+    return {"items": hits(context, arguments, nodes), **more}
 
 
 @family.tool(
@@ -220,14 +220,14 @@ def select_nodes(desk: Desk, arguments: Arguments) -> Result:
     optional=("nextPageToken",),
     example={"tag": "urgent"},
 )
-def query_by_tag(desk: Desk, arguments: Arguments) -> Result:
+def query_by_tag(context: ToolContext, arguments: Arguments) -> Result:
     """Find the nodes that carry a tag, in tree order."""
-    root = desk.tree.root
+    root = context.tree.root
     placed = sorted(
-        ((position(desk.tree[key], root), key) for key in desk.tree.tagged.get(arguments["tag"], ())),
+        ((position(context.tree[key], root), key) for key in context.tree.tagged.get(arguments["tag"], ())),
         key=lambda pair: pair[0],
     )
-    after = ranks_of(desk.place(arguments))
-    found = (desk.tree[key] for place, key in placed if after is None or place > after)
-    nodes, more = desk.page(arguments, found, lambda node: place_of(node, root))
-    return {"items": hits(desk, arguments, nodes), **more}
+    after = ranks_of(context.place(arguments))
+    found = (context.tree[key] for place, key in placed if after is None or place > after)
+    nodes, more = context.page(arguments, found, lambda node: place_of(node, root))
+    return {"items": hits(context, arguments, nodes), **more}

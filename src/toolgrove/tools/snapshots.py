@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-
 from toolgrove.errors import Forbidden
+from toolgrove.notation.times import to_seconds
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, WRITES, Family
-from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import COUNT, DIFF, STRING, listing, node_id, record, text
 from toolgrove.tree.diff import diff_subtrees
-from toolgrove.tree.effects import Snapshot, SnapshotChange
+from toolgrove.tree.effects import SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import VIEW
 from toolgrove.types import Arguments, Result
 
@@ -18,13 +17,12 @@ _SNAPSHOT_ID = text("The id that snapshot_create gave.", minLength=1)
 _SNAPSHOT = {"snapshotId": STRING, "label": STRING, "agent": STRING, "createdAt": STRING, "nodeCount": COUNT}
 
 
-def _form(snapshot: Snapshot) -> Result:
-    created = datetime.datetime.fromtimestamp(snapshot.created, datetime.UTC)
+def _snapshot_json(snapshot: TreeSnapshot) -> Result:
     return {
         "snapshotId": snapshot.id,
         "label": snapshot.label,
         "agent": snapshot.agent,
-        "createdAt": created.isoformat(timespec="seconds"),
+        "createdAt": to_seconds(snapshot.created),
         "nodeCount": snapshot.nodes,
     }
 
@@ -37,26 +35,26 @@ def _form(snapshot: Snapshot) -> Result:
     rests_on=lambda tree, arguments: VIEW,
     example={"label": "before the move"},
 )
-def snapshot_create(desk: Desk, arguments: Arguments) -> Result:
+def snapshot_create(context: ToolContext, arguments: Arguments) -> Result:
     """Remember the whole tree as it is now; costs next to nothing."""
-    held = desk.workspace.snapshots
-    desk.limits.check("label", len(held) + 1, desk.limits.snapshots, "Delete snapshots you no longer need.")
-    snapshot = Snapshot(
-        id=desk.workspace.next_snapshot_id(),
+    held = context.workspace.snapshots
+    context.limits.check("label", len(held) + 1, context.limits.snapshots, "Delete snapshots you no longer need.")
+    snapshot = TreeSnapshot(
+        id=context.workspace.next_snapshot_id(),
         label=arguments["label"],
-        agent=desk.caller.agent,
-        seq=desk.workspace.tree_seq,
-        created=desk.now,
-        nodes=len(desk.tree),
+        agent=context.caller.agent,
+        seq=context.workspace.tree_seq,
+        created=context.now,
+        nodes=len(context.tree),
     )
-    desk.changes.append(SnapshotChange(snapshot=snapshot))
-    return _form(snapshot)
+    context.changes.append(SnapshotChange(snapshot=snapshot))
+    return _snapshot_json(snapshot)
 
 
 @family.tool(READS, arguments={}, returns={"items": listing(record(_SNAPSHOT, *_SNAPSHOT))}, example={})
-def snapshot_list(desk: Desk, arguments: Arguments) -> Result:
+def snapshot_list(context: ToolContext, arguments: Arguments) -> Result:
     """List the snapshots, oldest first."""
-    return {"items": [_form(snapshot) for snapshot in desk.workspace.snapshots.values()]}
+    return {"items": [_snapshot_json(snapshot) for snapshot in context.workspace.snapshots.values()]}
 
 
 @family.tool(
@@ -66,13 +64,13 @@ def snapshot_list(desk: Desk, arguments: Arguments) -> Result:
     returns={"snapshotId": STRING, "changed": record(dict.fromkeys(DIFF, COUNT), *DIFF)},
     example={"snapshotId": "s1"},
 )
-def snapshot_restore(desk: Desk, arguments: Arguments) -> Result:
+def snapshot_restore(context: ToolContext, arguments: Arguments) -> Result:
     """Bring the whole tree back to a snapshot; undo takes that back."""
-    workspace = desk.workspace
+    workspace = context.workspace
     snapshot = workspace.snapshot(arguments["snapshotId"])
     workspace.restore(snapshot)
     changed = {name: len(entries) for name, entries in workspace.pending().to_json().items()}
-    desk.reviving = workspace.history.back_to(snapshot.seq)
+    context.reviving = workspace.history.back_to(snapshot.seq)
     return {"snapshotId": snapshot.id, "changed": changed}
 
 
@@ -84,12 +82,12 @@ def snapshot_restore(desk: Desk, arguments: Arguments) -> Result:
     rests_on=lambda tree, arguments: VIEW,
     example={"snapshotId": "s1"},
 )
-def snapshot_delete(desk: Desk, arguments: Arguments) -> Result:
+def snapshot_delete(context: ToolContext, arguments: Arguments) -> Result:
     """Forget a snapshot; the tree stays as it is."""
-    snapshot = desk.workspace.snapshot(arguments["snapshotId"])
-    if desk.caller.write_root is not None and snapshot.agent != desk.caller.agent:
+    snapshot = context.workspace.snapshot(arguments["snapshotId"])
+    if any(root.agent != snapshot.agent for root in context.caller.write_roots):
         raise Forbidden("You may delete only snapshots of your own.", reason="write_root")
-    desk.changes.append(SnapshotChange(snapshot=snapshot, dropped=True))
+    context.changes.append(SnapshotChange(snapshot=snapshot, dropped=True))
     return {"snapshotId": snapshot.id}
 
 
@@ -103,9 +101,9 @@ def snapshot_delete(desk: Desk, arguments: Arguments) -> Result:
     returns=DIFF,
     example={"a": "s1", "b": "current"},
 )
-def snapshot_diff(desk: Desk, arguments: Arguments) -> Result:
+def snapshot_diff(context: ToolContext, arguments: Arguments) -> Result:
     """What was added, removed, moved, reordered and changed from snapshot a to snapshot b."""
-    return desk.workspace.diff(arguments["a"], arguments["b"]).to_json()
+    return context.workspace.diff(arguments["a"], arguments["b"]).to_json()
 
 
 @family.tool(
@@ -115,6 +113,6 @@ def snapshot_diff(desk: Desk, arguments: Arguments) -> Result:
     returns=DIFF,
     example={"aId": "house", "bId": "property"},
 )
-def diff_subtree(desk: Desk, arguments: Arguments) -> Result:
+def diff_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """Compare two subtrees of the tree: children pair up by type and name, then by order."""
-    return diff_subtrees(desk.tree[arguments["aId"]], desk.tree[arguments["bId"]]).to_json()
+    return diff_subtrees(context.tree[arguments["aId"]], context.tree[arguments["bId"]]).to_json()

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from toolgrove.errors import InvalidArgument, NotFound
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, SETS, Family
-from toolgrove.tools.desk import Desk
 from toolgrove.tools.schema import COUNT, ID_LIST, MAX_TOKENS, OBJECT, STRING, choice, flag, names, node_id, text
 from toolgrove.tools.viewing import lens_of, view_root
 from toolgrove.tree.document import dumps, export, loads, read
@@ -31,7 +31,7 @@ _DOCUMENT = {"description": "A document of an export, as text or as an object.",
     READS,
     arguments={
         "rootNodeId": node_id("Where the view starts."),
-        "includeViewRoot": flag("Put the header in that import_view restores from; true unless told."),
+        "includeViewRoot": flag("Put the header in that import_view restores from; true by default."),
         "maxTokens": MAX_TOKENS,
         "versionToken": text("Checked if given: a conflict if anything changed since."),
     },
@@ -39,14 +39,14 @@ _DOCUMENT = {"description": "A document of an export, as text or as an object.",
     returns={"viewJson": STRING},
     example={"rootNodeId": "house"},
 )
-def export_view(desk: Desk, arguments: Arguments) -> Result:
+def export_view(context: ToolContext, arguments: Arguments) -> Result:
     """Your view from a node down as a JSON text: the visible nodes, what is expanded, the filters."""
-    root = desk.tree[arguments["rootNodeId"]]
-    lens = lens_of(desk, {})
-    form, _ = nested(root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=desk.limits.view_nodes)
-    header = {"viewRoot": view_root(desk, root, lens)} if arguments.get("includeViewRoot", True) else {}
+    root = context.tree[arguments["rootNodeId"]]
+    lens = lens_of(context, {})
+    view, _ = nested(root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=context.limits.view_nodes)
+    header = {"viewRoot": view_root(context, root, lens)} if arguments.get("includeViewRoot", True) else {}
     path = [node.segment for node in root.ancestry()[1:]]
-    return {"viewJson": dumps({**header, "path": path, "view": form})}
+    return {"viewJson": dumps({**header, "path": path, "view": view})}
 
 
 @family.tool(
@@ -54,7 +54,7 @@ def export_view(desk: Desk, arguments: Arguments) -> Result:
     arguments={
         "viewJson": _DOCUMENT,
         "payloadTypes": names("The types that the view may contain; any other is refused."),
-        "rootLookupStrategy": choice("How to find the view's root here; nodeId unless told.", "nodeId", "path"),
+        "rootLookupStrategy": choice("How to find the view's root here; nodeId by default.", "nodeId", "path"),
     },
     required=("viewJson", "payloadTypes"),
     returns={"rootNodeId": STRING, "nodeIds": ID_LIST, "ignored": COUNT},
@@ -65,21 +65,21 @@ def export_view(desk: Desk, arguments: Arguments) -> Result:
         "rootLookupStrategy": "nodeId",
     },
 )
-def import_view(desk: Desk, arguments: Arguments) -> Result:
+def import_view(context: ToolContext, arguments: Arguments) -> Result:
     """Restore an exported view onto the nodes that exist here: root, filters, what is expanded. It
     creates no nodes; import_merge does."""
-    form = loads(arguments["viewJson"])
-    header = _part(form, "viewRoot")
-    shown = _part(form, "view")
+    document = loads(arguments["viewJson"])
+    header = _part(document, "viewRoot")
+    shown = _part(document, "view")
     by_path = arguments.get("rootLookupStrategy") == "path"
-    root = _by_path(desk.tree, form, header) if by_path else _by_id(desk.tree, header, shown)
-    desk.limits.check("viewJson", len(_part(header, "expanded")), desk.limits.expand_nodes)
-    pairs = list(islice(_pairs(shown, root), desk.limits.expand_nodes + 1))
-    desk.limits.check("viewJson", len(pairs), desk.limits.expand_nodes, "Export a smaller part of the tree.")
+    root = _by_path(context.tree, document, header) if by_path else _by_id(context.tree, header, shown)
+    context.limits.check("viewJson", len(_part(header, "expanded")), context.limits.expand_nodes)
+    pairs = list(islice(_pairs(shown, root), context.limits.expand_nodes + 1))
+    context.limits.check("viewJson", len(pairs), context.limits.expand_nodes, "Export a smaller part of the tree.")
     _refuse_types(arguments["payloadTypes"], pairs, root)
-    expanded, ignored = _flags(desk.tree, root, header, pairs, by_path=by_path)
+    expanded, ignored = _flags(context.tree, root, header, pairs, by_path=by_path)
     wanted = PropertyFilter(_texts(header, "includedProperties"), _texts(header, "excludedProperties"))
-    view = desk.view
+    view = context.view
     change = ViewChange(
         session=view.session,
         expanded=expanded,
@@ -87,12 +87,12 @@ def import_view(desk: Desk, arguments: Arguments) -> Result:
         default_expanded=header.get("defaultExpanded", view.default_expanded) is True,
         view_filter=wanted if header else None,
     )
-    desk.changes.append(change)
+    context.changes.append(change)
     return {"rootNodeId": root.id, "nodeIds": list(expanded)[:_NAMED_IDS], "ignored": ignored}
 
 
-def _part(form: Mapping[str, Any], name: str) -> dict[str, Any]:
-    part = form.get(name, {})
+def _part(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = document.get(name, {})
     if not isinstance(part, dict):
         raise InvalidArgument(f"The document has {name!r} that is not an object.", reason="document")
     return part
@@ -112,8 +112,8 @@ def _by_id(tree: Tree, header: Mapping[str, Any], shown: Mapping[str, Any]) -> N
     return tree[wanted]
 
 
-def _by_path(tree: Tree, form: Mapping[str, Any], header: Mapping[str, Any]) -> Node:
-    path = form.get("path", [part for part in str(header.get("rootNodeId", "")).split("/") if part])
+def _by_path(tree: Tree, document: Mapping[str, Any], header: Mapping[str, Any]) -> Node:
+    path = document.get("path", [part for part in str(header.get("rootNodeId", "")).split("/") if part])
     if not isinstance(path, list):
         raise InvalidArgument("The document has 'path' that is not a list of names.", reason="document")
     node = tree.root
@@ -130,9 +130,9 @@ def _pairs(shown: Mapping[str, Any], root: Node) -> Iterator[Pair]:
     """The nodes of a document beside the live nodes at the same path."""
     stack: list[tuple[Any, Node | None]] = [(shown, root)] if shown else []
     while stack:
-        form, node = stack.pop()
-        yield form, node
-        children = form.get("children", [])
+        item, node = stack.pop()
+        yield item, node
+        children = item.get("children", [])
         if not isinstance(children, list):
             raise InvalidArgument("The document has 'children' that is not a list.", reason="document")
         live: dict[str, Node] = {}
@@ -141,14 +141,14 @@ def _pairs(shown: Mapping[str, Any], root: Node) -> Iterator[Pair]:
         stack.extend((child, live.get(_segment(child))) for child in children)
 
 
-def _segment(form: Any) -> str:
-    if not isinstance(form, dict):
+def _segment(item: Any) -> str:
+    if not isinstance(item, dict):
         raise InvalidArgument("The document holds a node that is not an object.", reason="document")
-    return name_of(_part(form, "payload")) or str(form.get("nodeId"))
+    return name_of(_part(item, "payload")) or str(item.get("nodeId"))
 
 
 def _refuse_types(allowed: list[str], pairs: Sequence[Pair], root: Node) -> None:
-    found = {str(form.get("payloadType")) for form, _ in pairs} | {root.type}
+    found = {str(item.get("payloadType")) for item, _ in pairs} | {root.type}
     strange = sorted(found.difference(allowed))
     if strange:
         raise InvalidArgument(
@@ -165,13 +165,13 @@ def _flags(
     wanted: dict[str, Any] = dict(_part(header, "expanded"))
     ignored = 0
     if by_path or not header:
-        for form, node in pairs:
-            target = node if by_path else tree.nodes.get(str(form.get("nodeId")))
-            wanted.pop(str(form.get("nodeId")), None)
+        for item, node in pairs:
+            target = node if by_path else tree.nodes.get(str(item.get("nodeId")))
+            wanted.pop(str(item.get("nodeId")), None)
             if target is None:
                 ignored += 1
-            elif isinstance(form.get("isExpanded"), bool):
-                wanted[target.id] = form["isExpanded"]
+            elif isinstance(item.get("isExpanded"), bool):
+                wanted[target.id] = item["isExpanded"]
     flags = {
         key: value
         for key, value in wanted.items()
@@ -191,13 +191,13 @@ def _flags(
     returns={"json": STRING},
     example={"nodeId": "house"},
 )
-def export_subtree(desk: Desk, arguments: Arguments) -> Result:
+def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """A node and everything below it as a JSON text that import_merge reads back."""
-    root = desk.tree[arguments["nodeId"]]
-    form = export(root, max_tokens=arguments.get("maxTokens"))
+    root = context.tree[arguments["nodeId"]]
+    document = export(root, max_tokens=arguments.get("maxTokens"))
     if arguments.get("includeViewRoot"):
-        form = {"viewRoot": view_root(desk, root, lens_of(desk, {})), **form}
-    return {"json": dumps(form)}
+        document = {"viewRoot": view_root(context, root, lens_of(context, {})), **document}
+    return {"json": dumps(document)}
 
 
 @family.tool(
@@ -210,8 +210,8 @@ def export_subtree(desk: Desk, arguments: Arguments) -> Result:
             "replace",
             "skip",
         ),
-        "matchBy": choice("How nodes are recognised; nodeId unless told.", "nodeId", "path"),
-        "parentNodeId": node_id("Where a new top node goes; the root unless told."),
+        "matchBy": choice("How nodes are recognised; nodeId by default.", "nodeId", "path"),
+        "parentNodeId": node_id("Where a new top node goes; the root by default."),
     },
     required=("json", "strategy"),
     returns={
@@ -235,16 +235,16 @@ def export_subtree(desk: Desk, arguments: Arguments) -> Result:
         "matchBy": "nodeId",
     },
 )
-def import_merge(desk: Desk, arguments: Arguments) -> Result:
+def import_merge(context: ToolContext, arguments: Arguments) -> Result:
     """Merge a document into the tree: nested {nodeId?, payloadType, payload, tags?, children} or flat
     {items: [{nodeId, parentId, …}]}. All of it, or nothing if any part is refused."""
-    incoming = read(arguments["json"], limit=desk.limits.import_nodes)
+    incoming = read(arguments["json"], limit=context.limits.import_nodes)
     merge = Merge(
-        desk.tree,
-        desk.types,
+        context.tree,
+        context.types,
         strategy=arguments["strategy"],
         match_by=arguments.get("matchBy", "nodeId"),
-        parent=desk.tree[arguments.get("parentNodeId", desk.tree.root.id)],
+        parent=context.tree[arguments.get("parentNodeId", context.tree.root.id)],
     )
     done = merge.run(incoming)
     return {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import ChainMap, deque
 from collections.abc import Callable, Mapping
 
+from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, SETS, WRITES, Effect, Family, Run
-from toolgrove.tools.desk import Desk, place_of, ranks_of
 from toolgrove.tools.schema import (
     COUNT,
     CUT,
@@ -40,7 +40,7 @@ family = Family()
 _ECHO = 50
 
 
-def view_root(desk: Desk, root: Node, lens: Lens) -> Result:
+def view_root(context: ToolContext, root: Node, lens: Lens) -> Result:
     """The header that import_view restores a view from."""
     flags = lens.expanded or {}
     return {
@@ -48,15 +48,15 @@ def view_root(desk: Desk, root: Node, lens: Lens) -> Result:
         "defaultExpanded": lens.default_expanded,
         "includedProperties": list(lens.filter.included),
         "excludedProperties": list(lens.filter.excluded),
-        "expanded": {key: flags[key] for key in flags if key in desk.tree and desk.tree[key].is_within(root)},
+        "expanded": {key: flags[key] for key in flags if key in context.tree and context.tree[key].is_within(root)},
     }
 
 
-def lens_of(desk: Desk, arguments: Arguments) -> Lens:
-    """How the caller's view looks at the tree, with what this call says itself."""
-    view = desk.view
+def lens_of(context: ToolContext, arguments: Arguments) -> Lens:
+    """The caller's view as a lens; what this call says itself wins."""
+    view = context.view
     return Lens(
-        filter=desk.filter(arguments, view.view_filter),
+        filter=context.filter(arguments, view.view_filter),
         depth_limit=arguments.get("depthLimit"),
         expanded=view.expanded,
         default_expanded=arguments.get("defaultExpanded", view.default_expanded),
@@ -88,25 +88,25 @@ def lens_of(desk: Desk, arguments: Arguments) -> Lens:
     defs={"node": tree_of(expandable=True)},
     example={"rootNodeId": "root", "defaultExpanded": True, "format": "outline", "maxTokens": 300},
 )
-def get_view(desk: Desk, arguments: Arguments) -> Result:
+def get_view(context: ToolContext, arguments: Arguments) -> Result:
     """What your session sees from a node down: collapsed nodes show their childrenCount only. Nested, or
     flat items when paged; keep it small with depthLimit, maxTokens and format: outline."""
-    root = desk.tree[arguments["rootNodeId"]]
-    lens = lens_of(desk, arguments)
-    header: Result = {"viewRoot": view_root(desk, root, lens)} if arguments.get("includeViewRoot") else {}
+    root = context.tree[arguments["rootNodeId"]]
+    lens = lens_of(context, arguments)
+    header: Result = {"viewRoot": view_root(context, root, lens)} if arguments.get("includeViewRoot") else {}
     if "pageSize" in arguments or "pageToken" in arguments:
-        after = ranks_of(desk.place(arguments))
-        found, more = desk.page(arguments, lens.walk(root, after), lambda pair: place_of(pair[0], root))
+        after = ranks_of(context.place(arguments))
+        found, more = context.page(arguments, lens.walk(root, after), lambda pair: place_of(pair[0], root))
         items = [
             {**node_json(node, lens.filter), "depth": depth, "isExpanded": lens.is_expanded(node)}
             for node, depth in found
         ]
         return {"items": items, **more, **header}
     as_outline = arguments.get("format") == "outline"
-    form, cut = nested(
-        root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=desk.limits.view_nodes, as_outline=as_outline
+    shown, cut = nested(
+        root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=context.limits.view_nodes, as_outline=as_outline
     )
-    result: Result = {"outline": outline(form)} if as_outline else {"view": form}
+    result: Result = {"outline": outline(shown)} if as_outline else {"view": shown}
     return {**result, **({"cut": cut.to_json()} if cut.children else {}), **header}
 
 
@@ -140,31 +140,31 @@ def _opens(
     )
 
 
-def _set(desk: Desk, root: Node, expanded: bool, changed: Mapping[str, bool]) -> Result:
-    view = desk.view
+def _set(context: ToolContext, root: Node, expanded: bool, changed: Mapping[str, bool]) -> Result:
+    view = context.view
     if changed:
-        desk.changes.append(ViewChange(session=view.session, expanded=changed))
+        context.changes.append(ViewChange(session=view.session, expanded=changed))
     lens = Lens(
         filter=view.view_filter, expanded=ChainMap(dict(changed), view.expanded), default_expanded=view.default_expanded
     )
-    form, _ = nested(root, lens, max_tokens=None, max_nodes=_ECHO)
+    shown, _ = nested(root, lens, max_tokens=None, max_nodes=_ECHO)
     return {
         "nodeId": root.id,
         "nodeIds": list(changed)[:_ECHO],
         "changedCount": len(changed),
         "isExpanded": expanded,
-        "view": form,
+        "view": shown,
     }
 
 
-def _set_one(desk: Desk, node: Node, expanded: bool) -> Result:
-    changed = {} if desk.view.is_expanded(node.id) == expanded else {node.id: expanded}
-    return _set(desk, node, expanded, changed)
+def _set_one(context: ToolContext, node: Node, expanded: bool) -> Result:
+    changed = {} if context.view.is_expanded(node.id) == expanded else {node.id: expanded}
+    return _set(context, node, expanded, changed)
 
 
-def _set_below(desk: Desk, root: Node, expanded: bool, max_depth: int | None) -> Result:
-    limit = desk.limits.expand_nodes
-    is_expanded = desk.view.is_expanded
+def _set_below(context: ToolContext, root: Node, expanded: bool, max_depth: int | None) -> Result:
+    limit = context.limits.expand_nodes
+    is_expanded = context.view.is_expanded
     changed: dict[str, bool] = {}
     queue = deque([(root, 0)])
     seen = 0
@@ -173,55 +173,55 @@ def _set_below(desk: Desk, root: Node, expanded: bool, max_depth: int | None) ->
         seen += 1
         if seen > limit:
             hint = "Limit it with set_expansion_recursive and maxDepth, or read with defaultExpanded: true."
-            desk.limits.check("rootNodeId", sum(1 for _ in walk(root)), limit, hint)
+            context.limits.check("rootNodeId", sum(1 for _ in walk(root)), limit, hint)
         if is_expanded(node.id) != expanded:
             changed[node.id] = expanded
         if node.children and (max_depth is None or depth < max_depth):
             queue.extend((child, depth + 1) for child in node.children.values())
-    return _set(desk, root, expanded, changed)
+    return _set(context, root, expanded, changed)
 
 
 @_opens(SETS, _ONE, example={"nodeId": "house"})
-def expand_node(desk: Desk, arguments: Arguments) -> Result:
+def expand_node(context: ToolContext, arguments: Arguments) -> Result:
     """Open a node in your view, so that its children show."""
-    return _set_one(desk, desk.tree[arguments["nodeId"]], True)
+    return _set_one(context, context.tree[arguments["nodeId"]], True)
 
 
 @_opens(SETS, _ONE, example={"nodeId": "house"})
-def collapse_node(desk: Desk, arguments: Arguments) -> Result:
+def collapse_node(context: ToolContext, arguments: Arguments) -> Result:
     """Close a node in your view; it stays visible, what is below it does not."""
-    return _set_one(desk, desk.tree[arguments["nodeId"]], False)
+    return _set_one(context, context.tree[arguments["nodeId"]], False)
 
 
 @_opens(WRITES, _ONE, example={"nodeId": "house"})
-def toggle_node(desk: Desk, arguments: Arguments) -> Result:
+def toggle_node(context: ToolContext, arguments: Arguments) -> Result:
     """Open a closed node in your view, or close an open one."""
-    node = desk.tree[arguments["nodeId"]]
-    return _set_one(desk, node, not desk.view.is_expanded(node.id))
+    node = context.tree[arguments["nodeId"]]
+    return _set_one(context, node, not context.view.is_expanded(node.id))
 
 
 @_opens(SETS, _ALL, example={"rootNodeId": "house"})
-def expand_all(desk: Desk, arguments: Arguments) -> Result:
+def expand_all(context: ToolContext, arguments: Arguments) -> Result:
     """Open a node and everything below it in your view."""
-    return _set_below(desk, desk.tree[arguments["rootNodeId"]], True, None)
+    return _set_below(context, context.tree[arguments["rootNodeId"]], True, None)
 
 
 @_opens(SETS, _ALL, example={"rootNodeId": "root"})
-def collapse_all(desk: Desk, arguments: Arguments) -> Result:
+def collapse_all(context: ToolContext, arguments: Arguments) -> Result:
     """Close a node and everything below it in your view."""
-    return _set_below(desk, desk.tree[arguments["rootNodeId"]], False, None)
+    return _set_below(context, context.tree[arguments["rootNodeId"]], False, None)
 
 
 @_opens(
     SETS,
     {**_ONE, "expanded": flag("true opens, false closes.")},
-    {"maxDepth": whole("Levels below the node; all of them unless told.")},
+    {"maxDepth": whole("Levels below the node; all of them by default.")},
     example={"nodeId": "root", "expanded": True, "maxDepth": 1},
 )
-def set_expansion_recursive(desk: Desk, arguments: Arguments) -> Result:
+def set_expansion_recursive(context: ToolContext, arguments: Arguments) -> Result:
     """Open or close a node and what is below it in your view, down to a depth."""
-    root = desk.tree[arguments["nodeId"]]
-    return _set_below(desk, root, arguments["expanded"], arguments.get("maxDepth"))
+    root = context.tree[arguments["nodeId"]]
+    return _set_below(context, root, arguments["expanded"], arguments.get("maxDepth"))
 
 
 @family.tool(
@@ -238,14 +238,14 @@ def set_expansion_recursive(desk: Desk, arguments: Arguments) -> Result:
     rests_on=lambda tree, arguments: VIEW,
     example={"scope": "view", "included": ["name", "status"], "excluded": []},
 )
-def set_filters(desk: Desk, arguments: Arguments) -> Result:
+def set_filters(context: ToolContext, arguments: Arguments) -> Result:
     """Preset the property filters for later reads of your session; a read's own filters win. Empty lists
     take the preset away."""
     included, excluded = arguments.get("included", []), arguments.get("excluded", [])
     wanted = PropertyFilter(tuple(included), tuple(excluded))
-    scope, view = arguments["scope"], desk.view
+    scope, view = arguments["scope"], context.view
     node_filter = wanted if scope in ("all", "node") else view.node_filter
     view_filter = wanted if scope in ("all", "view") else view.view_filter
     if (node_filter, view_filter) != (view.node_filter, view.view_filter):
-        desk.changes.append(ViewChange(session=view.session, node_filter=node_filter, view_filter=view_filter))
+        context.changes.append(ViewChange(session=view.session, node_filter=node_filter, view_filter=view_filter))
     return {"scope": scope, "included": included, "excluded": excluded}

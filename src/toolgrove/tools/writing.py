@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgrove.errors import Forbidden, GroveError
+from toolgrove.errors import GroveError, OutsideWriteRoot
+from toolgrove.notation.json_value import MAX_NESTING, copied, detached, identical
+from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
-from toolgrove.tools.desk import Desk, ids
 from toolgrove.tools.schema import COUNT, ID_LIST, OBJECT, PAYLOAD, STRING, choice, listing, node_id, record, text
 from toolgrove.tools.searching import GROUPS, compile_predicates
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
-from toolgrove.tree.json_value import MAX_NESTING, copied, detached, identical
 from toolgrove.tree.node import Node, Payload
 from toolgrove.tree.tree import walk
 from toolgrove.types import Arguments, Result
@@ -20,12 +20,12 @@ family = Family()
 _NAMED_IDS = 200
 
 
-def write(desk: Desk, node: Node, patch: Payload) -> list[Node]:
+def write(context: ToolContext, node: Node, patch: Payload) -> list[Node]:
     """Set some properties of a node, and of every node that shares its payload."""
     payload = {**node.payload, **patch}
-    desk.types.check(node.type, payload, patch, node.id)
+    context.types.check(node.type, payload, patch, node.id)
     same = all(key in node.payload and identical(node.payload[key], value) for key, value in patch.items())
-    return [] if same else desk.tree.write(node, payload)
+    return [] if same else context.tree.write(node, payload)
 
 
 @family.tool(
@@ -40,19 +40,19 @@ def write(desk: Desk, node: Node, patch: Payload) -> list[Node]:
     rests_on=lambda tree, arguments: of_children(arguments["parentNodeId"]),
     example={"parentNodeId": "house", "payloadType": "Room", "payloadProps": {"name": "Study"}},
 )
-def add_child(desk: Desk, arguments: Arguments) -> Result:
+def add_child(context: ToolContext, arguments: Arguments) -> Result:
     """Add a node as the last child of a parent; the answer has its id."""
-    parent = desk.tree[arguments["parentNodeId"]]
+    parent = context.tree[arguments["parentNodeId"]]
     payload = detached(arguments.get("payloadProps", {}), "payloadProps", MAX_NESTING)
-    desk.types.check(arguments["payloadType"], payload, payload)
-    return {"nodeId": desk.tree.add(parent, arguments["payloadType"], payload).id}
+    context.types.check(arguments["payloadType"], payload, payload)
+    return {"nodeId": context.tree.add(parent, arguments["payloadType"], payload).id}
 
 
 _UPDATED = {"nodeId": STRING, "nodeIds": ID_LIST, "payload": OBJECT}
 
 
-def _update(desk: Desk, node: Node, patch: Payload) -> Result:
-    changed = write(desk, node, detached(patch, "patch", MAX_NESTING))
+def _update(context: ToolContext, node: Node, patch: Payload) -> Result:
+    changed = write(context, node, detached(patch, "patch", MAX_NESTING))
     return {"nodeId": node.id, "nodeIds": ids(changed), "payload": {key: copied(node.payload[key]) for key in patch}}
 
 
@@ -68,10 +68,10 @@ def _update(desk: Desk, node: Node, patch: Payload) -> Result:
     rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "propertyName": "status", "newValue": "done"},
 )
-def update_payload_property(desk: Desk, arguments: Arguments) -> Result:
+def update_payload_property(context: ToolContext, arguments: Arguments) -> Result:
     """Set one property of a node's payload. NodeId, Children, Parent and PayloadType of a self-payload
     node cannot be set."""
-    return _update(desk, desk.tree[arguments["nodeId"]], {arguments["propertyName"]: arguments["newValue"]})
+    return _update(context, context.tree[arguments["nodeId"]], {arguments["propertyName"]: arguments["newValue"]})
 
 
 @family.tool(
@@ -85,10 +85,10 @@ def update_payload_property(desk: Desk, arguments: Arguments) -> Result:
     rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "patch": {"status": "done", "price": 12.5}},
 )
-def update_payload(desk: Desk, arguments: Arguments) -> Result:
+def update_payload(context: ToolContext, arguments: Arguments) -> Result:
     """Set several properties of a node's payload at once: all of them, or none if one is refused."""
-    desk.limits.check("patch", len(arguments["patch"]), desk.limits.patch)
-    return _update(desk, desk.tree[arguments["nodeId"]], arguments["patch"])
+    context.limits.check("patch", len(arguments["patch"]), context.limits.patch)
+    return _update(context, context.tree[arguments["nodeId"]], arguments["patch"])
 
 
 @family.tool(
@@ -119,42 +119,43 @@ def update_payload(desk: Desk, arguments: Arguments) -> Result:
     argument_defs=GROUPS,
     example={"filter": "status = open", "patch": {"status": "done"}},
 )
-def update_nodes(desk: Desk, arguments: Arguments) -> Result:
+def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
     """Set properties on every node that a filter matches. Not atomic: each node succeeds or fails by
-    itself, and the answer tells for each."""
-    desk.limits.check("patch", len(arguments["patch"]), desk.limits.patch)
+    itself, and the answer says which."""
+    context.limits.check("patch", len(arguments["patch"]), context.limits.patch)
     patch = detached(arguments["patch"], "patch", MAX_NESTING)
-    nodes = _matching(desk, arguments["filter"])
-    hint = f"Narrow the filter to at most {desk.limits.update_nodes} nodes."
-    desk.limits.check("filter", len(nodes), desk.limits.update_nodes, hint)
-    outcomes = [_update_one(desk, node, patch) for node in nodes]
+    nodes = _matching(context, arguments["filter"])
+    hint = f"Narrow the filter to at most {context.limits.update_nodes} nodes."
+    context.limits.check("filter", len(nodes), context.limits.update_nodes, hint)
+    outcomes = [_update_one(context, node, patch) for node in nodes]
     counts = [outcome["status"] for outcome in outcomes]
     return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed")}
 
 
-def _matching(desk: Desk, form: Any) -> list[Node]:
-    if isinstance(form, str):
-        return list(Selection(desk.tree, form).nodes())
-    test = compile_predicates(form, "filter")
-    return [node for node in walk(desk.tree.root) if node is not desk.tree.root and test(node)]
+def _matching(context: ToolContext, filter: Any) -> list[Node]:
+    if isinstance(filter, str):
+        return list(Selection(context.tree, filter).nodes())
+    test = compile_predicates(filter, "filter")
+    return [node for node in walk(context.tree.root) if node is not context.tree.root and test(node)]
 
 
-def _update_one(desk: Desk, node: Node, patch: Payload) -> dict[str, Any]:
+def _update_one(context: ToolContext, node: Node, patch: Payload) -> dict[str, Any]:
     try:
-        _check_write_root(desk, node)
-        changed = write(desk, node, copied(patch))
-        desk.commit()
+        _check_write_root(context, node)
+        changed = write(context, node, copied(patch))
+        context.commit()
     except GroveError as error:
-        if not desk.dry_run:
-            desk.tree.rollback()
+        if not context.dry_run:
+            context.tree.rollback()
         return {"nodeId": node.id, "status": "failed", **error.to_json()}
     return {"nodeId": node.id, "status": "updated" if changed else "unchanged"}
 
 
-def _check_write_root(desk: Desk, node: Node) -> None:
-    limit = desk.caller.write_root
-    if limit is not None and all(one.id != limit for one in node.ancestry()):
-        raise Forbidden(f"{node.id!r} lies outside {limit!r}, below which you may write.", reason="write_root")
+def _check_write_root(context: ToolContext, node: Node) -> None:
+    caller = context.caller
+    for agent, root in caller.write_roots:
+        if all(one.id != root for one in node.ancestry()):
+            raise OutsideWriteRoot(root=root, node_id=node.id, of=agent if agent != caller.agent else None)
 
 
 @family.tool(
@@ -169,8 +170,8 @@ def _check_write_root(desk: Desk, node: Node) -> None:
     rests_on=lambda tree, arguments: of_siblings(tree, arguments["nodeId"]) | of_subtree(tree, arguments["nodeId"]),
     example={"nodeId": "shed"},
 )
-def remove_node(desk: Desk, arguments: Arguments) -> Result:
+def remove_node(context: ToolContext, arguments: Arguments) -> Result:
     """Remove a node and everything below it, with tags and bookmarks; undo brings it back."""
-    node = desk.tree[arguments["nodeId"]]
-    gone = desk.tree.remove(node)
+    node = context.tree[arguments["nodeId"]]
+    gone = context.tree.remove(node)
     return {"nodeId": node.id, "nodeIds": gone[:_NAMED_IDS], "removedCount": len(gone)}

@@ -19,7 +19,7 @@ class Bookmarks:
         return self._held.setdefault(agent, {})
 
     def point(self, agent: str, label: str, node_id: str | None) -> str | None:
-        """Set a label, or take it away; where it stood before."""
+        """Set a label, or take it away; returns where it stood before."""
         own = self.of(agent)
         before = own.pop(label, None)
         if node_id is not None:
@@ -54,11 +54,9 @@ class Bookmarks:
         return tuple(revived)
 
     def drop(self, bookmarks: Iterable[Bookmark]) -> None:
-        """Take some away."""
         for agent, label, _ in bookmarks:
             del self._held[agent][label]
 
     def put(self, bookmarks: Iterable[Bookmark]) -> None:
-        """Put some back."""
         for agent, label, node_id in bookmarks:
             self.of(agent)[label] = node_id

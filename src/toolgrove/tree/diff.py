@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgrove.notation.json_value import copied, identical
 from toolgrove.tree.history import Images
-from toolgrove.tree.json_value import copied, identical
 from toolgrove.tree.node import Image, Node, Payload
 from toolgrove.tree.tree import Tree, walk
 
@@ -27,7 +27,6 @@ class Diff:
     changed: list[Entry] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """The lists by name."""
         return {name: getattr(self, name) for name in ("added", "removed", "moved", "reordered", "changed")}
 
 

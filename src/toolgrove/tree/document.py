@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from toolgrove.errors import BatchTooLarge, InvalidArgument
-from toolgrove.tree.json_value import MAX_NESTING, detached
+from toolgrove.notation import strict_json
+from toolgrove.notation.json_value import MAX_NESTING, detached
 from toolgrove.tree.node import Node, Payload, name_of
 from toolgrove.tree.render import CHARS_PER_TOKEN, NESTED_LEVELS
 from toolgrove.tree.tree import walk
@@ -33,7 +34,7 @@ _NODE_KEYS = frozenset(
 
 
 def dumps(value: Any) -> str:
-    """The text of a document."""
+    """A document as compact JSON text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -46,7 +47,7 @@ def export(root: Node, *, max_tokens: int | None = None) -> dict[str, Any]:
     top = {"nodeId": root.id, **_content(root)}
     queue: deque[tuple[Node, dict[str, Any], int]] = deque([(root, top, 0)])
     while queue:
-        node, form, depth = queue.popleft()
+        node, branch, depth = queue.popleft()
         if not node.children:
             continue
         children: list[dict[str, Any]] = []
@@ -56,12 +57,12 @@ def export(root: Node, *, max_tokens: int | None = None) -> dict[str, Any]:
                 # The document travels as a JSON string, so every quote in it counts twice.
                 room -= len(json.dumps(dumps(shown))) + 40
                 if room < 0 or depth >= NESTED_LEVELS:
-                    form["moreChildren"] = len(node.children) - len(children)
+                    branch["moreChildren"] = len(node.children) - len(children)
                     break
             children.append(shown)
             queue.append((child, shown, depth + 1))
         if children:
-            form["children"] = children
+            branch["children"] = children
     return top
 
 
@@ -108,8 +109,8 @@ def loads(text: Any) -> dict[str, Any]:
         if len(text) > MAX_TEXT:
             raise BatchTooLarge(argument="json", count=len(text), limit=MAX_TEXT, hint="Split the document.")
         try:
-            text = json.loads(text, parse_constant=_no_constant)
-        except RecursionError:
+            text = strict_json.decode(text)
+        except strict_json.TooDeep:
             _refuse("is nested too deeply; send a flat {items: [{nodeId, parentId, …}]}")
         except ValueError as problem:
             _refuse(f"is not JSON: {problem}")
@@ -120,13 +121,13 @@ def loads(text: Any) -> dict[str, Any]:
 
 def read(text: Any, *, limit: int) -> list[Incoming]:
     """The nodes of a document, parents before children, siblings in order."""
-    form = loads(text)
-    return _read_items(form["items"], limit) if "items" in form else _read_nested(form, limit)
+    document = loads(text)
+    return _read_items(document["items"], limit) if "items" in document else _read_nested(document, limit)
 
 
-def _read_nested(form: Mapping[str, Any], limit: int) -> list[Incoming]:
+def _read_nested(document: Mapping[str, Any], limit: int) -> list[Incoming]:
     found: list[Incoming] = []
-    stack: list[tuple[Any, int | None]] = [(form, None)]
+    stack: list[tuple[Any, int | None]] = [(document, None)]
     while stack:
         node, parent = stack.pop()
         found.append(_incoming(node, parent, None if parent is not None else node.get("parentId")))
@@ -174,10 +175,10 @@ def _read_items(items: Any, limit: int) -> list[Incoming]:
     return ordered
 
 
-def _incoming(form: Any, parent: int | None, parent_id: Any) -> Incoming:
-    if not isinstance(form, dict):
+def _incoming(item: Any, parent: int | None, parent_id: Any) -> Incoming:
+    if not isinstance(item, dict):
         _refuse("holds a node that is not an object")
-    node_id, kind, payload = form.get("nodeId"), form.get("payloadType"), form.get("payload", {})
+    node_id, kind, payload = item.get("nodeId"), item.get("payloadType"), item.get("payload", {})
     where = f"node {node_id!r}"
     if node_id is not None and (not isinstance(node_id, str) or not 0 < len(node_id) <= 255):
         _refuse(f"has {where}: nodeId is a text of 1 to 255 characters")
@@ -187,10 +188,10 @@ def _incoming(form: Any, parent: int | None, parent_id: Any) -> Incoming:
         _refuse(f"has {where} whose payload is not an object")
     if parent_id is not None and not isinstance(parent_id, str):
         _refuse(f"has {where} whose parentId is not one id: a node has exactly one parent")
-    unknown = [key for key in form if key not in _NODE_KEYS]
+    unknown = [key for key in item if key not in _NODE_KEYS]
     if unknown:
         _refuse(f"has {where} with unknown keys {', '.join(map(repr, unknown))}; properties belong into 'payload'")
-    tags = form.get("tags")
+    tags = item.get("tags")
     if tags is not None and not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
         _refuse(f"has {where} whose tags are not a list of texts")
     return Incoming(
@@ -200,7 +201,7 @@ def _incoming(form: Any, parent: int | None, parent_id: Any) -> Incoming:
         type=kind,
         payload=detached(payload, f"json {where} payload", MAX_NESTING),
         tags=None if tags is None else frozenset(tags),
-        is_cut="moreChildren" in form,
+        is_cut="moreChildren" in item,
     )
 
 
@@ -217,10 +218,6 @@ def _refuse_twins(node_ids: Sequence[str | None]) -> None:
             reason="duplicate_ids",
             nodeIds=list(twins)[:50],
         )
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -14,7 +14,7 @@ from toolgrove.tree.view import View, ViewChange
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Snapshot:
+class TreeSnapshot:
     """A remembered moment; the journal holds what it takes to return to it."""
 
     id: str
@@ -38,7 +38,7 @@ class BookmarkChange:
 class SnapshotChange:
     """A snapshot taken, or dropped."""
 
-    snapshot: Snapshot
+    snapshot: TreeSnapshot
     dropped: bool = False
 
 
@@ -61,7 +61,8 @@ class Effects(NamedTuple):
 
     They lead from the revision `base` to `revision`; a store that stands elsewhere must refuse them.
     `after` is every touched node as it is now, `view` the caller's view without its flags, `folds` what is
-    left of the history before the mark's floor, told when the floor moves.
+    left of the history before the mark's floor, told when the floor moves. What a delegated run did is nobody's to
+    take back once it has ended.
     """
 
     agent: str
@@ -75,6 +76,7 @@ class Effects(NamedTuple):
     view: View | None = None
     move: Move = "do"
     folds: Mapping[int, Commit] | None = None
+    delegated: bool = False
 
 
 class Recorded(NamedTuple):

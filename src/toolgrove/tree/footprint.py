@@ -45,7 +45,7 @@ VIEW = Footprint(view=True)
 
 
 def of_node(node_id: str) -> Footprint:
-    """The node itself."""
+    """A node, without its place among its siblings."""
     return Footprint(frozenset((node_id,)))
 
 

@@ -57,7 +57,6 @@ class History:
         return len(self._commits)
 
     def append(self, commit: Commit) -> None:
-        """Remember one more."""
         self._commits.append(commit)
         self._seqs.append(commit.seq)
 
@@ -97,7 +96,7 @@ class History:
         return len(self._commits) > self.keep + self.keep // 10
 
     def trim(self, last: int, moments: Collection[int]) -> Callable[[], None]:
-        """Forget the oldest commits, none after `last`, but not the way back to some moments; the answer
+        """Forget the oldest commits, none after `last`, but not the way back to some moments; returns a function that
         remembers them again."""
         surplus = min(len(self._commits) - self.keep, bisect_right(self._seqs, last))
         if surplus <= self.keep // 10:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolgrove.errors import Conflict, InvalidArgument
+from toolgrove.notation.json_value import identical
 from toolgrove.tree.document import Incoming
-from toolgrove.tree.json_value import identical
 from toolgrove.tree.node import NO_TAGS, Node, Payload
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.tree import ROOT, Tree
@@ -20,7 +20,7 @@ MatchBy = Literal["nodeId", "path"]
 
 @dataclass(kw_only=True, slots=True)
 class Merged:
-    """What a merge did."""
+    """What a merge did, by node id; `id_map` leads from ids in the document to ids in the tree."""
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Merge:
         self._segments: dict[str, dict[str, dict[str, Node]]] = {}
 
     def run(self, incoming: Sequence[Incoming]) -> Merged:
-        """Carry it out."""
+        """Create and update nodes; with `replace`, also remove those that the document does not have."""
         if self.strategy == "replace" and any(node.is_cut for node in incoming):
             raise InvalidArgument(
                 "This document was cut to a budget (moreChildren); replacing with it would delete what "

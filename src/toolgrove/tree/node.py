@@ -85,7 +85,7 @@ class Node:
         return False
 
     def image(self) -> Image:
-        """The node's present state."""
+        """The node's present state, as history and journal keep it."""
         parent = self.parent
         return _image(
             Image,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolgrove.errors import GuardedProperty, PayloadMismatch, UnknownType
-from toolgrove.tree.json_schema import compiled
+from toolgrove.notation.json_schema import compiled
 from toolgrove.tree.node import Payload
 
 Kind = Literal["external", "self"]
@@ -31,7 +31,7 @@ def is_guarded(name: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadType:
-    """One registered type."""
+    """A registered type: what payloads of it must look like."""
 
     name: str
     kind: Kind = "external"

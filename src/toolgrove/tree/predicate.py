@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolgrove.errors import InvalidArgument
-from toolgrove.tree.json_value import same
+from toolgrove.notation.json_value import same
 from toolgrove.tree.node import Node
 from toolgrove.tree.property_path import MISSING, Many, finder
 
@@ -107,7 +107,7 @@ def on_property(path: str, test: Test) -> Predicate:
 
 
 def every(parts: Sequence[Predicate]) -> Predicate:
-    """All of them hold."""
+    """Holds where all parts hold."""
     if len(parts) == 1:
         return parts[0]
     if len(parts) == 2:
@@ -117,7 +117,7 @@ def every(parts: Sequence[Predicate]) -> Predicate:
 
 
 def either(parts: Sequence[Predicate]) -> Predicate:
-    """One of them holds."""
+    """Holds where at least one part does."""
     if len(parts) == 1:
         return parts[0]
     return lambda node: any(part(node) for part in parts)
@@ -126,23 +126,23 @@ def either(parts: Sequence[Predicate]) -> Predicate:
 _COMPARISONS: dict[str, Callable[[Any], Test]] = {"eq": equals, "contains": contains, "gt": greater, "lt": less}
 
 
-def compile_predicate(form: Mapping[str, Any], where: str = "predicates") -> Predicate:
+def compile_predicate(condition: Mapping[str, Any], where: str = "predicates") -> Predicate:
     """Compile `{path, op, value}`, `{and: […]}` or `{or: […]}`."""
     for word, join in (("and", every), ("or", either)):
-        if word in form:
-            parts = [compile_predicate(part, f"{where}.{word}[{index}]") for index, part in enumerate(form[word])]
+        if word in condition:
+            parts = [compile_predicate(part, f"{where}.{word}[{index}]") for index, part in enumerate(condition[word])]
             return join(parts)
-    op, value = form["op"], form.get("value")
+    op, value = condition["op"], condition.get("value")
     if op == "between":
         if not isinstance(value, list) or len(value) != 2:
             raise _bad(where, "between needs value: [low, high]")
         problem = check_bounds(*value)
         if problem:
             raise _bad(where, problem)
-        return on_property(form["path"], within(*value))
+        return on_property(condition["path"], within(*value))
     if op in ("gt", "lt") and not is_ordered(value):
         raise _bad(where, f"{op} needs a number or a string")
-    return on_property(form["path"], _COMPARISONS[op](value))
+    return on_property(condition["path"], _COMPARISONS[op](value))
 
 
 def _bad(where: str, problem: str) -> InvalidArgument:

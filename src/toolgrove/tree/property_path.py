@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from toolgrove.tree.json_value import copied
+from toolgrove.notation.json_value import copied
 from toolgrove.tree.node import Payload
 
 
@@ -85,7 +85,6 @@ class PropertyFilter:
     excluded: tuple[str, ...] = ()
 
     def __call__(self, payload: Payload) -> Payload:
-        """A filtered copy."""
         if self.included:
             payload = _keep(payload, [segments(path) for path in self.included])
         if self.excluded:

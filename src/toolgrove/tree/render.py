@@ -21,7 +21,7 @@ _MORE = len('"moreChildren": 000000, ')
 
 
 def node_json(node: Node, shown: PropertyFilter = EVERYTHING) -> dict[str, Any]:
-    """A node without its children."""
+    """A node as answers show it, without its children."""
     return {
         "nodeId": node.id,
         "parentId": node.parent_id,
@@ -49,12 +49,11 @@ class Cut:
     parents: int = 0
 
     def add(self, children: int) -> None:
-        """Count one node's missing children."""
         self.children += children
         self.parents += 1
 
     def to_json(self) -> dict[str, Any]:
-        """The note in the answer."""
+        """The note in the answer, with what to do about it."""
         return {
             "children": self.children,
             "parents": self.parents,
@@ -66,7 +65,7 @@ def nested(
     root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int, as_outline: bool = False
 ) -> tuple[dict[str, Any], Cut]:
     """The visible tree under `root`, filled level by level until a budget is used up."""
-    cost = _line_cost if as_outline else _form_cost
+    cost = _line_cost if as_outline else _branch_cost
     room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - _ENVELOPE
     cut = Cut()
     top = _shown(root, lens)
@@ -75,15 +74,15 @@ def nested(
     queue: deque[tuple[Node, dict[str, Any], int]] = deque([(root, top, 0)])
     count, full = 1, False
     while queue:
-        node, form, depth = queue.popleft()
+        node, branch, depth = queue.popleft()
         if not node.children:
             continue
         if not lens.opens(node, depth):
             if lens.is_expanded(node) and lens.expanded is not None:
-                form["isExpanded"] = False
+                branch["isExpanded"] = False
             continue
         if full or depth >= NESTED_LEVELS:
-            _close(form, node, cut)
+            _close(branch, node, cut)
             continue
         children: list[dict[str, Any]] = []
         for child in node.children.values():
@@ -97,47 +96,47 @@ def nested(
             queue.append((child, shown, depth + 1))
             count += 1
         if not children:
-            _close(form, node, cut)
+            _close(branch, node, cut)
             continue
-        form["children"] = children
+        branch["children"] = children
         if len(children) < len(node.children):
-            form["moreChildren"] = len(node.children) - len(children)
-            cut.add(form["moreChildren"])
+            branch["moreChildren"] = len(node.children) - len(children)
+            cut.add(branch["moreChildren"])
     return top, cut
 
 
 def _shown(node: Node, lens: Lens) -> dict[str, Any]:
-    form = node_json(node, lens.filter)
+    branch = node_json(node, lens.filter)
     if lens.expanded is not None:
-        form["isExpanded"] = lens.is_expanded(node)
-    return form
+        branch["isExpanded"] = lens.is_expanded(node)
+    return branch
 
 
-def _close(form: dict[str, Any], node: Node, cut: Cut) -> None:
-    if "isExpanded" in form:
-        form["isExpanded"] = False
-    form["moreChildren"] = node.children_count
+def _close(branch: dict[str, Any], node: Node, cut: Cut) -> None:
+    if "isExpanded" in branch:
+        branch["isExpanded"] = False
+    branch["moreChildren"] = node.children_count
     cut.add(node.children_count)
 
 
-def _form_cost(form: dict[str, Any], depth: int) -> int:
-    return len(json.dumps(form)) + 2 + (_CHILDREN + _MORE if form["childrenCount"] else 0)
+def _branch_cost(branch: dict[str, Any], depth: int) -> int:
+    return len(json.dumps(branch)) + 2 + (_CHILDREN + _MORE if branch["childrenCount"] else 0)
 
 
-def _line_cost(form: dict[str, Any], depth: int) -> int:
-    return len(json.dumps(_line(form, depth, form["childrenCount"])))
+def _line_cost(branch: dict[str, Any], depth: int) -> int:
+    return len(json.dumps(_line(branch, depth, branch["childrenCount"])))
 
 
-def _line(form: dict[str, Any], depth: int, hidden: int) -> str:
-    payload = _compact(form["payload"]) if form["payload"] else ""
-    parts = ["  " * depth + form["nodeId"], form["payloadType"], payload, f"+{hidden}" if hidden else ""]
+def _line(branch: dict[str, Any], depth: int, hidden: int) -> str:
+    payload = _compact(branch["payload"]) if branch["payload"] else ""
+    parts = ["  " * depth + branch["nodeId"], branch["payloadType"], payload, f"+{hidden}" if hidden else ""]
     return " ".join(part for part in parts if part)
 
 
-def outline(form: dict[str, Any]) -> str:
+def outline(branch: dict[str, Any]) -> str:
     """A nested answer as indented text: id, type, payload, and `+n` for children not shown."""
     lines: list[str] = []
-    stack = [(form, 0)]
+    stack = [(branch, 0)]
     while stack:
         node, depth = stack.pop()
         children = node.get("children", ())

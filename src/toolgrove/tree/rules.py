@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolgrove.tree.json_schema import compiled
-from toolgrove.tree.json_value import canonical
+from toolgrove.notation.json_schema import compiled
+from toolgrove.notation.json_value import canonical
 from toolgrove.tree.node import Node
 from toolgrove.tree.property_path import MISSING, Many, finder
 from toolgrove.tree.tree import walk
@@ -61,7 +61,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ruleset:
-    """Rules under one name."""
+    """Rules that are checked together."""
 
     id: str
     rules: tuple[Rule, ...]
@@ -71,7 +71,7 @@ class Ruleset:
         return _apply(self.rules, walk(root))
 
     def lint(self, node: Node) -> Iterator[Violation]:
-        """The violations in one payload."""
+        """What one node violates by its payload alone."""
         return _apply(tuple(rule for rule in self.rules if rule.payload_only), [node])
 
 
@@ -89,24 +89,24 @@ def read_ruleset(ruleset_id: str, rules: Sequence[Mapping[str, Any]]) -> Ruleset
     return Ruleset(id=ruleset_id, rules=tuple(_read_rule(ruleset_id, at, rule) for at, rule in enumerate(rules)))
 
 
-def _read_rule(ruleset_id: str, at: int, form: Mapping[str, Any]) -> Rule:
+def _read_rule(ruleset_id: str, at: int, rule: Mapping[str, Any]) -> Rule:
     where = f"rulesets.{ruleset_id}[{at}]"
-    checks = [key for key in form if key in _CHECKS]
-    unknown = [key for key in form if key not in _CHECKS and key not in ("id", "severity", "types")]
+    checks = [key for key in rule if key in _CHECKS]
+    unknown = [key for key in rule if key not in _CHECKS and key not in ("id", "severity", "types")]
     if len(checks) != 1 or unknown:
         raise ValueError(
             f"{where} needs exactly one of {', '.join(_CHECKS)}"
             + (f"; {', '.join(unknown)} is not known" if unknown else "")
         )
-    severity = form.get("severity", "error")
+    severity = rule.get("severity", "error")
     if severity not in ("error", "warning"):
         raise ValueError(f"{where}.severity is error or warning, not {severity!r}")
-    check, rule_id = checks[0], form.get("id", f"{ruleset_id}-{at + 1}")
+    check, rule_id = checks[0], rule.get("id", f"{ruleset_id}-{at + 1}")
     if not isinstance(rule_id, str):
         raise ValueError(f"{where}.id must be text; put it in quotes")
-    types = _read(_names, form.get("types", []), f"{where}.types")
-    _read(_CHECKS[check], form[check], f"{where}.{check}")
-    return Rule(id=rule_id, severity=severity, types=frozenset(types), check=check, setting=form[check])
+    types = _read(_names, rule.get("types", []), f"{where}.types")
+    _read(_CHECKS[check], rule[check], f"{where}.{check}")
+    return Rule(id=rule_id, severity=severity, types=frozenset(types), check=check, setting=rule[check])
 
 
 def _read(read: Callable[[Any], Any], setting: Any, where: str) -> Any:
@@ -123,7 +123,7 @@ def _names(setting: Any) -> list[str]:
 
 
 def _settings(setting: Any, *known: str, needs: tuple[str, ...] = ("path",)) -> Mapping[str, Any]:
-    """The settings of a check that has several; each is there if it must be, and none is misspelt."""
+    """The settings of a check that has several; required ones must be there, and unknown ones are refused."""
     if not isinstance(setting, Mapping) or any(name not in setting for name in needs):
         raise ValueError(f"must be a mapping with {' and '.join(needs) or ' or '.join(known)}")
     for name in setting:

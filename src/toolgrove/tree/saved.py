@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from toolgrove.tree.effects import Mark, Snapshot
+from toolgrove.tree.effects import Mark, TreeSnapshot
 from toolgrove.tree.history import Commit
 from toolgrove.tree.node import Image
 from toolgrove.tree.undo import Move
@@ -19,6 +19,7 @@ class Past:
     agent: str
     move: Move
     commits: tuple[Commit, ...]
+    delegated: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,4 +35,4 @@ class Saved:
     folds: Mapping[int, Commit] = field(default_factory=dict)
     views: Mapping[tuple[str, str], View] = field(default_factory=dict)
     bookmarks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    snapshots: Sequence[Snapshot] = ()
+    snapshots: Sequence[TreeSnapshot] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from toolgrove.errors import Conflict, InvalidArgument, NodeNotFound
-from toolgrove.tree.json_value import identical
+from toolgrove.notation.json_value import identical
 from toolgrove.tree.node import NO_TAGS, Image, Node, Payload
 from toolgrove.tree.rank import Rank, between, is_long
 
@@ -108,7 +108,7 @@ class Tree:
         return node
 
     def write(self, node: Node, payload: Payload) -> list[Node]:
-        """Replace a payload in every node that shares it; the nodes that changed."""
+        """Replace a payload in every node that shares it; returns the nodes that changed."""
         if payload is node.payload:
             return []
         if node.group is None:
@@ -128,7 +128,7 @@ class Tree:
             node.type = type
 
     def tag(self, node: Node, tags: frozenset[str]) -> None:
-        """Replace a node's tags."""
+        """Give a node exactly these tags."""
         if tags != node.tags:
             self._touch(node)
             self._set_tags(node, tags)
@@ -144,7 +144,7 @@ class Tree:
         self._set_group(other, node.group)
 
     def remove(self, node: Node) -> list[str]:
-        """Take a node and all below it out; their ids in pre-order."""
+        """Remove a node and all below it; returns their ids in pre-order."""
         if node.parent is None:
             raise InvalidArgument("The root cannot be removed; remove its children instead.", nodeId=node.id)
         gone = list(walk(node))
@@ -201,7 +201,7 @@ class Tree:
         self._settle_order()
 
     def reorder(self, parent: Node, order: list[Node]) -> list[str]:
-        """Give the children a new order; the ids that changed place."""
+        """Give the children a new order; returns the ids that changed place."""
         ranks = sorted(child.rank for child in order)
         moved: list[str] = []
         for child, rank in zip(order, ranks, strict=True):
@@ -213,7 +213,7 @@ class Tree:
         return moved
 
     def last_rank(self, parent: Node) -> Rank:
-        """The rank that appends."""
+        """The rank behind the last child."""
         siblings = parent.children
         return siblings[next(reversed(siblings))].rank // 1 + 1 if siblings else 0
 

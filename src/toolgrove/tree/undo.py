@@ -1,4 +1,4 @@
-"""Taking changes back: what an agent did last, as long as nobody has built on it since."""
+"""Taking changes back: what an agent did last, as long as no one has built on it since."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Takebacks:
         self.redo: list[Group] = []
 
     def shift(self, move: Move, commits: Group) -> Callable[[], None]:
-        """Note what a call did; the answer makes it unsaid."""
+        """Note what a call did; returns a function that takes the note back."""
         undo, redo = self.undo, self.redo
         if move == "do":
             if commits:

@@ -39,7 +39,7 @@ class ViewChange:
     view_filter: PropertyFilter | None = None
 
     def apply(self, view: View) -> Callable[[], None]:
-        """Make it so; the answer makes it as it was."""
+        """Apply the change; returns a function that undoes it."""
         flags, default = view.expanded, view.default_expanded
         filters = view.node_filter, view.view_filter
         before = {} if self.reset else {key: flags.get(key) for key in self.expanded}

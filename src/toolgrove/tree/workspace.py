@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from toolgrove.errors import BatchTooLarge, Conflict, Forbidden, StaleVersion, Unnamed
+from toolgrove.errors import BatchTooLarge, Conflict, OutsideWriteRoot, StaleVersion, Unnamed
 from toolgrove.tree.bookmarks import Bookmarks
 from toolgrove.tree.boundary import outside
+from toolgrove.tree.delegated import DelegatedSession
 from toolgrove.tree.diff import Diff, diff_states
-from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, Snapshot, SnapshotChange
+from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import Footprint
 from toolgrove.tree.history import Commit, History, changed_parents
 from toolgrove.tree.page_token import PageTokens
@@ -26,6 +28,7 @@ from toolgrove.types import Caller
 CURRENT = "current"
 _NAMED_IDS = 50
 Undo = Callable[[], None]
+Point = Callable[[str, str | None], str | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,12 +70,13 @@ class Workspace:
         self.limits = limits or Limits()
         self.history = History(self.limits.history)
         self.tokens = PageTokens(secret or secrets.token_bytes(32))
-        self.snapshots: dict[str, Snapshot] = {}
+        self.snapshots: dict[str, TreeSnapshot] = {}
         self.bookmarks = Bookmarks()
         self.seq = 0
         self.tree_seq = 0
         self._views: dict[tuple[str, str], View] = {}
         self._takebacks: dict[str, Takebacks] = {}
+        self._delegated: dict[str, DelegatedSession] = {}
         self._snapshot_serial = 0
         self._revision = 0
         self._told_floor = 0
@@ -98,13 +102,38 @@ class Workspace:
             remembered = [commit for commit in past.commits if commit.seq > mark.floor]
             for commit in remembered:
                 self.history.append(commit)
-            if len(remembered) == len(past.commits):
+            if len(remembered) == len(past.commits) and not past.delegated:
                 self._takebacks.setdefault(past.agent, Takebacks()).shift(past.move, past.commits)
 
     # Sessions and versions ----------------------------------------------------------------------
 
+    @contextmanager
+    def delegated(self, session: str) -> Iterator[None]:
+        """Keep what a delegated run makes beside the tree until it ends; its commits stay."""
+        self._delegated[session] = DelegatedSession(session)
+        try:
+            yield
+        finally:
+            del self._delegated[session]
+
+    def _delegated_session(self, caller: Caller) -> DelegatedSession | None:
+        """Where a delegated caller keeps its own; one whose run has ended keeps nothing."""
+        if not caller.is_delegated:
+            return None
+        return self._delegated.get(caller.session) or DelegatedSession(caller.session)
+
+    def bookmarks_of(self, caller: Caller) -> Mapping[str, str]:
+        """The caller's labels with the nodes they stand on."""
+        delegated = self._delegated_session(caller)
+        if delegated is None:
+            return self.bookmarks.of(caller.agent)
+        return {label: node_id for label, node_id in delegated.bookmarks.items() if node_id in self.tree.nodes}
+
     def view(self, caller: Caller) -> View:
         """The view of the caller's session; other agents cannot reach it."""
+        delegated = self._delegated_session(caller)
+        if delegated is not None:
+            return delegated.view
         # Looking makes nothing that stays: a caller may name as many sessions as it likes.
         return self._views.get((caller.agent, caller.session)) or View(session=caller.session)
 
@@ -113,11 +142,13 @@ class Workspace:
         return self.version_at(max(self.tree_seq, self._view_seq(caller)))
 
     def _view_seq(self, caller: Caller) -> int:
+        if caller.is_delegated:
+            return self.view(caller).seq
         view = self._views.get((caller.agent, caller.session))
         return 0 if view is None else view.seq
 
     def version_at(self, seq: int) -> str:
-        """The token of a moment."""
+        """The token that was current at this point in time."""
         return f"{self._epoch}-{seq}"
 
     def seq_of(self, token: str | None) -> int | None:
@@ -179,17 +210,13 @@ class Workspace:
         return commit
 
     def check_boundary(self, caller: Caller) -> None:
-        """Refuse an open transaction that reaches outside the caller's write root."""
-        if caller.write_root is None:
-            return
-        stray = outside(self.tree, self.tree.before, caller.write_root)
-        if stray is not None:
-            raise Forbidden(
-                f"You may write only at and below {caller.write_root!r}; {stray!r} lies outside. Nothing was changed.",
-                reason="write_root",
-                writeRoot=caller.write_root,
-                nodeId=stray,
-            )
+        """Refuse an open transaction that reaches outside a write root of the caller's chain."""
+        for root in caller.write_roots:
+            stray = outside(self.tree, self.tree.before, root.node_id)
+            if stray is not None:
+                raise OutsideWriteRoot(
+                    root=root.node_id, node_id=stray, of=root.agent if root.agent != caller.agent else None
+                )
 
     def record(
         self,
@@ -210,9 +237,11 @@ class Workspace:
         unchange = self._change(caller, changes) if changes else None
         if not changes and not commits:
             self.seq += 1
-        takebacks = self._takebacks.get(caller.agent)
-        if takebacks is None:
-            takebacks = self._takebacks[caller.agent] = Takebacks()
+        delegated = self._delegated_session(caller)
+        if delegated is not None:
+            takebacks = delegated.takebacks
+        else:
+            takebacks = self._takebacks.setdefault(caller.agent, Takebacks())
         unshift = takebacks.shift(move, whole)
         self._revision = self.seq
         effects = Effects(
@@ -223,9 +252,10 @@ class Workspace:
             mark=self._mark(),
             commits=whole,
             after={node_id: self.tree.image(node_id) for commit in whole for node_id in commit.before},
-            changes=tuple(changes),
-            view=replace(self.view(caller), expanded={}) if changes else None,
+            changes=tuple(change for change in changes if delegated is None or isinstance(change, SnapshotChange)),
+            view=replace(self.view(caller), expanded={}) if changes and delegated is None else None,
             move=move,
+            delegated=delegated is not None,
             folds=self.history.folds if self.history.floor != told_floor else None,
         )
         self._told_floor = self.history.floor
@@ -259,7 +289,8 @@ class Workspace:
             return None
         pending = list(pending)
         if not pending:
-            for takebacks in self._takebacks.values():
+            delegated = (session.takebacks for session in self._delegated.values())
+            for takebacks in (*self._takebacks.values(), *delegated):
                 takebacks.forget(self.history.floor)
         dropped = [change.snapshot for one in pending for change in one.changes if isinstance(change, SnapshotChange)]
         kept = pending[0].base if pending else self._revision
@@ -278,10 +309,15 @@ class Workspace:
 
     def _change(self, caller: Caller, changes: Sequence[Change]) -> Callable[[], None]:
         """Carry out what a call does beside the tree; only the caller's own version moves."""
-        view = self._views.setdefault((caller.agent, caller.session), View(session=caller.session))
+        delegated = self._delegated_session(caller)
+        if delegated is not None:
+            view, point = delegated.view, delegated.point
+        else:
+            view = self._views.setdefault((caller.agent, caller.session), View(session=caller.session))
+            point = partial(self.bookmarks.point, caller.agent)
         self.seq += 1
         before, view.seq = view.seq, self.seq
-        undone = [self._carry_out(view, change) for change in changes]
+        undone = [self._carry_out(view, point, change) for change in changes]
 
         def take_back() -> None:
             for one in reversed(undone):
@@ -290,15 +326,15 @@ class Workspace:
 
         return take_back
 
-    def _carry_out(self, view: View, change: Change) -> Callable[[], None]:
+    def _carry_out(self, view: View, point: Point, change: Change) -> Callable[[], None]:
         match change:
             case ViewChange():
                 return change.apply(view)
-            case BookmarkChange(agent=agent, label=label, node_id=node_id):
-                pointed = self.bookmarks.point(agent, label, node_id)
+            case BookmarkChange(label=label, node_id=node_id):
+                pointed = point(label, node_id)
 
                 def take_back() -> None:
-                    self.bookmarks.point(agent, label, pointed)
+                    point(label, pointed)
 
             case SnapshotChange(snapshot=snapshot, dropped=dropped):
                 held, serial = self.snapshots, self._snapshot_serial
@@ -316,7 +352,8 @@ class Workspace:
 
     def undo(self, caller: Caller, *, again: bool) -> tuple[Commit, ...]:
         """Take back the caller's last change, or the last taking back."""
-        takebacks = self._takebacks.get(caller.agent, Takebacks())
+        delegated = self._delegated_session(caller)
+        takebacks = delegated.takebacks if delegated else self._takebacks.get(caller.agent, Takebacks())
         stack = takebacks.redo if again else takebacks.undo
         if not stack or stack[-1][0].seq <= self.history.floor:
             raise Conflict(
@@ -326,8 +363,8 @@ class Workspace:
         revert(self.tree, self.history, stack[-1])
         return stack[-1]
 
-    def snapshot(self, name: str) -> Snapshot:
-        """A snapshot by id."""
+    def snapshot(self, name: str) -> TreeSnapshot:
+        """The snapshot with this id; NotFound names the known ones."""
         if name not in self.snapshots:
             raise Unnamed(kind="snapshot", name=name, known=list(self.snapshots), where="snapshot_list")
         return self.snapshots[name]
@@ -336,7 +373,7 @@ class Workspace:
         """The id that the next snapshot gets."""
         return f"s{self._snapshot_serial + 1}"
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: TreeSnapshot) -> None:
         """Bring the tree back to a snapshot, inside the open transaction."""
         self.tree.apply(self.history.images_at(snapshot.seq))
 

@@ -1,1 +1,24 @@
-"""The gateway: every agent of a project over HTTP, and a console for the person who answers for them."""
+"""The gateway: every agent of a project over HTTP, and a console for the person who answers for them.
+
+- ``agent_endpoints``: one MCP endpoint per agent, opened as the configuration names them
+- ``agents``: what an agent finds at its address
+- ``app``: the ASGI app that joins the parts, and its life
+- ``arrivals``: records of first uses of tokens, and of sign-ins
+- ``console``: the console's page
+- ``http_json``: JSON bodies, JSON answers and event streams
+- ``identity``: who asks, by bearer token
+- ``live``: the event stream that consoles watch
+- ``metrics``: counters for Prometheus and the traffic picture
+- ``openapi``: the OpenAPI document, written from operations and schemas
+- ``operations``: the table of all addresses: what each takes and answers, and whom it serves
+- ``operator``: the operator's API
+- ``project``: what the gateway needs of a project
+- ``refusals``: audit records of requests that were refused at the door
+- ``revocations``: ends what a revoked token opened
+- ``routing``: routes from the table of operations
+- ``runs``: the runs under way
+- ``schemas``: the objects that the API takes and answers
+- ``sessions``: MCP sessions by the token that opened them
+- ``slow_down``: makes those wait who keep coming with wrong tokens
+- ``streams``: the event streams under way
+"""

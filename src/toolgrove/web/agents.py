@@ -7,72 +7,72 @@ from typing import Any
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from apcore_mcp.server.http import BODY
+from mcp_serve.clear_json import BODY
 from toolgrove.agent import Agent
-from toolgrove.errors import AgentNotFound, GroveError, InvalidArgument
-from toolgrove.faces import session_of
-from toolgrove.web.answer import answer, failure, problem, stream
-from toolgrove.web.body import json_body
-from toolgrove.web.doors import Doors
+from toolgrove.errors import AgentNotFound, InvalidArgument
+from toolgrove.mcp_face import session_of
+from toolgrove.web.agent_endpoints import AgentEndpoints
+from toolgrove.web.http_json import answer, failure, json_body, problem, stream
 from toolgrove.web.project import Project
+from toolgrove.web.refusals import Refusals
+from toolgrove.web.routing import Handlers
 from toolgrove.web.runs import Runs
+from toolgrove.web.schemas import MAX_CALLS, Receipt
 from toolgrove.web.streams import Followed, Streams
 
-MAX_CALLS = 100
 _STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
 
 
 class Agents:
     """`/agents/{agent}/…`: only for that agent and the operator; to anyone else it looks like no agent at all."""
 
-    def __init__(self, project: Project, doors: Doors, runs: Runs, streams: Streams) -> None:
-        self._project, self._doors, self._running, self._streams = project, doors, runs, streams
+    def __init__(
+        self, project: Project, endpoints: AgentEndpoints, runs: Runs, streams: Streams, refusals: Refusals
+    ) -> None:
+        self._project, self._endpoints, self._running, self._streams = project, endpoints, runs, streams
+        self._refusals = refusals
 
-    def routes(self) -> list[BaseRoute]:
-        """Every address below an agent."""
-        return [
-            Route("/agents/{agent}/mcp", _Mcp(self._doors, self._streams), methods=["GET", "POST", "DELETE"]),
-            Route("/agents/{agent}/openai-tools", self._openai_tools),
-            Route("/agents/{agent}/receipt", self._receipt),
-            Route("/agents/{agent}/runs", self._runs, methods=["POST"]),
-        ]
+    def handlers(self) -> Handlers:
+        """What answers each operation of an agent; MCP answers all of its own methods."""
+        mcp = _Mcp(self._endpoints, self._streams, self._refusals)
+        return {
+            "mcp": mcp,
+            "mcp_stream": mcp,
+            "mcp_end": mcp,
+            "openai_tools": self._openai_tools,
+            "receipt": self._receipt,
+            "run": self._runs,
+        }
 
     async def _openai_tools(self, request: Request) -> Response:
-        try:
-            agent = await self._agent(request)
-        except GroveError as error:
-            return failure(error)
+        agent = await self._agent(request)
         strict, annotated = (request.query_params.get(key) in ("1", "true") for key in ("strict", "embedAnnotations"))
         return answer(agent.openai_tools(strict=strict, embed_annotations=annotated))
 
-    async def _receipt(self, request: Request) -> Response:
-        try:
-            return answer((await self._agent(request)).receipt.to_json())
-        except GroveError as error:
-            return failure(error)
+    async def _receipt(self, request: Request) -> Receipt:
+        agent = await self._agent(request)
+        return Receipt.of(agent.receipt if request.user.is_operator else agent.own_receipt)
 
     async def _runs(self, request: Request) -> Response:
-        try:
-            agent = await self._agent(request)
-            calls = _calls(await json_body(request))
-        except GroveError as error:
-            return failure(error)
+        agent = await self._agent(request)
+        calls = _calls(await json_body(request))
         if self._running.draining:
             return problem(503, "internal", "The gateway is shutting down. Send the run again when it is back.")
         return Followed(stream(self._running.follow(agent.run(calls))), self._streams)
 
     async def _agent(self, request: Request) -> Agent:
         name = request.path_params["agent"]
-        if name not in self._doors or not request.user.may_be(name):
+        if not request.user.may_be(name):
+            await self._refusals.record("agent", request.scope)
+        if name not in self._endpoints or not request.user.may_be(name):
             raise AgentNotFound(name, ())
         return await self._project.agent(name, session=session_of(name, request.user.name))
 
 
-def _calls(form: Any) -> list[Any]:
-    calls = form.get("calls") if isinstance(form, dict) else form
+def _calls(given: Any) -> list[Any]:
+    calls = given.get("calls") if isinstance(given, dict) else given
     if not isinstance(calls, list) or len(calls) > MAX_CALLS:
         raise InvalidArgument(
             f'Send {{"calls": [{{"tool": …, "arguments": {{…}}}}]}} with at most {MAX_CALLS} calls.', reason="calls"
@@ -81,25 +81,27 @@ def _calls(form: Any) -> list[Any]:
 
 
 class _Mcp:
-    """The agent's MCP endpoint, through the bridge."""
+    """The MCP endpoint of the agent that the path names."""
 
-    def __init__(self, doors: Doors, streams: Streams) -> None:
-        self._doors, self._streams = doors, streams
+    def __init__(self, endpoints: AgentEndpoints, streams: Streams, refusals: Refusals) -> None:
+        self._endpoints, self._streams, self._refusals = endpoints, streams, refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path_params"]["agent"]
-        if name not in self._doors or not scope["user"].may_be(name):
+        if not scope["user"].may_be(name):
+            await self._refusals.record("agent", scope)
+        if name not in self._endpoints or not scope["user"].may_be(name):
             await failure(AgentNotFound(name, ()))(scope, receive, send)
             return
-        door = self._doors[name]
+        endpoint = self._endpoints[name]
         if _is_plain(scope):
-            await door.mcp(scope, receive, send)
+            await endpoint.mcp(scope, receive, send)
         else:
-            await self._streams.follow(door.sessions, scope, receive, send)
+            await self._streams.follow(endpoint.sessions, scope, receive, send)
 
 
 def _is_plain(scope: Scope) -> bool:
-    """Whether it is a call without a session, answered in one piece; the bridge reads the same headers likewise."""
+    """Whether it is a call without a session, answered in one piece; `StreamableHTTP` reads the same headers."""
     if scope["method"] != "POST":
         return False
     version = method = None

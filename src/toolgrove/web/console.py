@@ -6,13 +6,13 @@ from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
 
-from toolgrove.web.answer import HEADERS
+from toolgrove.web.http_json import HEADERS
+from toolgrove.web.routing import Handlers
 
 
-def console_routes() -> list[BaseRoute]:
-    """`/console`."""
+def console_handlers() -> Handlers:
+    """The page, read once, and the way to it."""
     html, policy = (files(__package__).joinpath(f"console.{kind}").read_text("utf-8") for kind in ("html", "csp"))
     page = HTMLResponse(html, headers={**HEADERS, "Content-Security-Policy": policy.strip()})
 
@@ -22,4 +22,4 @@ def console_routes() -> list[BaseRoute]:
     async def home(request: Request) -> Response:
         return RedirectResponse("/console")
 
-    return [Route("/console", show), Route("/console/", show), Route("/", home)]
+    return {"console": show, "console_folder": show, "home": home}

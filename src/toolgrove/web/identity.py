@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass, field
 
+import anyio
 from starlette.authentication import AuthCredentials, BaseUser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolgrove.store.tokens import OPERATOR, Tokens, hashed
+from toolgrove.store.state import OPERATOR, Tokens, hashed
 from toolgrove.types import Clock
-from toolgrove.web.answer import problem
+from toolgrove.web.http_json import problem
+from toolgrove.web.operations import OPERATIONS
+from toolgrove.web.slow_down import LONGEST, SlowDown
 
-OPEN = ("/", "/health", "/console", "/console/", "/api/openapi.json")
+OPEN = frozenset(one.path for one in OPERATIONS if one.who == "everybody")
 REREAD = 1.0
 
 
@@ -45,15 +48,39 @@ class Principal(BaseUser):
 class Identified:
     """Lets nobody in without a token, except to the health check, the console's empty page and the API's reference."""
 
-    def __init__(self, app: ASGIApp, holder: Callable[[str], Principal | None]) -> None:
-        self._app, self._holder = app, holder
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        holder: Callable[[str], Principal | None],
+        came: Callable[[Principal, Scope], None],
+        refused: Callable[[Scope], Awaitable[None]],
+        slow_down: SlowDown,
+    ) -> None:
+        self._app, self._holder, self._came, self._refused, self._slow_down = app, holder, came, refused, slow_down
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http" or (scope["path"] in OPEN and scope["method"] in ("GET", "HEAD")):
             await self._app(scope, receive, send)
             return
-        user = self._identify([value for name, value in scope["headers"] if name == b"authorization"])
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        user = self._identify(given)
         if user is None:
+            await self._refuse(scope, receive, send, guessed=bool(given))
+            return
+        self._came(user, scope)
+        scope["user"], scope["auth"] = user, AuthCredentials(["operator" if user.is_operator else "agent"])
+        await self._app(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, *, guessed: bool) -> None:
+        """Answer a stranger; one who guesses tokens has to wait for it."""
+        await self._refused(scope)
+        pause = self._slow_down.pause((scope.get("client") or ("",))[0]) if guessed else 0.0
+        if pause is None:
+            wait = {"Retry-After": str(math.ceil(LONGEST))}
+            refusal = problem(429, "rate_limited", "Too many wrong tokens come from this address.", headers=wait)
+        else:
+            await anyio.sleep(pause)
             refusal = problem(
                 401,
                 "unauthenticated",
@@ -61,10 +88,7 @@ class Identified:
                 "Tokens are shown once, at the first start; 'toolgrove tokens' makes new ones.",
                 headers={"WWW-Authenticate": 'Bearer realm="toolgrove"'},
             )
-            await refusal(scope, receive, send)
-            return
-        scope["user"], scope["auth"] = user, AuthCredentials(["operator" if user.is_operator else "agent"])
-        await self._app(scope, receive, send)
+        await refusal(scope, receive, send)
 
     def _identify(self, given: Sequence[bytes]) -> Principal | None:
         if len(given) != 1:
@@ -92,6 +116,7 @@ class Lookup:
         self._tokens, self._agents, self._clock = tokens, agents, clock
         self._known: dict[str, Principal] = {}
         self._met: dict[str, Principal] = {}
+        self._unused: set[str] = set()
         self._read_at = -math.inf
 
     def __call__(self, token: str) -> Principal | None:
@@ -104,10 +129,18 @@ class Lookup:
         return user if user is not None and self._is_present(user) else None
 
     def reread(self) -> None:
-        """Take a new copy now."""
+        """Take a new copy now, without waiting for the old one to age."""
         self._met = {}
-        self._known = {kept: Principal(holder, kept) for holder, kept in self._tokens.holders().items()}
+        self._known = {kept: Principal(holder, kept) for kept, holder in self._tokens.holders().items()}
+        self._unused = set(self._tokens.unused())
         self._read_at = self._clock.monotonic()
+
+    def is_first(self, user: Principal) -> bool:
+        """Whether nobody came with its token before, as far as the copy tells; asked again, it is not."""
+        if user.token not in self._unused:
+            return False
+        self._unused.discard(user.token)
+        return True
 
     def is_good(self, user: Principal) -> bool:
         """Whether the copy still has its token, and the project the agent."""

@@ -21,12 +21,12 @@ class Live:
         self._watchers: set[_Watcher] = set()
         self._closed = False
 
-    def tell(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """Hear of an event; called on every one, so it only hands it on."""
         if self._watchers:
-            form = event.to_json()
+            told = event.to_json()
             for watcher in self._watchers:
-                watcher.put(form)
+                watcher.put(told)
 
     async def watch(self) -> AsyncIterator[dict[str, Any]]:
         """Every event from now on; a heartbeat while there is none."""

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
 
 import prometheus_client as prometheus
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
@@ -22,6 +21,7 @@ from toolgrove.events import (
     TreeChanged,
 )
 from toolgrove.types import Clock
+from toolgrove.web.schemas import TrafficMinute
 
 MINUTES = 60
 _BOUNDS = (0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
@@ -66,6 +66,12 @@ class Metrics:
             "toolgrove_approvals", "Approvals asked for and decided.", ("state",), registry=self._registry
         )
         self._revision = prometheus.Gauge("toolgrove_pool_revision", "The pool's revision.", registry=self._registry)
+        self._refusals = prometheus.Counter(
+            "toolgrove_refused_requests",
+            "Requests that were refused before any call, by cause.",
+            ("cause",),
+            registry=self._registry,
+        )
         self._minutes: deque[list[int]] = deque(maxlen=MINUTES)
 
     def collect(self) -> Iterator[Metric]:
@@ -83,8 +89,8 @@ class Metrics:
             seconds.add_metric((agent,), times.buckets(), times.total)
         yield seconds
 
-    def tell(self, event: Event) -> None:
-        """Count an event."""
+    def count(self, event: Event) -> None:
+        """Add an event to the figures it concerns."""
         match event:
             case ToolSucceeded():
                 self._call(event.agent, event.tool, "success", event.duration)
@@ -99,14 +105,18 @@ class Metrics:
             case PoolChanged():
                 self._revision.set(event.revision)
 
+    def refused(self, cause: str) -> None:
+        """A request was refused at the door."""
+        self._refusals.labels(cause).inc()
+
     def exposition(self) -> bytes:
         """All of it in Prometheus's text format."""
         return prometheus.generate_latest(self._registry)
 
-    def traffic(self) -> list[dict[str, Any]]:
+    def traffic(self) -> list[TrafficMinute]:
         """Calls, failures and refusals of the last minutes that had any, oldest first."""
         return [
-            {"minute": minute * 60, "calls": calls, "failures": failures, "refusals": refusals}
+            TrafficMinute(minute=minute * 60, calls=calls, failures=failures, refusals=refusals)
             for minute, calls, failures, refusals in self._minutes
         ]
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import asdict, replace
-from typing import Any, get_args
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, TypeVar, get_args
 
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import BaseRoute, Route
 
-from toolgrove.errors import Forbidden, GroveError, InvalidArgument
-from toolgrove.store.audit import Outcome
-from toolgrove.store.audit_export import as_csv, as_lines
-from toolgrove.store.audit_log import AuditPage, AuditQuery
-from toolgrove.web.answer import HEADERS, answer, failure, stream
-from toolgrove.web.body import json_body
+from toolgrove.config import AgentConfig
+from toolgrove.errors import InvalidArgument
+from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, as_lines
+from toolgrove.store.state import ApprovalState
+from toolgrove.web import schemas
+from toolgrove.web.http_json import HEADERS, json_body, stream
 from toolgrove.web.live import Live
 from toolgrove.web.metrics import Metrics
+from toolgrove.web.operations import MAX_RECORDS
 from toolgrove.web.project import Project
+from toolgrove.web.routing import Handlers
 from toolgrove.web.streams import Followed, Streams
 
-MAX_RECORDS = 1_000
-Handler = Callable[[Request], Awaitable[Response]]
+B = TypeVar("B", bound=schemas.Body)
 
 
 class OperatorApi:
@@ -32,152 +34,132 @@ class OperatorApi:
     def __init__(self, project: Project, live: Live, metrics: Metrics, streams: Streams) -> None:
         self._project, self._live, self._metrics, self._streams = project, live, metrics, streams
 
-    def routes(self) -> list[BaseRoute]:
-        """Every address of the operator."""
-        return [
-            Route("/metrics", _operator(self._exposition)),
-            Route("/api/project", _operator(self._overview)),
-            Route("/api/pool", _operator(self._pool)),
-            Route("/api/events", _operator(self._events)),
-            Route("/api/approvals", _operator(self._approvals)),
-            Route("/api/approvals/{id}", _operator(self._approval)),
-            Route("/api/approvals/{id}", _operator(self._decide), methods=["POST"]),
-            Route("/api/pins", _operator(self._pins)),
-            Route("/api/pins/{server}/{tool:path}", _operator(self._accept), methods=["POST"]),
-            Route("/api/audit", _operator(self._audit)),
-            Route("/api/audit/verify", _operator(self._verify)),
-            Route("/api/audit/export", _operator(self._export)),
-        ]
+    def handlers(self) -> Handlers:
+        """What answers each operation of the operator."""
+        return {
+            "metrics": self._exposition,
+            "project": self._overview,
+            "pool": self._pool,
+            "events": self._events,
+            "approvals": self._approvals,
+            "approval": self._approval,
+            "decide": self._decide,
+            "revoke": self._revoke,
+            "pins": self._pins,
+            "decide_pin": self._decide_pin,
+            "audit": self._audit,
+            "verify": self._verify,
+            "export": self._export,
+        }
 
     async def _exposition(self, request: Request) -> Response:
         return Response(self._metrics.exposition(), media_type=self._metrics.media_type, headers=HEADERS)
 
-    async def _overview(self, request: Request) -> Response:
+    async def _overview(self, request: Request) -> schemas.Project:
         project = self._project
-        agents = []
-        for name, definition in project.config.agents.items():
-            agent = await project.agent(name)
-            agents.append(
-                {
-                    "name": name,
-                    "description": definition.description,
-                    "role": definition.role,
-                    "readOnly": definition.read_only,
-                    "tools": len(agent.tools),
-                    "warnings": list(agent.receipt.warnings),
-                }
-            )
-        snapshot = project.pool.latest
-        pending = await project.approvals.list("pending")
-        return answer(
-            {
-                "project": project.config.project,
-                "revision": snapshot.revision,
-                "sources": [asdict(state) for state in snapshot.sources.values()],
-                "rejected": [{"name": o.name, "source": o.source, "reason": o.reason} for o in snapshot.rejected],
-                "tools": len(snapshot.offers),
-                "agents": agents,
-                "pendingApprovals": len(pending),
-                "traffic": self._metrics.traffic(),
-                "healthy": project.healthy,
-            }
+        agents = [await self._summary(name, definition) for name, definition in project.config.agents.items()]
+        snapshot = project.pool.latest  # after the agents, who wait for the pool
+        return schemas.Project(
+            project=project.config.project,
+            revision=snapshot.revision,
+            sources=[schemas.Source.of(state) for state in snapshot.sources.values()],
+            rejected=[schemas.RejectedTool.of(offer) for offer in snapshot.rejected],
+            tools=len(snapshot.offers),
+            agents=agents,
+            pending_approvals=len(await project.approvals.list("pending")),
+            traffic=self._metrics.traffic(),
+            healthy=project.healthy,
         )
 
-    async def _pool(self, request: Request) -> Response:
+    async def _summary(self, name: str, definition: AgentConfig) -> schemas.AgentSummary:
+        agent = await self._project.agent(name)
+        return schemas.AgentSummary(
+            name=name,
+            description=definition.description,
+            role=definition.role,
+            read_only=definition.read_only,
+            tools=len(agent.tools),
+            warnings=list(agent.receipt.warnings),
+        )
+
+    async def _pool(self, request: Request) -> schemas.Pool:
         snapshot = await self._project.pool.snapshot()
-        tools = [
-            {
-                "name": offer.name,
-                "source": offer.source,
-                "kind": offer.kind,
-                "standing": offer.standing,
-                "reason": offer.reason,
-                "description": offer.tool.spec.description if offer.tool is not None else "",
-            }
-            for offer in snapshot.offers.values()
-        ]
-        return answer({"revision": snapshot.revision, "tools": tools})
+        tools = [schemas.PoolTool.of(offer) for offer in snapshot.offers.values()]
+        return schemas.Pool(revision=snapshot.revision, tools=tools)
 
     async def _events(self, request: Request) -> Response:
         return Followed(stream(self._live.watch()), self._streams)
 
-    async def _approvals(self, request: Request) -> Response:
+    async def _approvals(self, request: Request) -> schemas.ApprovalList:
         state: Any = request.query_params.get("state")
-        if state not in (None, "pending", "approved", "rejected", "used", "expired"):
-            raise InvalidArgument("state is one of pending, approved, rejected, used, expired.", path="state")
-        return answer({"items": [one.to_json() for one in await self._project.approvals.list(state)]})
+        if state not in (None, *get_args(ApprovalState)):
+            raise InvalidArgument(f"state is one of {', '.join(get_args(ApprovalState))}.", path="state")
+        found = await self._project.approvals.list(state)
+        return schemas.ApprovalList(items=[schemas.Approval.of(approval) for approval in found])
 
-    async def _approval(self, request: Request) -> Response:
-        return answer((await self._project.approvals.get(request.path_params["id"])).to_json())
+    async def _approval(self, request: Request) -> schemas.Approval:
+        return schemas.Approval.of(await self._project.approvals.get(request.path_params["id"]))
 
-    async def _decide(self, request: Request) -> Response:
-        form = await _body(request, {"approve": bool, "reason": str}, required=("approve",))
+    async def _decide(self, request: Request) -> schemas.Approval:
+        said = await _body(request, schemas.Decision)
         decided = await self._project.approvals.decide(
-            request.path_params["id"], approve=form["approve"], by="operator", reason=form.get("reason", "")
+            request.path_params["id"], approve=said.approve, by="operator", reason=said.reason, lasts=said.lasts
         )
-        return answer(decided.to_json())
+        return schemas.Approval.of(decided)
 
-    async def _pins(self, request: Request) -> Response:
-        return answer({"items": [pin.to_json() for pin in self._project.pins.list()]})
+    async def _revoke(self, request: Request) -> schemas.Approval:
+        return schemas.Approval.of(await self._project.approvals.revoke(request.path_params["id"], by="operator"))
 
-    async def _accept(self, request: Request) -> Response:
-        form = await _body(request, {"accept": str}, required=("accept",))
-        server, tool = request.path_params["server"], request.path_params["tool"]
-        pin = self._project.pins.accept(server, tool, form["accept"], by="operator")
+    async def _pins(self, request: Request) -> schemas.PinList:
+        return schemas.PinList(items=[schemas.Pin.of(pin) for pin in self._project.pins.list()])
+
+    async def _decide_pin(self, request: Request) -> schemas.Pin:
+        said = await _body(request, schemas.PinDecision)
+        server, tool, pins = request.path_params["server"], request.path_params["tool"], self._project.pins
+        decide = pins.accept if said.accept else pins.refuse
+        pin = decide(server, tool, said.accept or said.refuse, by="operator")
         self._project.pool.invalidate(server)
-        return answer(pin.to_json())
+        return schemas.Pin.of(pin)
 
-    async def _audit(self, request: Request) -> Response:
-        page = await self._project.audit_log.records(_query(request, _limit(request)))
-        return answer({"items": list(page.records), "next": page.next})
+    async def _audit(self, request: Request) -> schemas.AuditPage:
+        await self._project.recorder.collect()
+        return schemas.AuditPage.of(await self._project.audit_log.records(_query(request, _limit(request))))
 
-    async def _verify(self, request: Request) -> Response:
-        breach = await self._project.audit_log.verify()
-        return answer({"whole": breach is None, "breach": None if breach is None else asdict(breach)})
+    async def _verify(self, request: Request) -> schemas.Verification:
+        return schemas.Verification.of(await self._project.audit_log.verify())
 
     async def _export(self, request: Request) -> Response:
         kind = request.query_params.get("format", "jsonl")
         if kind not in ("jsonl", "csv"):
             raise InvalidArgument("format is jsonl or csv.", path="format")
         most = _number(request.query_params.get("limit"), "limit")
+        await self._project.recorder.collect()
         pages = self._pages(_query(request, MAX_RECORDS), sys.maxsize if most is None else most)
         if kind == "csv":
             return _file(_table(pages), "text/csv", "audit.csv")
-        return _file((as_lines(page.records) async for page in pages), "application/jsonl", "audit.jsonl")
+        return _file((as_lines(page.lines) async for page in pages), "application/jsonl", "audit.jsonl")
 
     async def _pages(self, query: AuditQuery, most: int) -> AsyncIterator[AuditPage]:
         """Page after page, so that a long log is never in memory as a whole."""
         while most > 0:
             page = await self._project.audit_log.records(replace(query, limit=min(most, query.limit)))
             yield page
-            most -= len(page.records)
+            most -= len(page.lines)
             if page.next is None:
                 return
             query = replace(query, before=page.next) if query.newest else replace(query, after=page.next)
 
 
-def _operator(handle: Handler) -> Handler:
-    """Only for the operator; what goes wrong becomes an answer."""
-
-    async def guarded(request: Request) -> Response:
-        try:
-            if not request.user.is_operator:
-                raise Forbidden("This address is the operator's; use the operator's token.", reason="operator")
-            return await handle(request)
-        except GroveError as error:
-            return failure(error)
-
-    return guarded
-
-
-async def _body(request: Request, fields: dict[str, type], *, required: tuple[str, ...]) -> dict[str, Any]:
-    wanted = ", ".join(f"{name}: {kind.__name__}" for name, kind in fields.items())
-    form = await json_body(request)
-    known = isinstance(form, dict) and form.keys() <= fields.keys() and all(name in form for name in required)
-    if not known or not all(isinstance(form[name], fields[name]) for name in form):
-        raise InvalidArgument(f"The body must be an object with {wanted}.", reason="body")
-    body: dict[str, Any] = form
-    return body
+async def _body(request: Request, kind: type[B]) -> B:
+    given = await json_body(request)
+    try:
+        return kind.model_validate(given)
+    except ValidationError:
+        fields = kind.model_fields.items()
+        wanted = ", ".join(
+            f"{field.alias or name}: {inspect.formatannotation(field.annotation)}" for name, field in fields
+        )
+        raise InvalidArgument(f"The body must be an object with {wanted}.", reason="body") from None
 
 
 def _query(request: Request, limit: int) -> AuditQuery:
@@ -185,10 +167,14 @@ def _query(request: Request, limit: int) -> AuditQuery:
     outcome: Any = query.get("outcome")
     if outcome not in (None, *get_args(Outcome)):
         raise InvalidArgument(f"outcome is one of {', '.join(get_args(Outcome))}.", path="outcome")
+    kind: Any = query.get("kind")
+    if kind not in (None, *get_args(Kind)):
+        raise InvalidArgument(f"kind is one of {', '.join(get_args(Kind))}.", path="kind")
     return AuditQuery(
         agent=query.get("agent"),
         tool=query.get("tool"),
         outcome=outcome,
+        kind=kind,
         since=query.get("since"),
         after=_number(query.get("after"), "after") or 0,
         before=_number(query.get("before"), "before"),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from toolgrove.agent import Agent
+from toolgrove.call.inbox import Inbox
+from toolgrove.call.recorder import Recorder
 from toolgrove.config import Config
 from toolgrove.events import Listener
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.approvals import Inbox
-from toolgrove.store.audit_log import AuditLog
-from toolgrove.store.pins import Pins
-from toolgrove.store.tokens import Tokens
+from toolgrove.store.audit import AuditLog
+from toolgrove.store.state import Pins, Tokens
 from toolgrove.types import Clock
 
 
 class Project(Protocol):
-    """A grove."""
+    """What the web uses of a grove, and nothing else."""
 
     config: Config
     pool: Pool
@@ -27,6 +27,7 @@ class Project(Protocol):
     tokens: Tokens
     secrets: Secrets
     clock: Clock
+    recorder: Recorder
 
     @property
     def audit_log(self) -> AuditLog: ...
@@ -38,10 +39,8 @@ class Project(Protocol):
 
     def listen(self, listener: Listener) -> None: ...
 
-    async def note(self, operation: str, *, targets: Sequence[str], error: Mapping[str, Any]) -> None: ...
-
 
 def agent_names(project: Project) -> Collection[str]:
-    """The agents that there are now."""
+    """The agents of the configuration as it is now; a reload may change them."""
     agents: Mapping[str, Any] = project.config.agents
     return agents.keys()

@@ -6,7 +6,7 @@ import logging
 
 import anyio
 
-from toolgrove.web.doors import Doors
+from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.identity import REREAD, Lookup
 from toolgrove.web.streams import Streams
 
@@ -16,11 +16,11 @@ log = logging.getLogger("toolgrove.serve")
 class Revocations:
     """Looks once a second whether the tokens of open streams and sessions are still good, whoever revokes them."""
 
-    def __init__(self, lookup: Lookup, streams: Streams, doors: Doors) -> None:
-        self._lookup, self._streams, self._doors = lookup, streams, doors
+    def __init__(self, lookup: Lookup, streams: Streams, endpoints: AgentEndpoints) -> None:
+        self._lookup, self._streams, self._endpoints = lookup, streams, endpoints
 
     async def follow(self) -> None:
-        """Do so until cancelled."""
+        """Keep looking, until cancelled."""
         while True:
             await anyio.sleep(REREAD)
             try:
@@ -31,11 +31,11 @@ class Revocations:
                 log.exception("ending what a void token opened failed")
 
     async def _look(self) -> None:
-        users = self._streams.users | self._doors.users
+        users = self._streams.users | self._endpoints.users
         if not users:
             return
         self._lookup.reread()
         for user in users:
             if not self._lookup.is_good(user):
-                streams, sessions = self._streams.end(user), await self._doors.end_sessions(user)
+                streams, sessions = self._streams.end(user), await self._endpoints.end_sessions(user)
                 log.info("the token of %s is void; streams ended: %d, sessions ended: %d", user.name, streams, sessions)

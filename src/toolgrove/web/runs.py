@@ -1,4 +1,4 @@
-"""The runs that are under way, so that a gateway which ends can let them finish."""
+"""The runs under way, so that a gateway that shuts down can let them finish."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Events = AsyncIterator[dict[str, Any]]
 
 
 class Runs:
-    """Counts them; once it drains, there are no new ones."""
+    """Counts the runs under way; once it drains, no new one begins."""
 
     def __init__(self) -> None:
         self.draining = False
@@ -29,7 +29,7 @@ class Runs:
             self._ended.set()
 
     async def drain(self, seconds: float) -> None:
-        """Let those that run end."""
+        """Take no new runs, and wait until those under way have ended or the time is over."""
         self.draining = True
         with anyio.move_on_after(seconds):
             while self._running:

@@ -20,7 +20,7 @@ class Sessions:
 
     @property
     def users(self) -> set[Principal]:
-        """Who opened sessions."""
+        """The holders of the tokens with which sessions were opened."""
         return set(self._opened)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,7 +9,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolgrove.web.answer import problem
+from toolgrove.web.http_json import problem
 from toolgrove.web.identity import Principal
 
 
@@ -17,7 +17,7 @@ from toolgrove.web.identity import Principal
 class _Stream:
     user: Principal | None
     listens: bool
-    """Whether it only tells of changes, so that nobody waits for its end."""
+    """Whether it only tells of changes, so that no caller waits for its end."""
     cancel: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     is_whole: bool = False
 
@@ -25,7 +25,7 @@ class _Stream:
 class Streams:
     """Every response of server-sent events under way; other answers are short, or useless if they are cut.
 
-    Whoever may answer with a stream asks to be followed; a plain call does not, since it would pay for nothing.
+    An app that may answer with a stream asks to be followed; a plain call does not, since it would pay for nothing.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Streams:
 
     @property
     def users(self) -> set[Principal]:
-        """Whose streams are open."""
+        """The holders of the tokens with which streams were opened."""
         return {stream.user for stream in self._open if stream.user is not None}
 
     def end(self, user: Principal) -> int:
@@ -43,7 +43,7 @@ class Streams:
         return _cancelled(stream for stream in self._open if stream.user == user)
 
     async def close(self, seconds: float) -> None:
-        """Let nobody in, end those that only listen at once, and the others after some time."""
+        """Take no new streams, end those that only listen at once, and the others after some time."""
         self._is_closed = True
         _cancelled(stream for stream in self._open if stream.listens)
         with anyio.move_on_after(seconds):
@@ -83,7 +83,7 @@ class Streams:
 
 
 class Followed(Response):
-    """An answer that is followed."""
+    """An answer that can be ended early, since its stream is followed."""
 
     def __init__(self, response: Response, streams: Streams) -> None:
         super().__init__(status_code=response.status_code)

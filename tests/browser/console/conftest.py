@@ -96,7 +96,7 @@ def writer(gateway: Gateway) -> Iterator[Hand]:
 @pytest.fixture
 def house(writer: Hand, request: pytest.FixtureRequest) -> str:
     """A subtree of the test's own: house > kitchen, bath, hall."""
-    name = request.node.name.partition("[")[0]
+    name: str = request.node.name.partition("[")[0]
     rooms = (branch(f"{name}-{room}", type="Room", status="open", size=size) for room, size in ROOMS.items())
     writer.plant(branch(name, *rooms, type="House"))
     return name

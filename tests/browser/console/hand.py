@@ -7,7 +7,8 @@ from typing import Any
 import httpx2
 
 from e2e.wire import call_body, messages, modern_headers
-from web.gateway import DEADLINE, Gateway
+from waiting import DEADLINE
+from web.gateway import Gateway
 
 READS = ("get_", "list_", "search", "select_", "query_", "snapshot_list", "snapshot_diff")
 

@@ -20,7 +20,7 @@ def waiting(page: ConsolePage, approval_id: str) -> None:
 
 
 def test_a_waiting_call_arrives_by_itself_and_goes_through_once_approved(visit: Visit, writer: Hand) -> None:
-    writer.plant(branch("doomed"))
+    writer.plant(branch("doomed", branch("rake"), branch("spade")) | {"payload": {"name": "Old shed"}})
     page = visit("approvals")
     asked = writer.refused("remove_node", nodeId="doomed")
     assert asked["reason"] == "approval_required"
@@ -28,6 +28,7 @@ def test_a_waiting_call_arrives_by_itself_and_goes_through_once_approved(visit: 
     expect(entry.first).to_be_visible()
     expect(page.by("nav-approvals")).to_contain_text("waiting")
     waiting(page, asked["approvalId"])
+    expect(page.by("approval-effect")).to_contain_text("removes 'Old shed' and 2 nodes below it")
     expect(page.by("approval-arguments")).to_contain_text('"nodeId": "doomed"')
     expect(page.by("approval-detail")).to_contain_text("approve: remove_*")
     expect(page.by("approval-detail")).to_contain_text("Remove a node and everything below it")
@@ -35,7 +36,7 @@ def test_a_waiting_call_arrives_by_itself_and_goes_through_once_approved(visit: 
     page.by("approve").click()
     expect(page.by("decided")).to_contain_text("approved")
     expect(page.by("decided")).to_contain_text("go ahead")
-    assert writer.ok("remove_node", nodeId="doomed")["removedCount"] == 1
+    assert writer.ok("remove_node", nodeId="doomed")["removedCount"] == 3
     expect(page.by("approval-detail")).to_have_attribute("data-state", "used")
 
 
@@ -112,3 +113,43 @@ def test_an_http_tool_is_shown_with_the_request_that_it_will_send(visit: Visit, 
     writer.plant(branch("sent-nowhere"))
     waiting(page, writer.refused("remove_node", nodeId="sent-nowhere")["approvalId"])
     expect(sends).to_have_count(0)
+
+
+def test_an_approval_may_stand_for_a_while_and_be_taken_back(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("bed", branch("weed-1"), branch("weed-2"), branch("weed-3")))
+    page = visit()
+    waiting(page, writer.refused("remove_node", nodeId="weed-1")["approvalId"])
+    page.button("Approve for 1 hour").click()
+    expect(page.by("decided")).to_contain_text("whatever its arguments")
+    expect(page.by("decided")).to_contain_text("60 min left")
+    writer.ok("remove_node", nodeId="weed-1")
+    writer.ok("remove_node", nodeId="weed-2")
+    expect(page.by("decided")).to_contain_text("used 2 times so far")
+    standing = page.page.get_by_role("region", name="Inbox").get_by_role("button", name="Revoke remove_node of writer")
+    expect(standing).to_have_count(1)
+    page.assert_accessible("a standing approval")
+    standing.click()
+    expect(page.by("approval-detail")).to_have_attribute("data-state", "revoked")
+    expect(standing).to_have_count(0)
+    assert writer.refused("remove_node", nodeId="weed-3")["reason"] == "approval_required"
+
+
+def test_text_that_hides_is_shown_as_what_it_is_and_copied_as_it_was(visit: Visit, writer: Hand) -> None:
+    name, shown = "invoice\u202efdp.exe", "invoice\\u202efdp.exe"
+    writer.plant({**branch("trojan"), "payload": {"name": name, "note": "pass\u200bword"}})
+    page = visit()
+    waiting(page, writer.refused("remove_node", nodeId="trojan")["approvalId"])
+    expect(page.by("approval-effect")).to_contain_text(shown)
+    waiting(page, writer.refused("up_data_table", note=name)["approvalId"])
+    expect(page.by("approval-arguments")).to_contain_text(shown)
+    page.button("Copy the arguments").click()
+    assert name in page.page.evaluate("navigator.clipboard.readText()")
+    page.by("reason").fill("no \u2066such\u2069 thing")
+    page.by("reject").click()
+    expect(page.by("decided")).to_contain_text("no \\u2066such\\u2069 thing")
+    page.show_node("writer", "trojan")
+    expect(page.row("trojan")).to_contain_text(shown)
+    expect(page.value("note")).to_have_text("pass\\u200bword")
+    page.go("audit", "writer")
+    expect(page.by("records")).to_be_visible()
+    assert not set("\u202e\u200b\u2066\u2069") & set(page.page.locator("body").inner_text())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Download, expect
 
-from browser.console.hand import Hand
+from browser.console.hand import Hand, branch
 from browser.console.page import ConsolePage, Visit
 from e2e.edge import raw
 from web.gateway import Gateway
@@ -57,6 +57,33 @@ def test_records_are_filtered_and_looked_into(visit: Visit, writer: Hand) -> Non
     expect(rows.filter(has_text="=cmd()").first).to_be_visible()
     page.field("Tool").fill("no_such_tool")
     expect(page.by("audit")).to_contain_text("Nothing matches")
+
+
+def test_a_record_tells_what_was_given_what_came_back_and_who_approved_it(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("on-record"))
+    asked = writer.refused("remove_node", nodeId="on-record")
+    page = visit("approvals", asked["approvalId"])
+    page.by("approve").click()
+    expect(page.by("decided")).to_be_visible()
+    writer.ok("remove_node", nodeId="on-record")
+    page.go("audit")
+    rows = page.by("records").locator("tbody tr")
+    decided = rows.filter(has_text="approval.approved").first
+    expect(decided).to_contain_text("operator about writer")
+    decided.get_by_role("button").click()
+    expect(page.by("record-details")).to_contain_text(asked["approvalId"])
+    page.assert_accessible("the record of a decision")
+    page.page.keyboard.press("Escape")
+    page.field("Tool").fill("remove_node")
+    page.field("Outcome").select_option("unknown")
+    expect(page.by("audit")).to_contain_text("Nothing matches")
+    page.field("Outcome").select_option("success")
+    rows.first.get_by_role("button").click()
+    expect(page.by("record-arguments")).to_contain_text("on-record")
+    expect(page.by("record-result")).to_contain_text("removedCount")
+    expect(page.by("record")).to_contain_text(f"{asked['approvalId']} by operator")
+    page.assert_accessible("the record of a call")
+    page.page.keyboard.press("Escape")
 
 
 def test_a_stranger_whom_the_edge_refused_is_a_record_as_any_other(visit: Visit, gateway: Gateway) -> None:

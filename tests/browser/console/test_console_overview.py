@@ -50,7 +50,8 @@ def test_a_receipt_tells_why_for_every_tool(visit: Visit) -> None:
     page.by("verdict").filter(has_text="masked").click()
     page.field("Search tools").fill("up_ table")
     expect(verdicts).to_have_count(1)
-    expect(verdicts).to_contain_text("granted")
+    expect(verdicts).to_contain_text("restricted")
+    expect(verdicts).to_contain_text('mcpServers.up.reads: ["data.table"]')
     page.by("agent").filter(has_text="writer").click()
     expect(page.by("verdicts").locator("tbody tr").filter(has_text="import_view")).to_contain_text(
         "The pattern import_view in deny takes it away"

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from browser.console.page import ConsolePage, Visit
 from browser.modules import EVIL, HUGE
 from e2e.modules import Journal
-from e2e.waiting import wait_until
+from waiting import wait_until
 
 pytestmark = pytest.mark.browser
 

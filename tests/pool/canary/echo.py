@@ -95,7 +95,7 @@ def _mcp(key: str, asked: dict[str, object]) -> bytes:
     if name == "stream":
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        messages = [
+        messages: list[dict[str, object]] = [
             {
                 "method": "notifications/progress",
                 "params": {"progressToken": token, "progress": 1, "message": key[:half]},

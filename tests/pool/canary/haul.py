@@ -16,6 +16,7 @@ import pytest
 
 from toolgrove import Agent, Config, Grove
 from toolgrove.events import Event
+from toolgrove.web import schemas
 
 DEADLINE = 90.0
 
@@ -96,7 +97,7 @@ class Haul:
         self.keep(
             "tools", [asdict(spec) for spec in agent.tools], agent.openai_tools(), agent.openai_tools(strict=True)
         )
-        self.keep("receipt", agent.receipt.to_json())
+        self.keep("receipt", schemas.Receipt.of(agent.receipt).to_json())
         self.keep("snapshot", [repr(offer) for offer in grove.pool.latest.offers.values()])
         self.keep("events", [event.to_json() for event in self.events])
         self.keep("audit", *grove.audit.lines())

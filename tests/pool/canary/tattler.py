@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import traceback
+from typing import Any
 from urllib.parse import quote
 
 KEY = os.environ.get("KEY", "")
@@ -16,31 +17,31 @@ HALF = len(KEY) // 2
 OBJECT = {"type": "object"}
 
 
-def send(message):
+def send(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
 
-def shout(text):
+def shout(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
 
 
-def blocks(*texts, **more):
+def blocks(*texts: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text} for text in texts], **more}
 
 
-def progress(token, *messages):
+def progress(token: Any, *messages: str) -> None:
     for number, message in enumerate(messages):
         params = {"progressToken": token, "progress": number + 1, "message": message}
         send({"method": "notifications/progress", "params": params})
 
 
-def plain(token):
+def plain(token: Any) -> dict[str, Any]:
     return blocks(f"it is {KEY}", structuredContent={"key": KEY, KEY: [f"Bearer {KEY}"]})
 
 
-def blocks_only(token):
+def blocks_only(token: Any) -> dict[str, Any]:
     return {
         "content": [
             {"type": "text", "text": KEY, "annotations": {"note": KEY}},
@@ -50,7 +51,7 @@ def blocks_only(token):
     }
 
 
-def encoded(token):
+def encoded(token: Any) -> dict[str, Any]:
     return blocks(
         base64.b64encode(DATA).decode(),
         base64.urlsafe_b64encode(b"user:" + DATA).decode(),
@@ -67,29 +68,29 @@ def encoded(token):
     )
 
 
-def split(token):
+def split(token: Any) -> dict[str, Any]:
     return blocks(f"one half is {KEY[:HALF]}", f"{KEY[HALF:]} is the other")
 
 
-def fails(token):
+def fails(token: Any) -> dict[str, Any]:
     return blocks(f"401: {KEY} is not right", isError=True)
 
 
-def fails_in_our_words(token):
+def fails_in_our_words(token: Any) -> dict[str, Any]:
     error = {"code": "forbidden", "message": f"no, {KEY}", "reason": KEY, "hint": {"key": KEY}}
     return blocks("no", isError=True, structuredContent={"error": error})
 
 
-def refuses(token):
+def refuses(token: Any) -> dict[str, Any]:
     raise KeyError(KEY)
 
 
-def progresses(token):
+def progresses(token: Any) -> dict[str, Any]:
     progress(token, f"with {KEY}", f"with {KEY[:HALF]}", f"{KEY[HALF:]} and so on", quote(KEY, safe=""))
     return blocks("done")
 
 
-def shouts(token):
+def shouts(token: Any) -> dict[str, Any]:
     shout(f"DEBUG key={KEY}\n")
     shout(f"DEBUG half of it is {KEY[:HALF]}")
     shout(f"{KEY[HALF:]} is the rest\n")
@@ -97,21 +98,21 @@ def shouts(token):
     return blocks("done")
 
 
-def babbles(token):
+def babbles(token: Any) -> dict[str, Any]:
     sys.stdout.write(f"this is no JSON but {KEY}\n")
     sys.stdout.flush()
     return blocks("done")
 
 
-def malformed(token):
+def malformed(token: Any) -> dict[str, Any]:
     return {"content": KEY, "structuredContent": [KEY]}
 
 
-def strange(token):
+def strange(token: Any) -> dict[str, Any]:
     return {"content": [{"type": KEY, KEY: KEY}]}
 
 
-def crashes(token):
+def crashes(token: Any) -> dict[str, Any]:
     try:
         raise RuntimeError(f"cannot go on with {KEY}")
     except RuntimeError:
@@ -153,7 +154,7 @@ TOOLS = [
 ]
 
 
-def answer(method, params):
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         about = {"name": KEY, "version": KEY}
         return {
@@ -170,7 +171,7 @@ def answer(method, params):
     raise KeyError(KEY)
 
 
-def main():
+def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         if "id" not in asked:

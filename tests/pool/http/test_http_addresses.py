@@ -6,13 +6,14 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import pytest
-from http_kit import Resolver, answer, call, failure, network, source, upstream
 from httpcore2 import AnyIOBackend, AsyncNetworkStream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgrove.pool.http.address import judge
-from toolgrove.pool.http.dialer import Network, resolve_host
+from pool.http.http_kit import Resolver, answer, call, failure, network, source, upstream
+from toolgrove.pool.address import judge
+from toolgrove.pool.host import resolve_host
+from toolgrove.pool.http.dialer import Network
 
 pytestmark = pytest.mark.anyio
 

@@ -22,7 +22,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from http_kit import (
+
+from grove_kit import ManualClock
+from pool.http.http_kit import (
     DEADLINE,
     Resolver,
     Seen,
@@ -41,8 +43,6 @@ from http_kit import (
     tools,
     upstream,
 )
-
-from grove_kit import ManualClock
 from toolgrove.config import HttpToolConfig
 from toolgrove.errors import Forbidden, GroveError
 from toolgrove.pool.http import HttpSource, Network
@@ -91,6 +91,20 @@ async def test_every_method_but_get_and_head_mutates(method: str) -> None:
 async def test_get_and_head_run_without_approval(method: str) -> None:
     tool = (await tools(source(method=method, url="http://h/")))["t"]
     assert (tool.mutates, tool.approval, tool.spec.annotations.readonly) == (False, None, True)
+
+
+@pytest.mark.parametrize("method", ["POST", "QUERY", "REPORT"])
+async def test_a_call_that_the_operator_calls_reading_needs_no_approval(method: str) -> None:
+    tool = (await tools(source(method=method, url="http://h/", reads=True)))["t"]
+    assert (tool.mutates, tool.approval, tool.spec.annotations.readonly) == (False, None, True)
+
+
+async def test_nobody_says_whether_a_post_destroys_something() -> None:
+    tool = (await tools(source(method="POST", url="http://h/")))["t"]
+    assert (tool.spec.annotations.readonly, tool.spec.annotations.destructive) == (False, None)
+    assert tool.reads_if == "httpTools.t.reads: true"
+    tool = (await tools(source(method="DELETE", url="http://h/")))["t"]
+    assert (tool.spec.annotations.destructive, tool.reads_if) == (True, "")
 
 
 HEAD_ONLY = b"HTTP/1.1 200 X\r\ncontent-length: 5000\r\ncontent-encoding: br\r\netag: e1\r\nset-cookie: a=b\r\n\r\n"
@@ -333,6 +347,7 @@ async def test_an_answer_beyond_the_bound_is_not_read(response: bytes) -> None:
         ("deflate", zlib.compress(b"x" * 1000)[2:-4]),
         ("identity", b"x" * 1000),
     ],
+    ids=["gzip twice", "zlib", "raw deflate", "identity"],
 )
 async def test_compressed_answers_up_to_the_bound_are_read(encoding: str, body: bytes) -> None:
     async with upstream(answer(body=body, content_type="text/plain", content_encoding=encoding)) as server:
@@ -505,7 +520,7 @@ async def test_a_keyring_that_a_person_must_unlock_holds_nobody_up(monkeypatch: 
         def get_password(self, service: str, name: str) -> str | None:
             return KEY if unlocked.wait(DEADLINE / 2) else None
 
-    monkeypatch.setitem(sys.modules, "keyring", Ring())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "keyring", Ring())
     async with upstream(answer()) as server:
         headers = {"Authorization": "Bearer ${keyring:shop}"}
         get = source("get", url=f"{server.base}/", headers=headers, inputSchema=inputs(), secrets=no_secrets())

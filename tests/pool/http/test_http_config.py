@@ -33,6 +33,10 @@ from toolgrove.config import HttpToolConfig
         ({"url": "http://h/", "headers": {"X-HTTP-Method-Override": "DELETE"}}, "write it as method"),
         ({"url": "http://h/", "inputSchema": {}}, "type: object"),
         ({"url": "http://h/", "timeout": 0}, "greater than 0"),
+        ({"openapi": "x.json", "headers": {"Authorization": "x"}}, "not to one that a document chooses: add url"),
+        ({"openapi": "x.json", "reads": True}, 'such as reads: ["search*"]'),
+        ({"url": "http://h/", "method": "POST", "reads": ["t"]}, "patterns stand beside openapi"),
+        ({"url": "http://h/", "method": "DELETE", "reads": True}, "a DELETE never only reads"),
     ],
 )
 def test_a_wrong_entry_says_what_to_write(entry: dict[str, Any], told: str) -> None:

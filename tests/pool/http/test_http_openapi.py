@@ -13,9 +13,9 @@ import anyio
 import jsonschema_rs
 import pytest
 import yaml
-from http_kit import answer, by_path, failure, invoke, no_secrets, source, tools, upstream
-from shop import DOCUMENT, TOKEN, Shop, open_shop
 
+from pool.http.http_kit import answer, by_path, failure, invoke, no_secrets, source, tools, upstream
+from pool.http.shop import DOCUMENT, TOKEN, Shop, open_shop
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument
 from toolgrove.pool.http import HttpSource
 from toolgrove.pool.http.openapi import document as documents
@@ -23,7 +23,7 @@ from toolgrove.pool.http.openapi import operations
 from toolgrove.pool.http.openapi.schema import Schemas
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.pool import Pool
-from toolgrove.pool.snapshot import Snapshot
+from toolgrove.pool.snapshot import PoolSnapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +75,13 @@ async def test_every_operation_becomes_a_tool_that_works(shop: Shop, tmp_path: P
 
     login = await invoke(shopping, found["shop_login"], {"body": {"user": "a b&c"}})
     assert login["body"] == {"got": "user=a+b%26c", "type": "application/x-www-form-urlencoded"}
+
+
+async def test_reads_names_operations_that_only_read_and_no_delete_is_one(shop: Shop, tmp_path: Path) -> None:
+    found = await tools(shop_source(written(tmp_path, DOCUMENT), shop, reads=["items.*", "delete_*"]))
+    assert (found["shop_items_add"].mutates, found["shop_items_add"].approval) == (False, None)
+    assert (found["shop_delete_items_id"].mutates, found["shop_login"].mutates) == (True, True)
+    assert found["shop_login"].reads_if == 'httpTools.shop.reads: ["login"]'
 
 
 async def test_schemas_are_translated_and_self_contained(shop: Shop, tmp_path: Path) -> None:
@@ -139,7 +146,7 @@ async def test_schemas_are_translated_and_self_contained(shop: Shop, tmp_path: P
     ],
 )
 def test_a_schema_keeps_its_meaning(version: str, schema: Any, expected: Any) -> None:
-    document = documents.Document({"openapi": version, "a": {"x": {"type": "string"}}, "b": {"x": {}}})
+    document = documents.OpenApiDocument({"openapi": version, "a": {"x": {"type": "string"}}, "b": {"x": {}}})
     assert Schemas(document, side="request", budget=100).take(schema) == expected
 
 
@@ -391,7 +398,7 @@ async def test_a_document_that_takes_longer_than_the_budget_comes_in_late(
     document["paths"] |= {f"/y{n}": {"get": {"operationId": f"o{n}"}} for n in range(300)}
     complete = anyio.Event()
 
-    def changed(snapshot: Snapshot) -> None:
+    def changed(snapshot: PoolSnapshot) -> None:
         if len(snapshot.offers) == 301 and not snapshot.sources["shop"].problem:
             complete.set()
 

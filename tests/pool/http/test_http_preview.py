@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_kit import always, answer, inputs, upstream
 
+from pool.http.http_kit import always, answer, inputs, upstream
 from toolgrove import Config, Grove
+from toolgrove.web import schemas
 
 pytestmark = pytest.mark.anyio
 KEY = "canary/7f3a+91c2&x"
@@ -59,9 +60,9 @@ async def shown(grove: Grove, tool: str, arguments: dict[str, Any]) -> tuple[str
     refused = (await (await grove.agent("buyer")).call(tool, arguments))["error"]
     assert refused["reason"] == "approval_required", refused
     approval = await grove.approvals.get(refused["approvalId"])
-    assert KEY not in json.dumps(approval.to_json())
-    assert ENCODED not in json.dumps(approval.to_json())
-    return approval.id, approval.to_json()["sends"]
+    assert KEY not in json.dumps(schemas.Approval.of(approval).to_json())
+    assert ENCODED not in json.dumps(schemas.Approval.of(approval).to_json())
+    return approval.id, schemas.Approval.of(approval).to_json()["sends"]
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
@@ -116,9 +117,9 @@ async def test_what_cannot_be_sent_is_put_before_nobody(climbing: str) -> None:
 
 
 async def test_other_tools_send_no_request_that_could_be_shown() -> None:
-    config = Config.model_validate({"agents": {"a": {"role": "editor", "tools": ["*"], "approve": ["remove_node"]}}})
+    config = Config.model_validate({"agents": {"a": {"role": "editor", "tools": ["*"], "approve": ["tag_node"]}}})
     async with Grove(config) as grove:
         agent = await grove.agent("a")
-        refused = (await agent.call("remove_node", {"nodeId": "root"}))["error"]
+        refused = (await agent.call("tag_node", {"nodeId": "root", "tags": ["x"]}))["error"]
         approval = await grove.approvals.get(refused["approvalId"])
-    assert approval.to_json()["sends"] is None
+    assert schemas.Approval.of(approval).to_json()["sends"] is None

@@ -11,12 +11,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from http_kit import Seen, Send, answer, inputs, upstream
-from shop import DOCUMENT, TOKEN, Shop, open_shop
 
 from grove_kit import ManualClock
+from pool.http.http_kit import Seen, Send, answer, inputs, upstream
+from pool.http.shop import DOCUMENT, TOKEN, Shop, open_shop
 from toolgrove import Config, Grove
 from toolgrove.events import Event
+from toolgrove.web import schemas
 
 pytestmark = pytest.mark.anyio
 CANARY = "canary/7f3a+91c2&x"
@@ -54,6 +55,16 @@ def whole_shop(shop: Shop, folder: Path, **entry: Any) -> Config:
         },
         secrets={"SHOP_TOKEN": {"tools": ["get_item", "shop_*"]}},
     )
+
+
+async def test_a_post_that_only_reads_runs_for_a_reader_without_an_approval(shop: Shop, tmp_path: Path) -> None:
+    async with Grove(whole_shop(shop, tmp_path)) as grove:
+        receipt = (await grove.agent("looker")).receipt
+        assert receipt["shop_items_add"].verdict == "restricted"
+        assert 'httpTools.shop.reads: ["items.add"]' in receipt["shop_items_add"].rule
+    async with Grove(whole_shop(shop, tmp_path, reads=["items.add"])) as grove:
+        looker = await grove.agent("looker")
+        assert (await looker.call("shop_items_add", {"body": {"name": "chair"}}))["status"] == 201
 
 
 @pytest.mark.requirement("CALL-003-05")
@@ -120,7 +131,7 @@ async def test_a_tool_uses_a_secret_that_the_agent_never_sees(shop: Shop, tmp_pa
         looker = await grove.agent("looker")
         result = await looker.call("shop_getItem", {"id": "1"})
         assert result["status"] == 200  # the shop answers 401 without the token
-        seen = json.dumps([result, [repr(spec) for spec in looker.tools], looker.receipt.to_json()])
+        seen = json.dumps([result, [repr(spec) for spec in looker.tools], schemas.Receipt.of(looker.receipt).to_json()])
         assert TOKEN not in seen
 
 
@@ -135,6 +146,20 @@ async def test_a_secret_is_only_for_the_tools_that_it_names(shop: Shop, tmp_path
         assert (refused["code"], refused["reason"]) == ("forbidden", "secret_scope")
         assert "httpTools.get_item.headers.Authorization" in refused["message"]
         assert shop.requests == []
+        assert (await looker.call("shop_getItem", {"id": "1"}))["status"] == 200
+
+
+async def test_a_reload_that_narrows_the_scope_of_a_secret_takes_it_away(shop: Shop, tmp_path: Path) -> None:
+    wide = whole_shop(shop, tmp_path)
+    narrow = wide.model_copy(update={"secrets": project({}, secrets={"SHOP_TOKEN": {"tools": ["shop_*"]}}).secrets})
+    async with Grove(wide) as grove:
+        assert (await (await grove.agent("looker")).call("get_item", {"id": "1"}))["body"]["name"] == "lamp"
+        await grove.reload(narrow)
+        sent = len(shop.requests)
+        looker = await grove.agent("looker")
+        refused = (await looker.call("get_item", {"id": "1"}))["error"]
+        assert (refused["code"], refused["reason"]) == ("forbidden", "secret_scope")
+        assert len(shop.requests) == sent, "nothing is sent without the secret"
         assert (await looker.call("shop_getItem", {"id": "1"}))["status"] == 200
 
 
@@ -220,7 +245,7 @@ async def test_a_document_that_cannot_be_read_shows_in_the_receipt_and_harms_not
 async def test_the_same_answer_over_mcp_fits_the_announced_schema(shop: Shop, tmp_path: Path) -> None:
     from mcp import Client
 
-    from toolgrove.faces import mcp_endpoint
+    from toolgrove.mcp_face import mcp_endpoint
 
     async with Grove(whole_shop(shop, tmp_path)) as grove:
         agent = await grove.agent("looker")

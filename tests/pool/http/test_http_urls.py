@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgrove.errors import InvalidArgument
-from toolgrove.pool.http.operation import Operation
-from toolgrove.pool.http.request import Request, build_request
+from toolgrove.pool.http.operation import HttpOperation
+from toolgrove.pool.http.request import HttpRequest, build_request
 from toolgrove.pool.http.url import BadUrl, parse_template
 
 LITERAL = re.compile(r"[!-~]+")
@@ -105,8 +105,8 @@ def test_the_origin_is_read_once(url: str, origin: tuple[str, str, int]) -> None
     assert (found.scheme, found.host, found.port) == origin
 
 
-def operation(url: str, method: str = "GET", **properties: Any) -> Operation:
-    return Operation(
+def operation(url: str, method: str = "GET", **properties: Any) -> HttpOperation:
+    return HttpOperation(
         name="t",
         own_name="t",
         entry="httpTools.t",
@@ -117,7 +117,7 @@ def operation(url: str, method: str = "GET", **properties: Any) -> Operation:
     )
 
 
-def request(url: str, method: str = "GET", **arguments: Any) -> Request:
+def request(url: str, method: str = "GET", **arguments: Any) -> HttpRequest:
     return build_request(operation(url, method), arguments, lambda template, field: template)
 
 

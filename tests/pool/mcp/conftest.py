@@ -1,14 +1,29 @@
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_kit import Journal, over_http, over_stdio, web
+
+from pool.mcp.mcp_kit import Journal, over_http, over_stdio, web
+
+BUBBLEWRAP = shutil.which("bwrap")
+MISSING = "bubblewrap is not installed, so sandboxes are not tested: apt install bubblewrap"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if BUBBLEWRAP is None:
+        terminalreporter.section(MISSING, sep="!", red=True)
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+def bubblewrap() -> None:
+    """Needs the real one; only outside of CI may it be missing."""
+    if BUBBLEWRAP is None and os.environ.get("CI") == "true":
+        pytest.fail(MISSING)
+    if BUBBLEWRAP is None:
+        pytest.skip(MISSING)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,16 +15,19 @@ from typing import Any
 
 import anyio
 
+from ports import free_port
 from toolgrove.config import McpServerConfig, SecretConfig
 from toolgrove.errors import GroveError
+from toolgrove.pool.host import Resolve, resolve_host
 from toolgrove.pool.mcp import McpSource
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.pins import MemoryPins
+from toolgrove.store.state import MemoryPins
 from toolgrove.types import Call, Caller, Client, Clock, Result, Tool
+from waiting import DEADLINE, wait_until
+from warm.command import Process, python
 
 UPSTREAM = Path(__file__).with_name("sdk_upstream.py")
-DEADLINE = 60.0
 _STEP = 0.01
 CALLER = Caller(agent="a", session="a", role="editor")
 
@@ -53,29 +55,17 @@ class Journal:
 def web(path: Path, port: int = 0) -> Iterator[int]:
     """The server over HTTP with its journal; the port where it listens."""
     port = port or free_port()
-    command = [sys.executable, str(UPSTREAM), str(path), str(port)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    with Process(python(str(UPSTREAM), str(path), str(port)), stderr=subprocess.DEVNULL) as process:
         try:
-            _wait_for(port)
+            wait_until(lambda: _listens(port))
             yield port
         finally:
             process.kill()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
-
-
-def _wait_for(port: int) -> None:
-    ends = time.monotonic() + DEADLINE
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except OSError:
-            assert time.monotonic() < ends, "the server did not start"
-            time.sleep(_STEP)
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def over_http(port: int, **more: Any) -> dict[str, Any]:
@@ -83,7 +73,8 @@ def over_http(port: int, **more: Any) -> dict[str, Any]:
 
 
 def over_stdio(journal: Journal, **more: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": [str(UPSTREAM), str(journal.path)], **more}
+    command, *arguments = python(str(UPSTREAM), str(journal.path))
+    return {"command": command, "args": arguments, **more}
 
 
 def script(code: str, **more: Any) -> dict[str, Any]:
@@ -142,11 +133,13 @@ async def running(
     scopes: Mapping[str, SecretConfig] | None = None,
     clock: Clock | None = None,
     name: str = "up",
+    resolve: Resolve = resolve_host,
 ) -> AsyncIterator[Hand]:
     """A source that is being run, once it has answered; nothing in here may take longer than the deadline."""
     secrets = Secrets(scopes or {}, environ=os.environ if environ is None else environ)
     settings = McpServerConfig.model_validate(config)
-    hand = Hand(McpSource(name, settings, secrets=secrets, pins=pins or MemoryPins(), clock=clock))
+    pins = pins or MemoryPins()
+    hand = Hand(McpSource(name, settings, secrets=secrets, pins=pins, clock=clock, resolve=resolve))
     with anyio.fail_after(DEADLINE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hand.source.run, hand.changed)
@@ -168,11 +161,6 @@ async def eventually_ready(hand: Hand) -> None:
         with contextlib.suppress(Exception):
             if await hand.resolve():
                 return
-        await anyio.sleep(_STEP)
-
-
-async def eventually(condition: Any) -> None:
-    while not condition():
         await anyio.sleep(_STEP)
 
 

@@ -27,6 +27,8 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from mcp_serve.sdk_internals import schema_lookup
+
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 TERMS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
@@ -179,7 +181,7 @@ server = Upstream(
     on_list_tools=list_tools,
     on_call_tool=call_tool,
     on_subscriptions_listen=ListenHandler(bus),
-    get_tool_input_schema=lambda name: TOOLS[name][1],
+    **schema_lookup(lambda name: TOOLS[name][1]),
 )
 server.add_notification_handler("notifications/initialized", NotificationParams, initialized)
 manager = StreamableHTTPSessionManager(server)

@@ -6,7 +6,10 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp_kit import Journal, Watcher, eventually, ready
+
+from pool.mcp.mcp_kit import Journal, Watcher, ready
+from toolgrove.types import Annotations
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 Config = dict[str, Any]
@@ -29,8 +32,19 @@ async def test_a_tool_is_described_as_the_server_describes_it(upstream: Config) 
         assert add.spec.output_schema["required"] == ["sum"]
         assert echo.spec.description == "Says it again."
         assert echo.spec.output_schema == {}
-        assert echo.spec.annotations.readonly
-        assert (remove.mutates, add.mutates) == (True, False)
+        assert add.spec.annotations == Annotations(), "what the server does not say is not said"
+        assert remove.spec.annotations == Annotations(destructive=True)
+        assert [tool.mutates for tool in (add, echo, remove)] == [True, True, True]
+
+
+async def test_a_tool_reads_if_the_operator_says_so(upstream: Config) -> None:
+    async with ready({**upstream, "reads": ["e*", "remove"], "changes": ["remove"]}) as hand:
+        assert not hand.tool("echo").mutates
+        assert hand.tool("echo").spec.annotations.readonly
+        assert hand.tool("remove").mutates, "changes beats reads"
+        assert hand.tool("add").mutates
+    async with ready({**upstream, "trustHints": True}) as hand:
+        assert [hand.tool(name).mutates for name in ("echo", "add", "remove")] == [False, True, True]
 
 
 async def test_many_calls_at_a_time_each_get_their_own_answer(upstream: Config) -> None:

@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 
 import pytest
-from mcp_kit import Journal, over_http, over_stdio, ready, running, script
 
+from pool.mcp.mcp_kit import Journal, over_http, over_stdio, ready, running, script
 from toolgrove.config import SecretConfig
 from toolgrove.pool.mcp.child import INHERITED
 from toolgrove.pool.offer import Unavailable

@@ -10,23 +10,13 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp_kit import (
-    Hand,
-    Journal,
-    eventually,
-    eventually_ready,
-    free_port,
-    over_http,
-    over_stdio,
-    ready,
-    running,
-    script,
-    web,
-)
 
 from grove_kit import ManualClock
+from pool.mcp.mcp_kit import Hand, Journal, eventually_ready, over_http, over_stdio, ready, running, script, web
+from ports import free_port
 from toolgrove.pool.offer import Unavailable
-from toolgrove.store.pins import MemoryPins
+from toolgrove.store.state import MemoryPins
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 Config = dict[str, Any]

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from mcp_kit import ready
+
+from pool.mcp.mcp_kit import ready
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +27,7 @@ async def test_the_time_server_converts_a_time() -> None:
     needs("mcp_server_time")
     async with ready({"command": sys.executable, "args": ["-m", "mcp_server_time"]}, name="time") as hand:
         assert {offer.name for offer in hand.offers.values()} == {"time_get_current_time", "time_convert_time"}
-        times = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+        times: dict[str, Any] = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
         assert "21:00" in str(await hand.ok("convert_time", **times))
         error = await hand.refused("convert_time", **{**times, "target_timezone": "Nowhere"})
         assert (error["reason"], "Nowhere" in error["message"]) == ("tool_error", True)

@@ -19,7 +19,8 @@ export function CodePanel({ opened }: { opened: Opened }) {
   const [language, setLanguage] = useState<Language>("curl");
   const call = { tool: opened.tool, args: opened.draft.value.value };
   const { label, write } = LANGUAGES[language];
-  const text = mcpUrl === undefined ? plainCurl(callUrl(opened.tool.name), call) : write({ mcpUrl, needsToken, ...call });
+  const text =
+    mcpUrl === undefined ? plainCurl(callUrl(opened.tool.name), call) : write({ mcpUrl, needsToken, ...call });
   const languages = (Object.keys(LANGUAGES) as Language[]).filter((name) => name === "curl" || mcpUrl !== undefined);
   return (
     <Tabs

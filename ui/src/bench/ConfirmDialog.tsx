@@ -21,7 +21,11 @@ export function ConfirmDialog({ opened }: { opened: Opened }) {
           <button type="button" class="button" data-autofocus onClick={back}>
             Back
           </button>
-          <button type="button" class={`button ${isDestructive(tool) ? "danger" : "primary"}`} onClick={() => bench.confirmed(opened)}>
+          <button
+            type="button"
+            class={`button ${isDestructive(tool) ? "danger" : "primary"}`}
+            onClick={() => bench.confirmed(opened)}
+          >
             Run it
           </button>
         </>

@@ -11,7 +11,11 @@ export function Docs({ tool, onTry }: { tool: ToolDetail; onTry: (inputs: JsonOb
     <div class="stack">
       <section class="card" aria-label="Documentation" data-testid="documentation">
         <div class="card-body roomy">
-          {tool.documentation ? <Markdown source={tool.documentation} top={2} /> : <p class="quiet">This tool comes without further documentation.</p>}
+          {tool.documentation ? (
+            <Markdown source={tool.documentation} top={2} />
+          ) : (
+            <p class="quiet">This tool comes without further documentation.</p>
+          )}
         </div>
       </section>
       {badges.length > 0 && (
@@ -35,7 +39,12 @@ export function Docs({ tool, onTry }: { tool: ToolDetail; onTry: (inputs: JsonOb
         <section key={index} class="card" aria-label={`Example: ${example.title}`} data-testid="example">
           <div class="card-head">
             <h2>{example.title}</h2>
-            <button type="button" class="button small" aria-label={`Try it: ${example.title}`} onClick={() => onTry(example.inputs)}>
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Try it: ${example.title}`}
+              onClick={() => onTry(example.inputs)}
+            >
               Try it
             </button>
           </div>

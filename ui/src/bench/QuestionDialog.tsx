@@ -6,7 +6,15 @@ import { FormDraft } from "../lib/draft";
 import { emptyObject } from "../lib/json";
 
 /** A question the tool asks in the middle of a call. */
-export function QuestionDialog({ tool, question, onAnswer }: { tool: string; question: Question; onAnswer: (answer: Answer) => void }) {
+export function QuestionDialog({
+  tool,
+  question,
+  onAnswer,
+}: {
+  tool: string;
+  question: Question;
+  onAnswer: (answer: Answer) => void;
+}) {
   const draft = useMemo(() => new FormDraft(question.schema ?? emptyObject()), [question]);
   const accept = (): void => {
     if (draft.submit()) onAnswer({ action: "accept", content: draft.value.peek() });

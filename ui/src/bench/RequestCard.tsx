@@ -98,14 +98,19 @@ export function RequestCard({ opened }: { opened: Opened }) {
 }
 
 function focusFirstProblem(): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(".request [aria-invalid=true], .request .wrong button, .request .wrong select")?.focus());
+  requestAnimationFrame(() =>
+    document
+      .querySelector<HTMLElement>(".request [aria-invalid=true], .request .wrong button, .request .wrong select")
+      ?.focus(),
+  );
 }
 
 function Disabled() {
   return (
     <Callout tone="info" title="Running tools is turned off on this server" id="run-off" testId="run-off">
       <p>
-        Start it with <code>serve(…, explorer=True, allow_execute=True)</code> or <code>--explorer --allow-execute</code> to run tools from this page.
+        Start it with <code>serve(…, explorer=True, allow_execute=True)</code> or{" "}
+        <code>--explorer --allow-execute</code> to run tools from this page.
       </p>
     </Callout>
   );
@@ -138,7 +143,14 @@ function ExamplePicker({ opened }: { opened: Opened }) {
     <div class="examples" role="group" aria-label="Examples">
       <span class="eyebrow">Examples</span>
       {examples.slice(0, 8).map((example, index) => (
-        <button key={index} type="button" class="chip" title={example.description || undefined} data-testid="use-example" onClick={() => opened.draft.load(example.inputs)}>
+        <button
+          key={index}
+          type="button"
+          class="chip"
+          title={example.description || undefined}
+          data-testid="use-example"
+          onClick={() => opened.draft.load(example.inputs)}
+        >
           <span class="chip-text">{example.title}</span>
         </button>
       ))}
@@ -179,7 +191,12 @@ function RawEditor({ opened }: { opened: Opened }) {
         </ul>
       )}
       <div>
-        <button type="button" class="button small" disabled={error !== null} onClick={() => (draft.raw.value = printJson(draft.value.peek(), 2))}>
+        <button
+          type="button"
+          class="button small"
+          disabled={error !== null}
+          onClick={() => (draft.raw.value = printJson(draft.value.peek(), 2))}
+        >
           Format
         </button>
       </div>

@@ -6,8 +6,8 @@ import { JsonTree } from "../components/JsonTree";
 import { Empty } from "../components/Notice";
 import { ProgressBar } from "../components/ProgressBar";
 import { Tabs } from "../components/Tabs";
-import { duration, size } from "../lib/format";
 import { readFailure } from "../lib/failure";
+import { duration, size } from "../lib/format";
 import { printJson } from "../lib/json-print";
 import { type Opened, useBench } from "./bench";
 import { STACKED } from "./layout";
@@ -23,13 +23,23 @@ export function ResponseCard({ opened }: { opened: Opened }) {
     if (run?.status === "running" && matchMedia(STACKED).matches) card.current?.scrollIntoView({ block: "start" });
   }, [run?.startedAt]);
   return (
-    <section ref={card} class="card response" aria-label="Result" data-testid="result" data-status={run?.status ?? "idle"}>
+    <section
+      ref={card}
+      class="card response"
+      aria-label="Result"
+      data-testid="result"
+      data-status={run?.status ?? "idle"}
+    >
       <p class="visually-hidden" role="status">
         {run ? spoken(run) : ""}
       </p>
       {!run && (
         <Empty icon="play" title="Nothing run yet">
-          <p>{bench.canRun.value ? "Fill in the arguments and press Run; the result shows up here." : "Results show up here once running tools is turned on."}</p>
+          <p>
+            {bench.canRun.value
+              ? "Fill in the arguments and press Run; the result shows up here."
+              : "Results show up here once running tools is turned on."}
+          </p>
         </Empty>
       )}
       {run && isActive(run) && <Running run={run} />}
@@ -127,7 +137,13 @@ function Done({ run }: { run: Run }) {
           </>
         }
       >
-        <div data-testid="result-value">{view === "tree" ? <JsonTree value={run.result} label="result" /> : <JsonText value={run.result} label="Result as JSON" />}</div>
+        <div data-testid="result-value">
+          {view === "tree" ? (
+            <JsonTree value={run.result} label="result" />
+          ) : (
+            <JsonText value={run.result} label="Result as JSON" />
+          )}
+        </div>
       </Tabs>
     </div>
   );

@@ -25,7 +25,11 @@ export function ToolBench({ opened, view, onView }: { opened: Opened; view: View
         onSelect={onView}
         tabs={[
           { name: "run", label: "Run" },
-          { name: "docs", label: "Documentation", ...(tool.examples.length > 0 ? { note: String(tool.examples.length) } : {}) },
+          {
+            name: "docs",
+            label: "Documentation",
+            ...(tool.examples.length > 0 ? { note: String(tool.examples.length) } : {}),
+          },
           { name: "schema", label: "Schema" },
         ]}
       >
@@ -46,7 +50,14 @@ export function ToolBench({ opened, view, onView }: { opened: Opened; view: View
         )}
         {view === "schema" && <Schemas tool={tool} />}
       </Tabs>
-      {question && <QuestionDialog key={question.state ?? question.key} tool={tool.name} question={question} onAnswer={(answer) => bench.runner.answer(tool.name, answer)} />}
+      {question && (
+        <QuestionDialog
+          key={question.state ?? question.key}
+          tool={tool.name}
+          question={question}
+          onAnswer={(answer) => bench.runner.answer(tool.name, answer)}
+        />
+      )}
       {bench.confirming.value?.tool.name === tool.name && <ConfirmDialog opened={bench.confirming.value} />}
     </>
   );
@@ -65,7 +76,13 @@ function Schemas({ tool }: { tool: ToolDetail }) {
             <h2>{label}</h2>
             {schema && <CopyButton compact label={`Copy ${label.toLowerCase()}`} text={() => printJson(schema, 2)} />}
           </div>
-          <div class="card-body">{schema ? <JsonText value={schema} label={label} /> : <p class="quiet">This tool does not describe its result.</p>}</div>
+          <div class="card-body">
+            {schema ? (
+              <JsonText value={schema} label={label} />
+            ) : (
+              <p class="quiet">This tool does not describe its result.</p>
+            )}
+          </div>
         </section>
       ))}
     </div>

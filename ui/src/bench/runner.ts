@@ -1,6 +1,6 @@
 /** Runs tools: one call per tool at a time, followed through progress, questions and its end. */
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Answer, Caller, CallEvent, CallRequest, Progress, Question } from "../lib/call";
+import type { Answer, CallEvent, Caller, CallRequest, Progress, Question } from "../lib/call";
 import { byteLength } from "../lib/format";
 import { ApiError } from "../lib/http";
 import type { Json, JsonObject } from "../lib/json";
@@ -112,7 +112,11 @@ export class Runner {
       }
     } catch (error) {
       if (signal.aborted) return;
-      this.end(tool, { status: "failed", error: error instanceof Error ? error.message : String(error), errorStatus: error instanceof ApiError ? error.status : 0 });
+      this.end(tool, {
+        status: "failed",
+        error: error instanceof Error ? error.message : String(error),
+        errorStatus: error instanceof ApiError ? error.status : 0,
+      });
     }
   }
 

@@ -1,7 +1,17 @@
 import type { ComponentChildren } from "preact";
 
 /** A titled part of a page. */
-export function Card({ title, end, children, testId }: { title: string; end?: ComponentChildren; children: ComponentChildren; testId?: string }) {
+export function Card({
+  title,
+  end,
+  children,
+  testId,
+}: {
+  title: string;
+  end?: ComponentChildren;
+  children: ComponentChildren;
+  testId?: string;
+}) {
   return (
     <section class="card" aria-label={title} data-testid={testId}>
       <div class="card-head">

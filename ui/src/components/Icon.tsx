@@ -25,12 +25,14 @@ const PATHS = {
   leaf: "M8 14V7.5m0 2C4.8 9.5 3.5 7.6 3.5 4.5 6.7 4.5 8 6.4 8 9.5zm0-2c0-2.6 1.3-4 4.2-4 0 2.8-1.3 4-4.2 4z",
   lines: "M3 4.5h10M3 8h10M3 11.5h6",
   overview: "M2.5 2.5h4.5v6H2.5zM9 2.5h4.5v3.500H9zM9 8h4.500v5.500H9zM2.500 10.500H7v3H2.500z",
-  agents: "M6 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM1.500 13.500c0-2.500 2-4 4.500-4s4.500 1.500 4.500 4M10.500 3.300a2.300 2.300 0 0 1 0 4.500M12 9.900c1.500.5 2.500 1.800 2.500 3.600",
+  agents:
+    "M6 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM1.500 13.500c0-2.500 2-4 4.500-4s4.500 1.500 4.500 4M10.500 3.300a2.300 2.300 0 0 1 0 4.500M12 9.900c1.500.5 2.500 1.800 2.500 3.600",
   tree: "M3 2.500h4v3H3zM9 6.500h4v3H9zM9 11h4v3H9zM5 5.500v7h4M5 8h4",
   inbox: "M2 9.500 4 3h8l2 6.500V13H2zM2 9.500h3.500l1 1.700h3l1-1.700H14",
   pin: "M6 2.500h4l-.5 4.500 2 2.200h-7l2-2.200zM8 9.200v4.500",
   log: "M3.500 2h9v12h-9zM6 5.200h4M6 8h4M6 10.800h2.500",
-  flask: "M6.300 2.200v4L2.800 12.300c-.5.9 0 1.700 1 1.700h8.400c1 0 1.500-.8 1-1.700L9.700 6.200v-4M5.200 2.200h5.600M4.700 10h6.600",
+  flask:
+    "M6.300 2.200v4L2.800 12.300c-.5.9 0 1.700 1 1.700h8.400c1 0 1.500-.8 1-1.700L9.700 6.200v-4M5.200 2.200h5.600M4.700 10h6.600",
   undo: "M6 3 2.700 6.200 6 9.500M3 6.200h6.500a3.500 3.500 0 0 1 0 7H6.500",
   redo: "m10 3 3.300 3.200L10 9.500M13 6.200H6.500a3.500 3.500 0 0 0 0 7h3",
   tag: "M2.500 2.500h5l6 6-5 5-6-6zM5.300 5.300h.1",
@@ -47,7 +49,19 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
-    <svg class="icon" width={size} height={size} viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.5"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+      focusable="false"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

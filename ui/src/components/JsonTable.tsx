@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { get, isObject, type Json, type JsonObject } from "../lib/json";
 import { plural } from "../lib/format";
+import { get, isObject, type Json, type JsonObject } from "../lib/json";
 import { pictureOf } from "../lib/media";
 import { Scalar } from "./JsonScalar";
 
@@ -47,7 +47,11 @@ export function JsonTable({ items, columns, label }: { items: Json[]; columns: s
                 <td class="index">{index + 1}</td>
                 {columns.map((column) => {
                   const value = get(item, column);
-                  return <td key={column} class={typeof value === "string" && value.length > 32 ? "wrap" : undefined}>{value === undefined ? <span class="quiet">–</span> : <Scalar value={value} bare />}</td>;
+                  return (
+                    <td key={column} class={typeof value === "string" && value.length > 32 ? "wrap" : undefined}>
+                      {value === undefined ? <span class="quiet">–</span> : <Scalar value={value} bare />}
+                    </td>
+                  );
                 })}
               </tr>
             ))}

@@ -1,11 +1,12 @@
 import { Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { size } from "../lib/format";
 import type { Json } from "../lib/json";
 import { printJson } from "../lib/json-print";
-import { size } from "../lib/format";
 
 const FIRST = 40_000;
-const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|((?<=^|[\s[,])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,\]}]|$))|\b(true|false|null|True|False|None)\b/g;
+const TOKEN =
+  /("(?:[^"\\]|\\.)*")(\s*:)?|((?<=^|[\s[,])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,\]}]|$))|\b(true|false|null|True|False|None)\b/g;
 
 /** JSON as coloured text, the first part of it when it is long. */
 export function JsonText({ value, label }: { value: Json; label: string }) {
@@ -32,7 +33,15 @@ export function Coloured({ text }: { text: string }) {
   const parts = useMemo(() => tokens(text), [text]);
   return (
     <>
-      {parts.map(([kind, part], index) => (kind === "" ? <Fragment key={index}>{part}</Fragment> : <span key={index} class={`j-${kind}`}>{part}</span>))}
+      {parts.map(([kind, part], index) =>
+        kind === "" ? (
+          <Fragment key={index}>{part}</Fragment>
+        ) : (
+          <span key={index} class={`j-${kind}`}>
+            {part}
+          </span>
+        ),
+      )}
     </>
   );
 }

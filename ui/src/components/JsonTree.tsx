@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
-import { isObject, type Json, JsonNumber, type JsonObject } from "../lib/json";
 import { byteLength, plural, size } from "../lib/format";
+import { isObject, type Json, JsonNumber, type JsonObject } from "../lib/json";
 import { pictureOf } from "../lib/media";
 import { Icon } from "./Icon";
 import { Scalar } from "./JsonScalar";
@@ -32,7 +32,14 @@ export function JsonTree({ value, label }: { value: Json; label: string }) {
           </button>
         </nav>
       )}
-      <Node key={trail.length} name={null} value={root} depth={0} label={trail.at(-1)?.name ?? label} onDeeper={(step) => setTrail([...trail, step])} />
+      <Node
+        key={trail.length}
+        name={null}
+        value={root}
+        depth={0}
+        label={trail.at(-1)?.name ?? label}
+        onDeeper={(step) => setTrail([...trail, step])}
+      />
     </div>
   );
 }
@@ -61,7 +68,12 @@ function Node({ name, value, depth, label, onDeeper }: NodeProps) {
     return (
       <div class="node leaf">
         {name !== null && <Key name={name} />}
-        <button type="button" class="more" data-testid="show-deeper" onClick={() => onDeeper({ name: name ?? label, value })}>
+        <button
+          type="button"
+          class="more"
+          data-testid="show-deeper"
+          onClick={() => onDeeper({ name: name ?? label, value })}
+        >
           Show more levels ({summary(value)})
         </button>
       </div>
@@ -82,11 +94,23 @@ function Node({ name, value, depth, label, onDeeper }: NodeProps) {
   );
 }
 
-function Children({ value, depth, label, onDeeper }: { value: Json[] | JsonObject; depth: number; label: string; onDeeper: (step: Step) => void }) {
+function Children({
+  value,
+  depth,
+  label,
+  onDeeper,
+}: {
+  value: Json[] | JsonObject;
+  depth: number;
+  label: string;
+  onDeeper: (step: Step) => void;
+}) {
   const [limit, setLimit] = useState(PAGE);
   const columns = useMemo(() => (Array.isArray(value) ? columnsOf(value) : null), [value]);
   if (Array.isArray(value) && columns) return <JsonTable items={value} columns={columns} label={label} />;
-  const entries: [string, Json][] = Array.isArray(value) ? value.slice(0, limit).map((item, index) => [String(index), item]) : Object.entries(value).slice(0, limit);
+  const entries: [string, Json][] = Array.isArray(value)
+    ? value.slice(0, limit).map((item, index) => [String(index), item])
+    : Object.entries(value).slice(0, limit);
   const left = entryCount(value) - entries.length;
   const picture = isObject(value) ? pictureOf(value) : null;
   return (

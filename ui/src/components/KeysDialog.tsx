@@ -24,7 +24,11 @@ export function KeysDialog({ shortcuts, singleKeys, onClose }: Props) {
         ))}
       </dl>
       <label class="check">
-        <input type="checkbox" checked={singleKeys.value} onChange={(event) => (singleKeys.value = event.currentTarget.checked)} />
+        <input
+          type="checkbox"
+          checked={singleKeys.value}
+          onChange={(event) => (singleKeys.value = event.currentTarget.checked)}
+        />
         <span>
           Use the single keys <kbd>/</kbd> and <kbd>?</kbd>
         </span>

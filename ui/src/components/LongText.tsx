@@ -19,8 +19,17 @@ export function LongText({ text, quoted = false }: { text: string; quoted?: bool
         {shown.length < text.length ? "…" : mark}
       </span>
       {long && (
-        <button type="button" class="more" aria-expanded={limit > 0} onClick={() => setLimit(limit >= text.length ? 0 : limit + STEP)}>
-          {limit === 0 ? `Show all ${text.length.toLocaleString("en")} characters` : limit < text.length ? "Show more" : "Show less"}
+        <button
+          type="button"
+          class="more"
+          aria-expanded={limit > 0}
+          onClick={() => setLimit(limit >= text.length ? 0 : limit + STEP)}
+        >
+          {limit === 0
+            ? `Show all ${text.length.toLocaleString("en")} characters`
+            : limit < text.length
+              ? "Show more"
+              : "Show less"}
         </button>
       )}
     </>

@@ -26,7 +26,11 @@ function Blocks({ blocks, top }: { blocks: Block[]; top: number }) {
 function BlockView({ block, top }: { block: Block; top: number }) {
   switch (block.type) {
     case "heading":
-      return h(`h${Math.min(block.level + top - 1, 6)}`, { class: `prose-h${block.level}` }, <Inlines nodes={block.text} />);
+      return h(
+        `h${Math.min(block.level + top - 1, 6)}`,
+        { class: `prose-h${block.level}` },
+        <Inlines nodes={block.text} />,
+      );
     case "paragraph":
       return (
         <p>

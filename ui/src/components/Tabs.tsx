@@ -19,14 +19,29 @@ interface Props<Name extends string> {
 }
 
 /** Tabs with one panel; arrow keys move between tabs as the pattern asks. */
-export function Tabs<Name extends string>({ label, tabs, current, onSelect, look = "line", end, children }: Props<Name>) {
+export function Tabs<Name extends string>({
+  label,
+  tabs,
+  current,
+  onSelect,
+  look = "line",
+  end,
+  children,
+}: Props<Name>) {
   const id = useId();
   const row = useRef<HTMLDivElement>(null);
   const step = (event: KeyboardEvent): void => {
     const moves: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
     const here = tabs.findIndex((tab) => tab.name === current);
     const move = moves[event.key];
-    const next = event.key === "Home" ? 0 : event.key === "End" ? tabs.length - 1 : move === undefined ? null : (here + move + tabs.length) % tabs.length;
+    const next =
+      event.key === "Home"
+        ? 0
+        : event.key === "End"
+          ? tabs.length - 1
+          : move === undefined
+            ? null
+            : (here + move + tabs.length) % tabs.length;
     if (next === null) return;
     event.preventDefault();
     onSelect((tabs[next] as Tab<Name>).name);

@@ -14,7 +14,13 @@ export function ThemeSwitch({ theme }: { theme: Signal<Theme> }) {
       <legend class="visually-hidden">Theme</legend>
       {THEMES.map(([name, icon, label]) => (
         <label key={name} class="theme" title={label}>
-          <input type="radio" name="theme" aria-label={label} checked={theme.value === name} onChange={() => (theme.value = name)} />
+          <input
+            type="radio"
+            name="theme"
+            aria-label={label}
+            checked={theme.value === name}
+            onChange={() => (theme.value = name)}
+          />
           <Icon name={icon} />
         </label>
       ))}

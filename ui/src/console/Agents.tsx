@@ -27,7 +27,13 @@ export function Agents() {
       <h1 class="visually-hidden">Agents</h1>
       <div class="picker" role="group" aria-label="Agents">
         {agents.map((agent) => (
-          <a key={agent.name} class="pick" href={hashOf("agents", agent.name)} aria-current={agent === chosen ? "true" : undefined} data-testid="agent">
+          <a
+            key={agent.name}
+            class="pick"
+            href={hashOf("agents", agent.name)}
+            aria-current={agent === chosen ? "true" : undefined}
+            data-testid="agent"
+          >
             <span class="pick-name">{agent.name}</span>
             <span class="quiet">{plural(agent.tools, "tool")}</span>
             {agent.warnings.length > 0 && (
@@ -42,7 +48,10 @@ export function Agents() {
       {chosen ? (
         <AgentScreen key={chosen.name} agent={chosen} />
       ) : (
-        <Empty icon="agents" title={agents.length === 0 ? "This project has no agents" : `There is no agent ${subject ?? ""}`}>
+        <Empty
+          icon="agents"
+          title={agents.length === 0 ? "This project has no agents" : `There is no agent ${subject ?? ""}`}
+        >
           <p>Agents are defined in the project file, under agents.</p>
         </Empty>
       )}
@@ -64,9 +73,12 @@ function AgentScreen({ agent }: { agent: AgentSummary }) {
       .catch((error: Error) => setProblem(error.message));
   };
   useEffect(load, [agent.name]);
-  useNews((news) => {
-    if (news.type === "pool" || news.type === "begun") load();
-  }, [agent.name]);
+  useNews(
+    (news) => {
+      if (news.type === "pool" || news.type === "begun") load();
+    },
+    [agent.name],
+  );
   return (
     <div class="stack" data-testid="agent-screen">
       <header class="agent-head">
@@ -105,17 +117,45 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
   const counts = useMemo(() => countVerdicts(receipt.verdicts), [receipt]);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const all = useMemo(() => [...receipt.verdicts].sort((a, b) => rankOf(a.verdict) - rankOf(b.verdict)), [receipt]);
-  const shown = all.filter((one) => (verdict === null || one.verdict === verdict) && words.every((word) => `${one.tool} ${one.source} ${one.rule}`.toLowerCase().includes(word)));
+  const shown = all.filter(
+    (one) =>
+      (verdict === null || one.verdict === verdict) &&
+      words.every((word) => `${one.tool} ${one.source} ${one.rule}`.toLowerCase().includes(word)),
+  );
   return (
-    <Card title="Receipt" testId="receipt" end={<span class="meta mono" title="Stamped on every call of this resolution">{receipt.hash}</span>}>
+    <Card
+      title="Receipt"
+      testId="receipt"
+      end={
+        <span class="meta mono" title="Stamped on every call of this resolution">
+          {receipt.hash}
+        </span>
+      }
+    >
       <div class="filters">
-        <input class="input" type="search" data-search aria-label="Search tools" placeholder="Search tools and rules" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+        <input
+          class="input"
+          type="search"
+          data-search
+          aria-label="Search tools"
+          placeholder="Search tools and rules"
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
         <div class="chips" role="group" aria-label="Filter by verdict">
           <button type="button" class="chip" aria-pressed={verdict === null} onClick={() => setVerdict(null)}>
             All <span class="chip-count">{receipt.verdicts.length}</span>
           </button>
           {counts.map(([name, count]) => (
-            <button key={name} type="button" class="chip" aria-pressed={verdict === name} title={MEANINGS[name]?.meaning} data-testid="verdict" onClick={() => setVerdict(verdict === name ? null : name)}>
+            <button
+              key={name}
+              type="button"
+              class="chip"
+              aria-pressed={verdict === name}
+              title={MEANINGS[name]?.meaning}
+              data-testid="verdict"
+              onClick={() => setVerdict(verdict === name ? null : name)}
+            >
               {name} <span class="chip-count">{count}</span>
             </button>
           ))}
@@ -141,11 +181,19 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
               {shown.slice(0, limit).map((one) => (
                 <tr key={one.tool} data-verdict={one.verdict}>
                   <th scope="row" data-label="Tool">
-                    {one.verdict === "granted" ? <a href={hashOf("try", receipt.agent, one.tool)}>{one.tool}</a> : one.tool}
+                    {one.verdict === "granted" ? (
+                      <a href={hashOf("try", receipt.agent, one.tool)}>{one.tool}</a>
+                    ) : (
+                      one.tool
+                    )}
                   </th>
                   <td data-label="Source">{one.source}</td>
                   <td data-label="Verdict">
-                    <Badge text={one.verdict} tone={toneOf(one.verdict)} meaning={MEANINGS[one.verdict]?.meaning ?? ""} />
+                    <Badge
+                      text={one.verdict}
+                      tone={toneOf(one.verdict)}
+                      meaning={MEANINGS[one.verdict]?.meaning ?? ""}
+                    />
                   </td>
                   <td data-label="Why" title={one.rule}>
                     {inWords(one)}
@@ -196,22 +244,35 @@ function Connect({ agent }: { agent: AgentSummary }) {
         </p>
         {current && (
           <div class="config-tabs">
-          <Tabs label="Client" look="pill" current={current.name} onSelect={setClient} tabs={configs.map(({ name, label }) => ({ name, label }))}>
-            <p class="config-head">
-              <span class="quiet">{current.where}</span>
-              <CopyButton label="Copy" text={() => current.text} testId="copy-config" />
-            </p>
-            <pre class="code json" tabIndex={0} role="region" aria-label={`Configuration of ${current.label}`} data-testid="client-config">
-              <code>
-                <Coloured text={current.text} />
-              </code>
-            </pre>
-          </Tabs>
+            <Tabs
+              label="Client"
+              look="pill"
+              current={current.name}
+              onSelect={setClient}
+              tabs={configs.map(({ name, label }) => ({ name, label }))}
+            >
+              <p class="config-head">
+                <span class="quiet">{current.where}</span>
+                <CopyButton label="Copy" text={() => current.text} testId="copy-config" />
+              </p>
+              <pre
+                class="code json"
+                tabIndex={0}
+                role="region"
+                aria-label={`Configuration of ${current.label}`}
+                data-testid="client-config"
+              >
+                <code>
+                  <Coloured text={current.text} />
+                </code>
+              </pre>
+            </Tabs>
           </div>
         )}
         {needsToken && (
           <p class="quiet small">
-            For TOKEN put the agent's token, which was shown at its first start. <code>toolgrove tokens new {agent.name}</code> makes a new one.
+            For TOKEN put the agent's token, which was shown at its first start.{" "}
+            <code>toolgrove tokens new {agent.name}</code> makes a new one.
           </p>
         )}
         <OpenaiButton agent={agent.name} />

@@ -15,8 +15,8 @@ import { Overview } from "./Overview";
 import { Pins } from "./Pins";
 import type { View } from "./route";
 import { SignIn } from "./SignIn";
-import { TreeView } from "./tree/TreeView";
 import { TryTool } from "./TryTool";
+import { TreeView } from "./tree/TreeView";
 
 const SCREENS: Record<View, ComponentType> = {
   overview: Overview,
@@ -82,8 +82,21 @@ function Frame() {
         </main>
       </div>
       <Toast toast={console.toast} />
-      {console.asked.value && <QuestionDialog key={console.asked.value.question.state ?? ""} tool={console.asked.value.tool} question={console.asked.value.question} onAnswer={console.asked.value.answer} />}
-      {console.helping.value && <KeysDialog shortcuts={SHORTCUTS} singleKeys={console.settings.singleKeys} onClose={() => (console.helping.value = false)} />}
+      {console.asked.value && (
+        <QuestionDialog
+          key={console.asked.value.question.state ?? ""}
+          tool={console.asked.value.tool}
+          question={console.asked.value.question}
+          onAnswer={console.asked.value.answer}
+        />
+      )}
+      {console.helping.value && (
+        <KeysDialog
+          shortcuts={SHORTCUTS}
+          singleKeys={console.settings.singleKeys}
+          onClose={() => (console.helping.value = false)}
+        />
+      )}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Badge, type Tone } from "../components/Badge";
+import { CopyButton } from "../components/CopyButton";
 import { Diff } from "../components/Diff";
 import { Icon } from "../components/Icon";
 import { JsonText } from "../components/JsonText";
@@ -7,13 +8,38 @@ import { JsonTree } from "../components/JsonTree";
 import { Callout, Empty } from "../components/Notice";
 import { useNow } from "../components/useNow";
 import { ago, plural } from "../lib/format";
+import { printJson } from "../lib/json-print";
+import type { Decision as DecisionBody } from "./api-types";
 import { type Approval, type Pin, text } from "./facts";
 import { useConsole } from "./model";
 import { exact, until } from "./moment";
 import { hashOf } from "./route";
 
-const TONES: Record<string, Tone> = { pending: "warning", approved: "good", used: "good", rejected: "danger", expired: "neutral" };
-const WORDS: Record<string, string> = { pending: "waiting", approved: "approved", used: "approved and used", rejected: "rejected", expired: "expired" };
+const TONES: Record<string, Tone> = {
+  pending: "warning",
+  approved: "good",
+  claimed: "info",
+  used: "good",
+  unknown: "danger",
+  rejected: "danger",
+  revoked: "neutral",
+  expired: "neutral",
+};
+const WORDS: Record<string, string> = {
+  pending: "waiting",
+  approved: "approved",
+  claimed: "running now",
+  used: "approved and used",
+  unknown: "outcome unknown",
+  rejected: "rejected",
+  revoked: "revoked",
+  expired: "expired",
+};
+const LASTING = [
+  ["15m", "15 minutes"],
+  ["1h", "1 hour"],
+  ["8h", "8 hours"],
+] as const;
 const MOST_DECIDED = 100;
 
 /** The inbox: calls that wait for a person, and what became of the others. */
@@ -24,8 +50,12 @@ export function Approvals() {
   const now = useNow(5_000);
   if (all === null) return <p class="loading">Loading…</p>;
   const pending = all.filter((one) => one.state === "pending");
-  const decided = all.filter((one) => one.state !== "pending").sort((a, b) => (b.decidedAt ?? b.requestedAt) - (a.decidedAt ?? a.requestedAt));
-  const chosen = all.find((one) => one.id === subject) ?? (subject === null ? (pending[0] ?? decided[0]) : undefined);
+  const standing = all.filter(stands);
+  const decided = all
+    .filter((one) => one.state !== "pending" && !stands(one))
+    .sort((a, b) => (b.decidedAt ?? b.requestedAt) - (a.decidedAt ?? a.requestedAt));
+  const chosen =
+    all.find((one) => one.id === subject) ?? (subject === null ? (pending[0] ?? standing[0] ?? decided[0]) : undefined);
   return (
     <div class="split">
       <section class="split-list" aria-label="Inbox">
@@ -38,6 +68,8 @@ export function Approvals() {
           </Empty>
         )}
         <Entries entries={pending} chosen={chosen} now={now} />
+        {standing.length > 0 && <h2 class="split-head">Standing</h2>}
+        <Entries entries={standing} chosen={chosen} now={now} />
         {decided.length > 0 && <h2 class="split-head">Decided</h2>}
         <Entries entries={decided.slice(0, MOST_DECIDED)} chosen={chosen} now={now} />
       </section>
@@ -60,16 +92,27 @@ function Entries({ entries, chosen, now }: { entries: Approval[]; chosen: Approv
   return (
     <ul class="entries">
       {entries.map((one) => (
-        <li key={one.id}>
-          <a class="entry" href={hashOf("approvals", one.id)} aria-current={one === chosen ? "true" : undefined} data-testid="approval" data-state={one.state}>
+        <li key={one.id} class={stands(one) ? "entry-and-button" : undefined}>
+          <a
+            class="entry"
+            href={hashOf("approvals", one.id)}
+            aria-current={one === chosen ? "true" : undefined}
+            data-testid="approval"
+            data-state={one.state}
+          >
             <span class="entry-head">
               <code class="entry-name">{one.tool}</code>
-              <Badge text={WORDS[one.state] ?? one.state} tone={TONES[one.state] ?? "neutral"} meaning="State of the request" />
+              <Badge
+                text={WORDS[one.state] ?? one.state}
+                tone={TONES[one.state] ?? "neutral"}
+                meaning="State of the request"
+              />
             </span>
             <span class="quiet">
-              {one.agent} · {ago(one.requestedAt, now)}
+              {one.agent} · {stands(one) ? until(one.expiresAt, now) : ago(one.requestedAt, now)}
             </span>
           </a>
+          {stands(one) && <Revoke approval={one} />}
         </li>
       ))}
     </ul>
@@ -91,7 +134,17 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           {approval.state === "pending" && ` · ${until(approval.expiresAt, now)}`}
         </p>
       </header>
-      {approval.state === "pending" ? <Decision approval={approval} /> : <Decided approval={approval} />}
+      {approval.effect !== "" && (
+        <section class="card" aria-label="Effect">
+          <div class="card-head">
+            <h3>What it would change</h3>
+          </div>
+          <p class="card-body effect" data-testid="approval-effect">
+            {approval.effect}
+          </p>
+        </section>
+      )}
+      <Chain agents={approval.chain} />
       {approval.sends && (
         <section class="card" aria-label="Request">
           <div class="card-head">
@@ -102,9 +155,19 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           </p>
         </section>
       )}
+      {approval.replaces !== "" && (
+        <Callout tone="warning" title="It was approved before, with another effect">
+          <p>
+            The tree has changed since, so the call asks anew:{" "}
+            <a href={hashOf("approvals", approval.replaces)}>the earlier request</a>.
+          </p>
+        </Callout>
+      )}
+      {approval.state === "pending" ? <Decision approval={approval} /> : <Decided approval={approval} now={now} />}
       <section class="card" aria-label="Arguments">
         <div class="card-head">
           <h3>The exact arguments</h3>
+          <CopyButton compact label="Copy the arguments" text={() => printJson(approval.arguments, 2)} />
         </div>
         <div class="card-body" data-testid="approval-arguments">
           <JsonText value={approval.arguments} label="Arguments of the call" />
@@ -137,14 +200,19 @@ function Decision({ approval }: { approval: Approval }) {
   const [problem, setProblem] = useState("");
   // State comes a moment after the click; a second click must not get in between.
   const sent = useRef(false);
-  const decide = async (approve: boolean): Promise<void> => {
+  const decide = async (approve: boolean, lasts?: (typeof LASTING)[number]): Promise<void> => {
     if (sent.current) return;
     sent.current = true;
     setBusy(true);
     setProblem("");
     try {
-      console.put(await console.api.decide(approval.id, approve, reason.trim()));
-      console.say(approve ? `Approved: ${approval.agent} may run ${approval.tool} once` : `Rejected: ${approval.tool} of ${approval.agent}`);
+      const decision: DecisionBody = { approve, reason: reason.trim(), ...(lasts && { for: lasts[0] }) };
+      console.put(await console.api.decide(approval.id, decision));
+      console.say(
+        approve
+          ? `Approved: ${approval.agent} may run ${approval.tool} ${lasts ? `for ${lasts[1]}` : "once"}`
+          : `Rejected: ${approval.tool} of ${approval.agent}`,
+      );
     } catch (error) {
       sent.current = false;
       setProblem(error instanceof Error ? error.message : String(error));
@@ -157,16 +225,53 @@ function Decision({ approval }: { approval: Approval }) {
     <form class="card decision" aria-label="Decision" onSubmit={(event) => event.preventDefault()}>
       <label class="field">
         <span class="field-head">Reason, which the agent is told</span>
-        <input class="input" value={reason} maxLength={500} placeholder="Optional" data-testid="reason" onInput={(event) => setReason(event.currentTarget.value)} />
+        <input
+          class="input"
+          value={reason}
+          maxLength={500}
+          placeholder="Optional"
+          data-testid="reason"
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
       </label>
       <div class="run-row">
-        <button type="button" class="button primary" data-testid="approve" aria-disabled={busy ? "true" : undefined} onClick={() => void decide(true)}>
+        <button
+          type="button"
+          class="button primary"
+          data-testid="approve"
+          aria-disabled={busy ? "true" : undefined}
+          onClick={() => void decide(true)}
+        >
           <Icon name="check" /> Approve once
         </button>
-        <button type="button" class="button" data-testid="reject" aria-disabled={busy ? "true" : undefined} onClick={() => void decide(false)}>
+        <button
+          type="button"
+          class="button"
+          data-testid="reject"
+          aria-disabled={busy ? "true" : undefined}
+          onClick={() => void decide(false)}
+        >
           <Icon name="close" /> Reject
         </button>
       </div>
+      <fieldset class="lasting">
+        <legend>
+          Or approve every call of <code>{approval.tool}</code> by {approval.agent}, whatever its arguments, for
+        </legend>
+        {LASTING.map((lasts) => (
+          <button
+            key={lasts[0]}
+            type="button"
+            class="button small"
+            data-testid={`approve-${lasts[0]}`}
+            aria-label={`Approve for ${lasts[1]}`}
+            aria-disabled={busy ? "true" : undefined}
+            onClick={() => void decide(true, lasts)}
+          >
+            {lasts[1]}
+          </button>
+        ))}
+      </fieldset>
       {problem !== "" && (
         <p class="field-problem" role="alert">
           <Icon name="warning" size={14} />
@@ -177,7 +282,7 @@ function Decision({ approval }: { approval: Approval }) {
   );
 }
 
-function Decided({ approval }: { approval: Approval }) {
+function Decided({ approval, now }: { approval: Approval; now: number }) {
   const heading = useRef<HTMLParagraphElement>(null);
   // The buttons that had the focus are gone.
   useEffect(() => {
@@ -186,7 +291,11 @@ function Decided({ approval }: { approval: Approval }) {
   return (
     <div class={`verdict card ${approval.state}`} data-testid="decided">
       <p ref={heading} tabIndex={-1}>
-        <Badge text={WORDS[approval.state] ?? approval.state} tone={TONES[approval.state] ?? "neutral"} meaning="State of the request" />{" "}
+        <Badge
+          text={WORDS[approval.state] ?? approval.state}
+          tone={TONES[approval.state] ?? "neutral"}
+          meaning="State of the request"
+        />{" "}
         {approval.decidedAt !== null && (
           <span>
             by {approval.decidedBy || "nobody"}, {exact(approval.decidedAt)}
@@ -194,9 +303,62 @@ function Decided({ approval }: { approval: Approval }) {
         )}
       </p>
       {approval.reason !== "" && <p>“{approval.reason}”</p>}
-      {approval.state === "approved" && <p class="quiet">It lets this very call through once, as soon as the agent repeats it.</p>}
+      {stands(approval) ? (
+        <p>
+          Every call of <code>{approval.tool}</code> by {approval.agent} goes through until{" "}
+          <strong>{exact(approval.expiresAt)}</strong> ({until(approval.expiresAt, now)}), whatever its arguments; used{" "}
+          {plural(approval.uses, "time")} so far.
+        </p>
+      ) : (
+        approval.state === "approved" && (
+          <p class="quiet">It lets this very call through once, as soon as the agent repeats it.</p>
+        )
+      )}
+      {approval.state === "unknown" && (
+        <p>The gateway stopped while the call ran: it may have had its effect. Look before it is repeated.</p>
+      )}
+      {approval.state === "approved" && <Revoke approval={approval} />}
     </div>
   );
+}
+
+function Revoke({ approval }: { approval: Approval }) {
+  const console = useConsole();
+  const revoke = async (): Promise<void> => {
+    try {
+      console.put(await console.api.revoke(approval.id));
+      console.say(`Revoked: ${approval.agent} must ask again for ${approval.tool}`);
+    } catch (error) {
+      console.say(error instanceof Error ? error.message : String(error));
+      await console.loadWaiting();
+    }
+  };
+  return (
+    <button
+      type="button"
+      class="button small"
+      data-testid="revoke"
+      aria-label={`Revoke ${approval.tool} of ${approval.agent}`}
+      onClick={() => void revoke()}
+    >
+      Revoke
+    </button>
+  );
+}
+
+/** The agents that a request came through; one that called by itself needs no saying. */
+function Chain({ agents }: { agents: string[] }) {
+  if (agents.length < 2) return null;
+  return (
+    <p data-testid="chain">
+      <span class="quiet">Asked through</span> {agents.join(" → ")}
+    </p>
+  );
+}
+
+/** Whether it lets calls through for a while. */
+function stands(approval: Approval): boolean {
+  return approval.state === "approved" && approval.for !== null;
 }
 
 function PinCard({ pin, approval }: { pin: Pin; approval: Approval }) {
@@ -206,18 +368,21 @@ function PinCard({ pin, approval }: { pin: Pin; approval: Approval }) {
         <h3>Compared with the accepted definition</h3>
       </div>
       <div class="card-body">
-        {pin.changed ? (
+        {pin.state !== "pinned" ? (
           <>
-            <Callout tone="danger" title="The server changed this definition since it was accepted">
+            <Callout tone="danger" title="What the server offers now is not what was accepted">
               <p>
-                The tool is in quarantine until someone accepts the change under <a href={hashOf("pins")}>Pins</a>.
+                The tool is kept back until someone accepts the definition under <a href={hashOf("pins")}>Pins</a>.
               </p>
             </Callout>
             <Diff text={pin.diff} label="What the server changed" />
           </>
         ) : (
           <p class="quiet">
-            {pin.hash === approval.definitionHash ? "Unchanged: it is the definition" : "The server now offers the definition"} accepted by {pin.pinnedBy} on {exact(pin.pinnedAt)} (<code>{pin.hash.slice(0, 16)}</code>).
+            {pin.hash === approval.definitionHash
+              ? "Unchanged: it is the definition"
+              : "The server now offers the definition"}{" "}
+            accepted by {pin.pinnedBy} on {exact(pin.pinnedAt)} (<code>{pin.hash.slice(0, 16)}</code>).
           </p>
         )}
       </div>
@@ -229,5 +394,8 @@ function PinCard({ pin, approval }: { pin: Pin; approval: Approval }) {
 function pinOf(approval: Approval, pins: Pin[]): Pin | undefined {
   const source = text(approval.definition, "source");
   const own = pins.filter((pin) => pin.server === source);
-  return own.find((pin) => pin.hash === approval.definitionHash) ?? own.find((pin) => approval.tool === `${pin.server}_${pin.tool}`);
+  return (
+    own.find((pin) => pin.hash === approval.definitionHash) ??
+    own.find((pin) => approval.tool === `${pin.server}_${pin.tool}`)
+  );
 }

@@ -1,22 +1,48 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Badge, type Tone } from "../components/Badge";
 import { Card } from "../components/Card";
 import { CopyButton } from "../components/CopyButton";
 import { Dialog } from "../components/Dialog";
 import { Icon } from "../components/Icon";
+import { JsonText } from "../components/JsonText";
 import { JsonTree } from "../components/JsonTree";
 import { Callout, Empty } from "../components/Notice";
 import { Select } from "../components/Select";
 import { duration, plural } from "../lib/format";
+import type { Json } from "../lib/json";
 import { printJson } from "../lib/json-print";
 import type { AuditFilter } from "./api";
 import type { AuditRecord, Breach } from "./facts";
 import { useConsole, useNews } from "./model";
 import { exact } from "./moment";
+import { hashOf } from "./route";
 
 const PAGE = 50;
-const OUTCOMES = ["success", "failure", "refused", "cancelled", "replayed"];
-const TONES: Record<string, Tone> = { success: "good", replayed: "info", failure: "danger", refused: "warning", cancelled: "neutral" };
+const OUTCOMES = ["success", "failure", "refused", "cancelled", "replayed", "begun", "unknown"];
+const TONES: Record<string, Tone> = {
+  success: "good",
+  replayed: "info",
+  failure: "danger",
+  refused: "warning",
+  cancelled: "neutral",
+  begun: "info",
+  unknown: "danger",
+};
+const MEANINGS: Record<string, string> = {
+  begun: "It was sent; how it ended is in a later record",
+  unknown: "The gateway stopped while it ran: it may have had its effect",
+};
+/** What a record is of, where it is no call. */
+const KINDS: Record<string, string> = {
+  approval: "Approval",
+  pin: "Definition",
+  token: "Token",
+  configuration: "Configuration",
+  sign_in: "Sign-in",
+  refused_request: "Refused request",
+  audit: "Audit log",
+};
 const SPANS: [string, number][] = [
   ["Any time", 0],
   ["Last hour", 3_600_000],
@@ -24,7 +50,7 @@ const SPANS: [string, number][] = [
   ["Last week", 604_800_000],
 ];
 
-/** Everything that agents did, the newest first. */
+/** Everything that agents and people did, the newest first. */
 export function Audit() {
   const console = useConsole();
   const { subject } = console.route.value;
@@ -58,7 +84,8 @@ export function Audit() {
   useNews(
     (news) => {
       if (news.type !== "call") return;
-      const fits = (filter.agent === "" || filter.agent === news.agent) && (filter.tool === "" || filter.tool === news.tool);
+      const fits =
+        (filter.agent === "" || filter.agent === news.agent) && (filter.tool === "" || filter.tool === news.tool);
       if (fits) setNewer((count) => count + 1);
     },
     [filter],
@@ -70,7 +97,9 @@ export function Audit() {
       <header class="view-head across">
         <div>
           <h1>Audit</h1>
-          <p class="quiet">One record per call, each sealed with the hash of the one before it.</p>
+          <p class="quiet">
+            What agents called and what people decided, each record sealed with the hash of the one before it.
+          </p>
         </div>
         <Verify />
       </header>
@@ -85,19 +114,40 @@ export function Audit() {
         }
       >
         <form class="filters across" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
-          <Select label="Agent" value={filter.agent} options={[["", "All agents"], ...agents.map((name) => [name, name] as const)]} onChange={(agent) => setFilter({ ...filter, agent })} />
+          <Select
+            label="Agent"
+            value={filter.agent}
+            options={[["", "All agents"], ...agents.map((name) => [name, name] as const)]}
+            onChange={(agent) => setFilter({ ...filter, agent })}
+          />
           <label class="filter">
             <span class="eyebrow">Tool</span>
-            <input class="input" data-search placeholder="Exact name" autocomplete="off" spellcheck={false} value={filter.tool} onInput={(event) => setFilter({ ...filter, tool: event.currentTarget.value.trim() })} />
+            <input
+              class="input"
+              data-search
+              placeholder="Exact name"
+              autocomplete="off"
+              spellcheck={false}
+              value={filter.tool}
+              onInput={(event) => setFilter({ ...filter, tool: event.currentTarget.value.trim() })}
+            />
           </label>
-          <Select label="Outcome" value={filter.outcome} options={[["", "All outcomes"], ...OUTCOMES.map((name) => [name, name] as const)]} onChange={(outcome) => setFilter({ ...filter, outcome })} />
+          <Select
+            label="Outcome"
+            value={filter.outcome}
+            options={[["", "All outcomes"], ...OUTCOMES.map((name) => [name, name] as const)]}
+            onChange={(outcome) => setFilter({ ...filter, outcome })}
+          />
           <Select
             label="Since"
             value={String(span)}
             options={SPANS.map(([label, length]) => [String(length), label] as const)}
             onChange={(value) => {
               setSpan(Number(value));
-              setFilter({ ...filter, since: value === "0" ? "" : new Date(Date.now() - Number(value)).toISOString().replace("Z", "+00:00") });
+              setFilter({
+                ...filter,
+                since: value === "0" ? "" : new Date(Date.now() - Number(value)).toISOString().replace("Z", "+00:00"),
+              });
             }}
           />
         </form>
@@ -131,8 +181,8 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
         <thead>
           <tr>
             <th scope="col">When</th>
-            <th scope="col">Agent</th>
-            <th scope="col">Tool</th>
+            <th scope="col">Who</th>
+            <th scope="col">What</th>
             <th scope="col">Outcome</th>
             <th scope="col">Targets</th>
             <th scope="col" class="number">
@@ -144,19 +194,28 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
           {records.map((record) => (
             <tr key={record.number} data-number={record.number}>
               <td data-label="When">
-                <button type="button" class="row-button" aria-label={`Record ${record.number}`} onClick={() => onShow(record)}>
+                <button
+                  type="button"
+                  class="row-button"
+                  aria-label={`Record ${record.number}`}
+                  onClick={() => onShow(record)}
+                >
                   {exact(Date.parse(record.timestamp))}
                 </button>
               </td>
-              <td data-label="Agent">
-                {record.agent}
-                {record.byOperator && <span class="quiet small"> by operator</span>}
+              <td data-label="Who">
+                <Who record={record} />
               </td>
-              <th scope="row" data-label="Tool">
+              <th scope="row" data-label="What">
                 {record.operation}
+                {record.kind !== "call" && <span class="quiet small"> {KINDS[record.kind] ?? record.kind}</span>}
               </th>
               <td data-label="Outcome">
-                <Badge text={record.outcome} tone={TONES[record.outcome] ?? "neutral"} meaning={record.code || "How the call ended"} />
+                <Badge
+                  text={record.outcome}
+                  tone={TONES[record.outcome] ?? "neutral"}
+                  meaning={record.code || (MEANINGS[record.outcome] ?? "How it ended")}
+                />
                 {record.code !== "" && <span class="quiet small"> {record.code}</span>}
               </td>
               <td data-label="Targets" class="targets">
@@ -164,7 +223,7 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
                 {record.targets.length > 3 && ` +${record.targets.length - 3}`}
               </td>
               <td data-label="Took" class="number">
-                {duration(record.durationMs)}
+                {record.kind === "call" && record.outcome !== "begun" ? duration(record.durationMs) : "–"}
               </td>
             </tr>
           ))}
@@ -176,9 +235,86 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
 
 function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () => void }) {
   return (
-    <Dialog title={`Record ${record.number}: ${record.operation}`} kind="sheet" testId="record" onClose={onClose} footer={<CopyButton label="Copy record" text={() => printJson(record.all, 2)} />}>
+    <Dialog
+      title={`Record ${record.number}: ${record.operation}`}
+      kind="sheet"
+      testId="record"
+      onClose={onClose}
+      footer={<CopyButton label="Copy record" text={() => printJson(record.all, 2)} />}
+    >
+      <dl class="record-facts">
+        <Fact label="When">{exact(Date.parse(record.timestamp))}</Fact>
+        <Fact label="Who">
+          <Who record={record} />
+        </Fact>
+        {record.chain.length > 1 && <Fact label="Through">{record.chain.join(" → ")}</Fact>}
+        {record.parentCallId !== "" && (
+          <Fact label="Works for call">
+            <code>{record.parentCallId}</code>
+          </Fact>
+        )}
+        {record.kind === "call" ? (
+          <Fact label="Call">
+            <code>{record.callId}</code>
+          </Fact>
+        ) : (
+          <Fact label="Kind">{KINDS[record.kind] ?? record.kind}</Fact>
+        )}
+        <Fact label="Outcome">
+          <Badge text={record.outcome} tone={TONES[record.outcome] ?? "neutral"} meaning="How it ended" /> {record.code}{" "}
+          {MEANINGS[record.outcome]}
+        </Fact>
+        {record.message !== "" && <Fact label="Message">{record.message}</Fact>}
+        {record.approval && (
+          <Fact label="Approved">
+            <a href={hashOf("approvals", record.approval.id)}>{record.approval.id}</a> by {record.approval.by}
+          </Fact>
+        )}
+        {record.targets.length > 0 && <Fact label="Targets">{record.targets.join(", ")}</Fact>}
+      </dl>
+      <Body title="Arguments" value={record.arguments} />
+      <Body title="Result" value={record.result} />
+      <Body title="Details" value={record.details} />
+      <h3 class="record-part">The record as it stands in the log</h3>
       <JsonTree value={record.all} label="record" />
     </Dialog>
+  );
+}
+
+/** Who did it: an agent, the operator as an agent, or a person about an agent. */
+function Who({ record }: { record: AuditRecord }) {
+  if (record.by === "")
+    return (
+      <>
+        {record.agent || (record.kind === "refused_request" && "a stranger")}
+        {record.byOperator && <span class="quiet small"> by operator</span>}
+      </>
+    );
+  return (
+    <>
+      {record.by}
+      {record.agent !== "" && record.agent !== record.by && <span class="quiet small"> about {record.agent}</span>}
+    </>
+  );
+}
+
+function Fact({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** What a call was given or gave back, if it was kept. */
+function Body({ title, value }: { title: string; value: Json | undefined }) {
+  if (value === undefined || value === null) return null;
+  return (
+    <section aria-label={title} data-testid={`record-${title.toLowerCase()}`}>
+      <h3 class="record-part">{title}</h3>
+      <JsonText value={value} label={title} />
+    </section>
   );
 }
 
@@ -195,10 +331,20 @@ function Verify() {
   };
   return (
     <div class="verify">
-      <button type="button" class="button" data-testid="verify" aria-disabled={state === "busy" ? "true" : undefined} onClick={() => void verify()}>
+      <button
+        type="button"
+        class="button"
+        data-testid="verify"
+        aria-disabled={state === "busy" ? "true" : undefined}
+        onClick={() => void verify()}
+      >
         <Icon name="shield" /> {state === "busy" ? "Verifying…" : "Verify the chain"}
       </button>
-      <p role="status" data-testid="verified" class={`status ${state === "whole" ? "good" : state === "idle" || state === "busy" ? "idle" : "bad"}`}>
+      <p
+        role="status"
+        data-testid="verified"
+        class={`status ${state === "whole" ? "good" : state === "idle" || state === "busy" ? "idle" : "bad"}`}
+      >
         {state === "whole" && "Whole: no record was changed, removed or moved"}
         {state === "failed" && "Could not be verified"}
         {typeof state === "object" && `Broken at record ${state.number}: ${state.problem}`}

@@ -21,11 +21,25 @@ export function Header() {
       </span>
       <div class="top-end">
         <ThemeSwitch theme={console.settings.theme} />
-        <button type="button" class="icon-button" aria-label="Keyboard help" title="Keyboard help (?)" data-testid="open-help" onClick={() => (console.helping.value = true)}>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Keyboard help"
+          title="Keyboard help (?)"
+          data-testid="open-help"
+          onClick={() => (console.helping.value = true)}
+        >
           <Icon name="keyboard" />
         </button>
         {console.session.token.value !== null && (
-          <button type="button" class="icon-button" aria-label="Sign out" title="Forget the token in this tab" data-testid="sign-out" onClick={() => console.signOut()}>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label="Sign out"
+            title="Forget the token in this tab"
+            data-testid="sign-out"
+            onClick={() => console.signOut()}
+          >
             <Icon name="out" />
           </button>
         )}

@@ -1,7 +1,8 @@
 import { Icon, type IconName } from "../components/Icon";
 import { plural } from "../lib/format";
+import { waits } from "./facts";
 import { useConsole } from "./model";
-import { hashOf, type View, VIEWS } from "./route";
+import { hashOf, VIEWS, type View } from "./route";
 
 export const TITLES: Record<View, string> = {
   overview: "Overview",
@@ -26,15 +27,21 @@ const ICONS: Record<View, IconName> = {
 export function Nav() {
   const console = useConsole();
   const waiting: Partial<Record<View, number>> = {
-    approvals: console.approvals.value?.filter((one) => one.state === "pending").length ?? console.project.value?.pending ?? 0,
-    pins: console.pins.value?.filter((one) => one.changed).length ?? 0,
+    approvals:
+      console.approvals.value?.filter((one) => one.state === "pending").length ?? console.project.value?.pending ?? 0,
+    pins: console.pins.value?.filter(waits).length ?? 0,
   };
   return (
     <nav class="nav" aria-label="Views">
       <ul>
         {VIEWS.map((view) => (
           <li key={view}>
-            <a class="nav-link" href={hashOf(view)} aria-current={console.route.value.view === view ? "page" : undefined} data-testid={`nav-${view}`}>
+            <a
+              class="nav-link"
+              href={hashOf(view)}
+              aria-current={console.route.value.view === view ? "page" : undefined}
+              data-testid={`nav-${view}`}
+            >
               <Icon name={ICONS[view]} />
               <span class="nav-name">{TITLES[view]}</span>
               {!!waiting[view] && (

@@ -6,7 +6,7 @@ import { Icon, type IconName } from "../components/Icon";
 import { Callout, Empty } from "../components/Notice";
 import { useNow } from "../components/useNow";
 import { ago, duration, plural } from "../lib/format";
-import { type AuditRecord, type Project, text } from "./facts";
+import { type AuditRecord, type Project, text, waits } from "./facts";
 import { useConsole } from "./model";
 import type { CallNews } from "./news";
 import { hashOf } from "./route";
@@ -51,15 +51,45 @@ function Figures({ project }: { project: Project }) {
   const traffic = trafficOf(project.traffic, now);
   const down = project.sources.filter((source) => source.problem !== "").length;
   const pending = console.approvals.value?.filter((one) => one.state === "pending").length ?? project.pending;
-  const changed = console.pins.value?.filter((pin) => pin.changed).length ?? 0;
+  const waiting = console.pins.value?.filter(waits).length ?? 0;
   const current = traffic.minutes.at(-1)?.calls ?? 0;
   return (
     <dl class="figures" data-testid="figures">
-      <Figure label="Tools" value={project.tools} note={down > 0 ? `${plural(down, "source")} down` : `${plural(project.sources.length, "source")} up`} tone={down > 0 ? "bad" : ""} />
-      <Figure label="Agents" value={project.agents.length} note={warningNote(project)} tone={project.agents.some((agent) => agent.warnings.length > 0) ? "warn" : ""} />
-      <Figure label="Calls this minute" value={current} note={`${traffic.calls.toLocaleString("en")} in the last hour`} />
-      <Figure label="Refused, last hour" value={traffic.refusals} note={traffic.failures > 0 ? plural(traffic.failures, "failure") : "no failures"} tone={traffic.failures > 0 ? "bad" : ""} />
-      <Figure label="Waiting for you" value={pending + changed} note={changed > 0 ? `${plural(changed, "changed definition")}` : pending > 0 ? plural(pending, "approval") : "nothing to decide"} tone={pending + changed > 0 ? "warn" : ""} />
+      <Figure
+        label="Tools"
+        value={project.tools}
+        note={down > 0 ? `${plural(down, "source")} down` : `${plural(project.sources.length, "source")} up`}
+        tone={down > 0 ? "bad" : ""}
+      />
+      <Figure
+        label="Agents"
+        value={project.agents.length}
+        note={warningNote(project)}
+        tone={project.agents.some((agent) => agent.warnings.length > 0) ? "warn" : ""}
+      />
+      <Figure
+        label="Calls this minute"
+        value={current}
+        note={`${traffic.calls.toLocaleString("en")} in the last hour`}
+      />
+      <Figure
+        label="Refused, last hour"
+        value={traffic.refusals}
+        note={traffic.failures > 0 ? plural(traffic.failures, "failure") : "no failures"}
+        tone={traffic.failures > 0 ? "bad" : ""}
+      />
+      <Figure
+        label="Waiting for you"
+        value={pending + waiting}
+        note={
+          waiting > 0
+            ? `${plural(waiting, "definition")} to look at`
+            : pending > 0
+              ? plural(pending, "approval")
+              : "nothing to decide"
+        }
+        tone={pending + waiting > 0 ? "warn" : ""}
+      />
     </dl>
   );
 }
@@ -69,7 +99,17 @@ function warningNote(project: Project): string {
   return count > 0 ? plural(count, "warning") : "no warnings";
 }
 
-function Figure({ label, value, note, tone = "" }: { label: string; value: number; note: string; tone?: "" | "bad" | "warn" }) {
+function Figure({
+  label,
+  value,
+  note,
+  tone = "",
+}: {
+  label: string;
+  value: number;
+  note: string;
+  tone?: "" | "bad" | "warn";
+}) {
   return (
     <div class="figure card">
       <dt>{label}</dt>
@@ -121,7 +161,12 @@ function Recent() {
   }, []);
   const heard = console.calls.value;
   const known = new Set(heard.map((call) => `${call.callId} ${call.agent} ${call.tool}`));
-  const all = [...heard.map(lineOf), ...(kept ?? []).filter((record) => !known.has(`${text(record.all, "callId")} ${record.agent} ${record.operation}`)).map(lineOfRecord)];
+  const all = [
+    ...heard.map(lineOf),
+    ...(kept ?? [])
+      .filter((record) => !known.has(`${text(record.all, "callId")} ${record.agent} ${record.operation}`))
+      .map(lineOfRecord),
+  ];
   const lines = grouped(all).slice(0, RECENT);
   return (
     <Card title="Latest calls" testId="latest-calls" end={<a href={hashOf("audit")}>All in the audit log</a>}>
@@ -138,7 +183,13 @@ function Recent() {
                 <code>{line.tool}</code> <span class="quiet">by {line.agent}</span>
                 {line.times > 1 && <span class="times">× {line.times}</span>}
               </span>
-              {line.code !== "" && <Badge text={line.code} tone={line.code === "internal" ? "danger" : "warning"} meaning="How the call ended" />}
+              {line.code !== "" && (
+                <Badge
+                  text={line.code}
+                  tone={line.code === "internal" ? "danger" : "warning"}
+                  meaning="How the call ended"
+                />
+              )}
               <span class="meta">{duration(line.took)}</span>
               <span class="meta item-when">{ago(line.at, now)}</span>
             </li>
@@ -150,12 +201,28 @@ function Recent() {
 }
 
 function lineOf(call: CallNews): Line {
-  return { key: `${call.callId}-${call.at}`, times: 1, agent: call.agent, tool: call.tool, code: call.code, at: call.at, took: call.took };
+  return {
+    key: `${call.callId}-${call.at}`,
+    times: 1,
+    agent: call.agent,
+    tool: call.tool,
+    code: call.code,
+    at: call.at,
+    took: call.took,
+  };
 }
 
 function lineOfRecord(record: AuditRecord): Line {
   const good = record.outcome === "success" || record.outcome === "replayed";
-  return { key: `r${record.number}`, times: 1, agent: record.agent, tool: record.operation, code: good ? "" : record.code || record.outcome, at: Date.parse(record.timestamp), took: record.durationMs };
+  return {
+    key: `r${record.number}`,
+    times: 1,
+    agent: record.agent,
+    tool: record.operation,
+    code: good ? "" : record.code || record.outcome,
+    at: Date.parse(record.timestamp),
+    took: record.durationMs,
+  };
 }
 
 /** Calls in a row that are alike become one line. */
@@ -181,11 +248,11 @@ export function Mark({ good }: { good: boolean }) {
 function Waiting() {
   const console = useConsole();
   const pending = console.approvals.value?.filter((one) => one.state === "pending") ?? [];
-  const changed = console.pins.value?.filter((pin) => pin.changed) ?? [];
+  const pins = console.pins.value?.filter(waits) ?? [];
   const now = useNow();
   return (
     <Card title="Waiting for you" testId="waiting">
-      {pending.length + changed.length === 0 ? (
+      {pending.length + pins.length === 0 ? (
         <p class="card-body quiet">Nothing to decide.</p>
       ) : (
         <ul class="lines">
@@ -194,8 +261,13 @@ function Waiting() {
               <code>{one.tool}</code> <span class="quiet">for {one.agent}</span>
             </Line>
           ))}
-          {changed.slice(0, 5).map((pin) => (
-            <Line key={`${pin.server}/${pin.tool}`} icon="pin" href={hashOf("pins")} note="changed definition">
+          {pins.slice(0, 5).map((pin) => (
+            <Line
+              key={`${pin.server}/${pin.tool}`}
+              icon="pin"
+              href={hashOf("pins")}
+              note={pin.state === "changed" ? "changed definition" : "new definition"}
+            >
               <code>{pin.tool}</code> <span class="quiet">of {pin.server}</span>
             </Line>
           ))}
@@ -205,7 +277,17 @@ function Waiting() {
   );
 }
 
-function Line({ icon, href, note, children }: { icon: IconName; href: string; note: string; children: ComponentChildren }) {
+function Line({
+  icon,
+  href,
+  note,
+  children,
+}: {
+  icon: IconName;
+  href: string;
+  note: string;
+  children: ComponentChildren;
+}) {
   return (
     <li>
       <a class="item" href={href}>
@@ -219,13 +301,20 @@ function Line({ icon, href, note, children }: { icon: IconName; href: string; no
   );
 }
 
-const KINDS: Record<string, string> = { mcp: "MCP server", http: "HTTP tools", extension: "extensions", builtin: "built in" };
+const KINDS: Record<string, string> = {
+  mcp: "MCP server",
+  http: "HTTP tools",
+  extension: "extensions",
+  builtin: "built in",
+};
 
 function Sources({ project }: { project: Project }) {
   return (
     <Card title="Sources" testId="sources">
       {project.sources.length === 0 ? (
-        <p class="card-body quiet">Only the built-in tools. Name MCP servers, HTTP tools or extensions in the project file to add more.</p>
+        <p class="card-body quiet">
+          Only the built-in tools. Name MCP servers, HTTP tools or extensions in the project file to add more.
+        </p>
       ) : (
         <ul class="lines">
           {project.sources.map((source) => (

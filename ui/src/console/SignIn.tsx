@@ -22,7 +22,8 @@ export function SignIn() {
         </span>
         <h1>Toolgrove console</h1>
         <p class="quiet">
-          <code>toolgrove serve</code> printed an address with the operator's token at its first start. Open that address, or paste the token here; it stays in this tab only.
+          <code>toolgrove serve</code> printed an address with the operator's token at its first start. Open that
+          address, or paste the token here; it stays in this tab only.
         </p>
         <div class="field">
           <label class="field-name" for="token">

@@ -48,7 +48,19 @@ export function TrafficChart({ traffic }: { traffic: Traffic }) {
             <rect class="chart-ground" x={x - 1} width={step} y={TOP} height={BASE - TOP} />
             {parts.map(([kind, amount]) => {
               y -= height(amount);
-              return amount > 0 && <rect key={kind} class={`chart-bar ${kind}`} x={x} width={thick} y={y} height={Math.max(height(amount), 1)} rx="1.5" />;
+              return (
+                amount > 0 && (
+                  <rect
+                    key={kind}
+                    class={`chart-bar ${kind}`}
+                    x={x}
+                    width={thick}
+                    y={y}
+                    height={Math.max(height(amount), 1)}
+                    rx="1.5"
+                  />
+                )
+              );
             })}
           </g>
         );

@@ -7,7 +7,7 @@ import { Badge, badgesOf } from "../components/Badge";
 import { Icon } from "../components/Icon";
 import { Callout, Empty } from "../components/Notice";
 import { Select } from "../components/Select";
-import { serverProblems, FormDraft } from "../lib/draft";
+import { FormDraft, serverProblems } from "../lib/draft";
 import { readFailure } from "../lib/failure";
 import { plural } from "../lib/format";
 import { sameJson } from "../lib/json";
@@ -31,8 +31,16 @@ class Workbench {
     readonly agent: string,
   ) {
     const mcp = console.mcp(agent);
-    const runner = new Runner(() => mcp, () => performance.now(), (run) => this.ended(run));
-    const reach = computed(() => ({ mcpUrl: mcp.url, callUrl: () => mcp.url, needsToken: console.session.token.value !== null }));
+    const runner = new Runner(
+      () => mcp,
+      () => performance.now(),
+      (run) => this.ended(run),
+    );
+    const reach = computed(() => ({
+      mcpUrl: mcp.url,
+      callUrl: () => mcp.url,
+      needsToken: console.session.token.value !== null,
+    }));
     this.bench = new Bench(runner, signal(true), reach, Advice);
   }
 
@@ -43,7 +51,8 @@ class Workbench {
       for (const tool of tools) {
         const old = before?.find((one) => one.name === tool.name);
         const draft = this.drafts.get(tool.name);
-        if (draft && old && !sameJson(old.inputSchema, tool.inputSchema)) this.drafts.set(tool.name, new FormDraft(tool.inputSchema, draft.value.peek()));
+        if (draft && old && !sameJson(old.inputSchema, tool.inputSchema))
+          this.drafts.set(tool.name, new FormDraft(tool.inputSchema, draft.value.peek()));
       }
       this.tools.value = tools;
       this.problem.value = "";
@@ -82,9 +91,12 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
   const [limit, setLimit] = useState(PAGE);
   const [view, setView] = useState<View>("run");
   useEffect(() => void workbench.load(), [workbench]);
-  useNews((news) => {
-    if (news.type === "pool" || news.type === "begun") void workbench.load();
-  }, [workbench]);
+  useNews(
+    (news) => {
+      if (news.type === "pool" || news.type === "begun") void workbench.load();
+    },
+    [workbench],
+  );
   const tools = workbench.tools.value;
   const hits = useMemo(() => find(tools ?? [], query, new Set()), [tools, query]);
   const opened = tool === null ? null : workbench.open(tool);
@@ -94,18 +106,38 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
         <section class="split-list" aria-label="Tools">
           <h1 class="split-title">Try a tool</h1>
           <div class="filters">
-            <Select label="As agent" value={agent} options={agents.map((name) => [name, name] as const)} onChange={(name) => console.go(hashOf("try", name))} />
-            <input class="input" type="search" data-search aria-label="Search tools" placeholder="Search tools" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+            <Select
+              label="As agent"
+              value={agent}
+              options={agents.map((name) => [name, name] as const)}
+              onChange={(name) => console.go(hashOf("try", name))}
+            />
+            <input
+              class="input"
+              type="search"
+              data-search
+              aria-label="Search tools"
+              placeholder="Search tools"
+              value={query}
+              onInput={(event) => setQuery(event.currentTarget.value)}
+            />
           </div>
           <p class="split-count" role="status">
-            {tools && (query === "" ? plural(tools.length, "tool") : `${hits.length} of ${plural(tools.length, "tool")}`)}
+            {tools &&
+              (query === "" ? plural(tools.length, "tool") : `${hits.length} of ${plural(tools.length, "tool")}`)}
           </p>
           {workbench.problem.value !== "" && <Callout tone="danger" title={workbench.problem.value} />}
           {tools?.length === 0 && <Empty icon="flask" title="This agent has no tools" />}
           <ul class="entries">
             {hits.slice(0, limit).map(({ item }) => (
               <li key={item.name}>
-                <a class="entry" href={hashOf("try", agent, item.name)} aria-current={item.name === tool ? "true" : undefined} data-testid="tool-link" data-tool={item.name}>
+                <a
+                  class="entry"
+                  href={hashOf("try", agent, item.name)}
+                  aria-current={item.name === tool ? "true" : undefined}
+                  data-testid="tool-link"
+                  data-tool={item.name}
+                >
                   <code class="entry-name">{item.name}</code>
                   <span class="quiet clamp">{item.description.slice(0, 200)}</span>
                 </a>
@@ -164,7 +196,8 @@ function Advice({ run }: { run: Run }) {
   return (
     <Callout tone="info" title="This call waits for an approval" testId="needs-approval">
       <p>
-        <a href={hashOf("approvals", text(facts, "approvalId"))}>Look at it in the inbox</a>, then run it again with the same arguments.
+        <a href={hashOf("approvals", text(facts, "approvalId"))}>Look at it in the inbox</a>, then run it again with the
+        same arguments.
       </p>
     </Callout>
   );

@@ -5,7 +5,23 @@ import { printJson } from "../lib/json-print";
 import { segment } from "../lib/link";
 import { chunks } from "../lib/mcp";
 import { EventParser } from "../lib/sse";
-import { type Approval, approvalOf, type AuditPage, auditPageOf, type Breach, breachOf, list, objectOr, type Pin, pinOf, type Project, projectOf, type Receipt, receiptOf } from "./facts";
+import type { ApprovalList, Decision, PinDecision, PinList } from "./api-types";
+import {
+  type Approval,
+  type AuditPage,
+  approvalOf,
+  auditPageOf,
+  type Breach,
+  breachOf,
+  list,
+  objectOr,
+  type Pin,
+  type Project,
+  pinOf,
+  projectOf,
+  type Receipt,
+  receiptOf,
+} from "./facts";
 import { type News, newsOf } from "./news";
 
 export interface AuditFilter {
@@ -30,25 +46,35 @@ export class ConsoleApi {
   }
 
   async approvals(): Promise<Approval[]> {
-    return list(objectOr(await this.get("/api/approvals")), "items").map(approvalOf);
+    return list(objectOr<ApprovalList>(await this.get("/api/approvals")), "items").map(approvalOf);
   }
 
-  async decide(id: string, approve: boolean, reason: string): Promise<Approval> {
-    return approvalOf(await this.post(`/api/approvals/${segment(id)}`, { approve, reason }));
+  /** Lets a call through once, or every call like it for a while; or rejects it. */
+  async decide(id: string, decision: Decision): Promise<Approval> {
+    return approvalOf(await this.post(`/api/approvals/${segment(id)}`, decision));
+  }
+
+  async revoke(id: string): Promise<Approval> {
+    return approvalOf(await this.json(await this.ask(`/api/approvals/${segment(id)}`, { method: "DELETE" })));
   }
 
   async pins(): Promise<Pin[]> {
-    return list(objectOr(await this.get("/api/pins")), "items").map(pinOf);
+    return list(objectOr<PinList>(await this.get("/api/pins")), "items").map(pinOf);
   }
 
-  /** Accepts the definition with this hash, and no other. */
-  async accept({ server, tool }: Pin, hash: string): Promise<Pin> {
-    return pinOf(await this.post(`/api/pins/${segment(server)}/${segment(tool)}`, { accept: hash }));
+  /** Accepts or refuses the definition with this hash, and no other. */
+  async decidePin({ server, tool }: Pin, decision: PinDecision): Promise<Pin> {
+    return pinOf(await this.post(`/api/pins/${segment(server)}/${segment(tool)}`, decision));
   }
 
   /** A page of the log, the newest first. */
   async audit(filter: AuditFilter, before: number | null, limit: number): Promise<AuditPage> {
-    const query = new URLSearchParams({ ...given(filter), newest: "1", limit: String(limit), ...(before === null ? {} : { before: String(before) }) });
+    const query = new URLSearchParams({
+      ...given(filter),
+      newest: "1",
+      limit: String(limit),
+      ...(before === null ? {} : { before: String(before) }),
+    });
     return auditPageOf(await this.get(`/api/audit?${query}`));
   }
 
@@ -87,8 +113,14 @@ export class ConsoleApi {
     return this.json(await this.ask(path, { headers: { Accept: "application/json" } }));
   }
 
-  private async post(path: string, body: object): Promise<Json> {
-    return this.json(await this.ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: printJson(toJson(body)) }));
+  private async post(path: string, body: Decision | PinDecision): Promise<Json> {
+    return this.json(
+      await this.ask(path, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: printJson(toJson(body)),
+      }),
+    );
   }
 
   private async json(response: Response): Promise<Json> {

@@ -13,10 +13,30 @@ export function clientConfigs(project: string, agent: string, url: string, needs
   const headers = needsToken ? { headers: { Authorization: "Bearer TOKEN" } } : {};
   const header = needsToken ? ' --header "Authorization: Bearer TOKEN"' : "";
   return [
-    { name: "claude-code", label: "Claude Code", where: "Run in a terminal", text: `claude mcp add --transport http ${name} ${url}${header}` },
-    { name: "cursor", label: "Cursor", where: "~/.cursor/mcp.json", text: json({ mcpServers: { [name]: { url, ...headers } } }) },
-    { name: "vscode", label: "VS Code", where: ".vscode/mcp.json", text: json({ servers: { [name]: { type: "http", url, ...headers } } }) },
-    { name: "desktop", label: "Claude Desktop", where: "claude_desktop_config.json, on the machine that holds the project", text: json({ mcpServers: { [name]: { command: "toolgrove", args: ["stdio", "--agent", agent] } } }) },
+    {
+      name: "claude-code",
+      label: "Claude Code",
+      where: "Run in a terminal",
+      text: `claude mcp add --transport http ${name} ${url}${header}`,
+    },
+    {
+      name: "cursor",
+      label: "Cursor",
+      where: "~/.cursor/mcp.json",
+      text: json({ mcpServers: { [name]: { url, ...headers } } }),
+    },
+    {
+      name: "vscode",
+      label: "VS Code",
+      where: ".vscode/mcp.json",
+      text: json({ servers: { [name]: { type: "http", url, ...headers } } }),
+    },
+    {
+      name: "desktop",
+      label: "Claude Desktop",
+      where: "claude_desktop_config.json, on the machine that holds the project",
+      text: json({ mcpServers: { [name]: { command: "toolgrove", args: ["stdio", "--agent", agent] } } }),
+    },
   ];
 }
 

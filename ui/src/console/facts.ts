@@ -1,101 +1,77 @@
 /** What the operator's API tells, read from JSON that nobody vouches for. */
 import { textIn } from "../lib/http";
 import { emptyObject, get, isNumber, isObject, type Json, type JsonObject, numberOf } from "../lib/json";
+import type * as api from "./api-types";
 
 /** The session of calls that the operator makes as an agent begins so. */
 const OPERATOR = "(operator)";
 
-export interface Source {
-  name: string;
-  kind: string;
-  tools: number;
-  /** Empty while it is up. */
-  problem: string;
-}
+/** An object of the API as the page holds it: where the API names a few words, the server may say another. */
+type Read<T> = T extends string ? string : T extends object ? { [K in keyof T]: Read<T[K]> } : T;
 
-export interface AgentSummary {
-  name: string;
-  description: string;
-  role: string;
-  readOnly: boolean;
-  tools: number;
-  warnings: string[];
-}
-
-export interface Minute {
-  /** Seconds since 1970. */
-  minute: number;
-  calls: number;
-  failures: number;
-  refusals: number;
-}
-
-export interface Rejected {
-  name: string;
-  source: string;
-  reason: string;
-}
-
-export interface Project {
-  name: string;
-  revision: number;
-  sources: Source[];
-  rejected: Rejected[];
-  tools: number;
-  agents: AgentSummary[];
-  pending: number;
-  traffic: Minute[];
-  healthy: boolean;
-}
-
+export type Source = Read<api.Source>;
+export type AgentSummary = Read<api.AgentSummary>;
+export type Minute = api.TrafficMinute;
+export type Rejected = api.RejectedTool;
 /** The request of an HTTP tool; secrets are only named in it. */
-export interface Outgoing {
-  method: string;
-  url: string;
+export type Outgoing = api.OutgoingRequest;
+export type Breach = api.Breach;
+
+export interface Project extends Omit<Read<api.Project>, "project" | "pendingApprovals"> {
+  name: string;
+  pending: number;
 }
 
-export interface Approval {
-  id: string;
-  agent: string;
-  tool: string;
+type Shown =
+  | "id"
+  | "state"
+  | "agent"
+  | "chain"
+  | "tool"
+  | "sends"
+  | "definitionHash"
+  | "rule"
+  | "requestedAt"
+  | "expiresAt"
+  | "decidedAt"
+  | "for"
+  | "uses";
+
+/** Its moments are milliseconds since 1970, as all moments here. */
+export interface Approval extends Pick<Read<api.Approval>, Shown> {
   arguments: Json;
-  /** Of an HTTP tool. */
-  sends: Outgoing | null;
   definition: JsonObject;
-  definitionHash: string;
-  rule: string;
-  state: string;
-  /** Milliseconds since 1970, as all moments here. */
-  requestedAt: number;
-  expiresAt: number;
-  decidedAt: number | null;
+  /** What it would change, in names; empty if only the call can tell. */
+  effect: string;
+  replaces: string;
   decidedBy: string;
   reason: string;
 }
 
-export interface Pin {
-  server: string;
-  tool: string;
-  hash: string;
-  pinnedAt: number;
-  pinnedBy: string;
-  seenHash: string | null;
-  seenAt: number | null;
-  changed: boolean;
+export interface Pin extends Omit<Read<api.Pin>, "diff" | "refusedBy"> {
   diff: string;
+  refusedBy: string;
 }
 
-export interface AuditRecord {
-  number: number;
-  timestamp: string;
-  agent: string;
+type Listed = "number" | "timestamp" | "agent" | "operation" | "outcome" | "targets" | "durationMs";
+
+export interface AuditRecord extends Pick<Read<api.AuditRecord>, Listed> {
+  /** What it is a record of: a call, or what a person or a stranger did. */
+  kind: string;
+  callId: string;
+  chain: string[];
+  parentCallId: string;
+  /** Who did it, where it is no call. */
+  by: string;
+  approval: api.UsedApproval | null;
+  /** What is kept of them; undefined where nothing is. */
+  arguments: Json | undefined;
+  result: Json | undefined;
+  details: Json | undefined;
   /** Whether the operator called as the agent, as this page does. */
   byOperator: boolean;
-  operation: string;
-  outcome: string;
-  targets: string[];
-  durationMs: number;
   code: string;
+  message: string;
   /** The record as it stands in the log. */
   all: JsonObject;
 }
@@ -105,171 +81,212 @@ export interface AuditPage {
   next: number | null;
 }
 
-export interface Verdict {
+export interface Verdict extends Read<Omit<api.Verdict, "ancestor">> {
   tool: string;
-  verdict: string;
-  rule: string;
-  source: string;
 }
 
-export interface Receipt {
-  agent: string;
-  hash: string;
+export interface Receipt extends Pick<api.Receipt, "agent" | "hash" | "warnings"> {
   verdicts: Verdict[];
   sources: Source[];
   rejected: Rejected[];
-  warnings: string[];
-}
-
-export interface Breach {
-  number: number;
-  problem: string;
 }
 
 export function projectOf(json: Json): Project {
-  const form = objectOr(json);
+  const given = objectOr<api.Project>(json);
   return {
-    name: text(form, "project") || "Toolgrove",
-    revision: amount(form, "revision"),
-    sources: list(form, "sources").map(sourceOf),
-    rejected: list(form, "rejected").map(rejectedOf),
-    tools: amount(form, "tools"),
-    agents: list(form, "agents").map((one) => {
-      const agent = objectOr(one);
+    name: text(given, "project") || "Toolgrove",
+    revision: amount(given, "revision"),
+    sources: list(given, "sources").map(sourceOf),
+    rejected: list(given, "rejected").map(rejectedOf),
+    tools: amount(given, "tools"),
+    agents: list(given, "agents").map((one) => {
+      const agent = objectOr<api.AgentSummary>(one);
       return {
         name: text(agent, "name"),
         description: text(agent, "description"),
         role: text(agent, "role"),
-        readOnly: get(agent, "readOnly") === true,
+        readOnly: at(agent, "readOnly") === true,
         tools: amount(agent, "tools"),
         warnings: texts(agent, "warnings"),
       };
     }),
-    pending: amount(form, "pendingApprovals"),
-    traffic: list(form, "traffic").map((one) => {
-      const minute = objectOr(one);
-      return { minute: amount(minute, "minute"), calls: amount(minute, "calls"), failures: amount(minute, "failures"), refusals: amount(minute, "refusals") };
+    pending: amount(given, "pendingApprovals"),
+    traffic: list(given, "traffic").map((one) => {
+      const minute = objectOr<api.TrafficMinute>(one);
+      return {
+        minute: amount(minute, "minute"),
+        calls: amount(minute, "calls"),
+        failures: amount(minute, "failures"),
+        refusals: amount(minute, "refusals"),
+      };
     }),
-    healthy: get(form, "healthy") !== false,
+    healthy: at(given, "healthy") !== false,
   };
 }
 
 export function approvalOf(json: Json): Approval {
-  const form = objectOr(json);
+  const given = objectOr<api.Approval>(json);
   return {
-    id: text(form, "id"),
-    agent: text(form, "agent"),
-    tool: text(form, "tool"),
-    arguments: get(form, "arguments") ?? null,
-    sends: outgoingOf(get(form, "sends") ?? null),
-    definition: objectOr(get(form, "definition")),
-    definitionHash: text(form, "definitionHash"),
-    rule: text(form, "rule"),
-    state: text(form, "state"),
-    requestedAt: moment(form, "requestedAt") ?? 0,
-    expiresAt: moment(form, "expiresAt") ?? 0,
-    decidedAt: moment(form, "decidedAt"),
-    decidedBy: text(form, "decidedBy"),
-    reason: text(form, "reason"),
+    id: text(given, "id"),
+    agent: text(given, "agent"),
+    chain: texts(given, "chain"),
+    tool: text(given, "tool"),
+    arguments: at(given, "arguments") ?? null,
+    effect: text(given, "effect"),
+    replaces: text(given, "replaces"),
+    sends: outgoingOf(at(given, "sends") ?? null),
+    definition: objectOr(at(given, "definition")),
+    definitionHash: text(given, "definitionHash"),
+    rule: text(given, "rule"),
+    state: text(given, "state"),
+    requestedAt: moment(given, "requestedAt") ?? 0,
+    expiresAt: moment(given, "expiresAt") ?? 0,
+    decidedAt: moment(given, "decidedAt"),
+    decidedBy: text(given, "decidedBy"),
+    reason: text(given, "reason"),
+    for: text(given, "for") || null,
+    uses: amount(given, "uses"),
   };
 }
 
 function outgoingOf(json: Json): Outgoing | null {
   if (json === null) return null;
-  const form = objectOr(json);
-  return { method: text(form, "method"), url: text(form, "url") };
+  const given = objectOr<api.OutgoingRequest>(json);
+  return { method: text(given, "method"), url: text(given, "url") };
 }
 
 export function pinOf(json: Json): Pin {
-  const form = objectOr(json);
+  const given = objectOr<api.Pin>(json);
   return {
-    server: text(form, "server"),
-    tool: text(form, "tool"),
-    hash: text(form, "hash"),
-    pinnedAt: moment(form, "pinnedAt") ?? 0,
-    pinnedBy: text(form, "pinnedBy"),
-    seenHash: textIn(form, "seenHash"),
-    seenAt: moment(form, "seenAt"),
-    changed: get(form, "state") === "changed",
-    diff: text(form, "diff"),
+    server: text(given, "server"),
+    tool: text(given, "tool"),
+    hash: text(given, "hash"),
+    pinnedAt: moment(given, "pinnedAt") ?? 0,
+    pinnedBy: text(given, "pinnedBy"),
+    seenHash: text(given, "seenHash") || null,
+    seenAt: moment(given, "seenAt"),
+    state: text(given, "state"),
+    diff: text(given, "diff"),
+    remarks: texts(given, "remarks"),
+    refusedBy: text(given, "refusedBy"),
   };
+}
+
+/** Whether a definition waits for a person: a first one, or one that the server changed. */
+export function waits(pin: Pin): boolean {
+  return pin.state === "pending" || pin.state === "changed";
 }
 
 export function auditPageOf(json: Json): AuditPage {
-  const form = objectOr(json);
-  const next = get(form, "next");
-  return { items: list(form, "items").map(auditRecordOf), next: isNumber(next) ? numberOf(next) : null };
+  const given = objectOr<api.AuditPage>(json);
+  const next = at(given, "next");
+  return { items: list(given, "items").map(auditRecordOf), next: isNumber(next) ? numberOf(next) : null };
 }
 
 export function auditRecordOf(json: Json): AuditRecord {
-  const form = objectOr(json);
+  const given = objectOr<api.AuditRecord>(json);
+  const error = objectOr<api.ErrorFacts>(at(given, "error"));
   return {
-    number: amount(form, "number"),
-    timestamp: text(form, "timestamp"),
-    agent: text(form, "agent"),
-    byOperator: text(form, "session").startsWith(OPERATOR),
-    operation: text(form, "operation"),
-    outcome: text(form, "outcome"),
-    targets: texts(form, "targets"),
-    durationMs: amount(form, "durationMs"),
-    code: text(objectOr(get(form, "error")), "code"),
-    all: form,
+    number: amount(given, "number"),
+    timestamp: text(given, "timestamp"),
+    agent: text(given, "agent"),
+    kind: text(given, "kind") || "call",
+    callId: text(given, "callId"),
+    chain: texts(given, "chain"),
+    parentCallId: text(given, "parentCallId"),
+    by: text(given, "by"),
+    approval: usedApprovalOf(at(given, "approval")),
+    arguments: at(given, "arguments"),
+    result: at(given, "result"),
+    details: at(given, "details"),
+    byOperator: text(given, "session").startsWith(OPERATOR),
+    operation: text(given, "operation"),
+    outcome: text(given, "outcome"),
+    targets: texts(given, "targets"),
+    durationMs: amount(given, "durationMs"),
+    code: text(error, "code"),
+    message: text(error, "message"),
+    all: given,
   };
 }
 
+function usedApprovalOf(json: Json | undefined): api.UsedApproval | null {
+  if (!isObject(json)) return null;
+  const given = objectOr<api.UsedApproval>(json);
+  return { id: text(given, "id"), by: text(given, "by") };
+}
+
 export function receiptOf(json: Json): Receipt {
-  const form = objectOr(json);
+  const given = objectOr<api.Receipt>(json);
   return {
-    agent: text(form, "agent"),
-    hash: text(form, "hash"),
-    verdicts: Object.entries(objectOr(get(form, "tools"))).map(([tool, one]) => {
-      const verdict = objectOr(one);
+    agent: text(given, "agent"),
+    hash: text(given, "hash"),
+    verdicts: Object.entries(objectOr(at(given, "tools"))).map(([tool, one]) => {
+      const verdict = objectOr<api.Verdict>(one);
       return { tool, verdict: text(verdict, "verdict"), rule: text(verdict, "rule"), source: text(verdict, "source") };
     }),
-    sources: Object.values(objectOr(get(form, "sources"))).map(sourceOf),
-    rejected: list(form, "rejected").map(rejectedOf),
-    warnings: texts(form, "warnings"),
+    sources: Object.values(objectOr(at(given, "sources"))).map(sourceOf),
+    rejected: list(given, "rejected").map(rejectedOf),
+    warnings: texts(given, "warnings"),
   };
 }
 
 export function breachOf(json: Json): Breach | null {
-  const breach = get(objectOr(json), "breach");
-  return isObject(breach) ? { number: amount(breach, "number"), problem: text(breach, "problem") } : null;
+  const breach = at(objectOr<api.Verification>(json), "breach");
+  if (!isObject(breach)) return null;
+  const given = objectOr<api.Breach>(breach);
+  return { number: amount(given, "number"), problem: text(given, "problem"), file: text(given, "file") };
 }
 
 function sourceOf(json: Json): Source {
-  const form = objectOr(json);
-  return { name: text(form, "name"), kind: text(form, "kind"), tools: amount(form, "tools"), problem: text(form, "problem") };
+  const given = objectOr<api.Source>(json);
+  return {
+    name: text(given, "name"),
+    kind: text(given, "kind"),
+    tools: amount(given, "tools"),
+    problem: text(given, "problem"),
+  };
 }
 
 function rejectedOf(json: Json): Rejected {
-  const form = objectOr(json);
-  return { name: text(form, "name"), source: text(form, "source"), reason: text(form, "reason") };
+  const given = objectOr<api.RejectedTool>(json);
+  return { name: text(given, "name"), source: text(given, "source"), reason: text(given, "reason") };
 }
 
-export function objectOr(json: Json | undefined): JsonObject {
+declare const claim: unique symbol;
+
+/** JSON that claims to be a T: only T's keys are looked for, and each is checked before it is believed. */
+type Claimed<T> = JsonObject & { readonly [claim]?: T };
+type Key<T> = Extract<keyof T, string>;
+type Anything = Record<string, unknown>;
+
+export function objectOr<T = Anything>(json: Json | undefined): Claimed<T> {
   return isObject(json) ? json : emptyObject();
 }
 
-export function text(form: JsonObject, key: string): string {
-  return textIn(form, key) ?? "";
+export function text<T = Anything>(given: Claimed<T>, key: Key<T>): string {
+  return textIn(given, key) ?? "";
 }
 
-export function texts(form: JsonObject, key: string): string[] {
-  return list(form, key).filter((one) => typeof one === "string");
+export function texts<T = Anything>(given: Claimed<T>, key: Key<T>): string[] {
+  return list(given, key).filter((one) => typeof one === "string");
 }
 
-export function list(form: JsonObject, key: string): Json[] {
-  const value = get(form, key);
+export function list<T = Anything>(given: Claimed<T>, key: Key<T>): Json[] {
+  const value = at(given, key);
   return Array.isArray(value) ? value : [];
 }
 
-export function amount(form: JsonObject, key: string): number {
-  const value = get(form, key);
+export function amount<T = Anything>(given: Claimed<T>, key: Key<T>): number {
+  const value = at(given, key);
   return isNumber(value) ? numberOf(value) : 0;
 }
 
-function moment(form: JsonObject, key: string): number | null {
-  const value = get(form, key);
+function moment<T>(given: Claimed<T>, key: Key<T>): number | null {
+  const value = at(given, key);
   return isNumber(value) ? numberOf(value) * 1_000 : null;
+}
+
+function at<T>(given: Claimed<T>, key: Key<T>): Json | undefined {
+  return get(given, key);
 }

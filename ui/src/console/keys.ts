@@ -20,7 +20,13 @@ export function listenForKeys(console: Console): void {
       document.querySelector<HTMLButtonElement>("[data-testid=run]")?.click();
     } else if (event.key === "Escape") {
       document.querySelector<HTMLButtonElement>("[data-testid=cancel]")?.click();
-    } else if (console.settings.singleKeys.peek() && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target)) {
+    } else if (
+      console.settings.singleKeys.peek() &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !event.altKey &&
+      !isTyping(event.target)
+    ) {
       single(console, event);
     }
   });
@@ -36,5 +42,8 @@ function single(console: Console, event: KeyboardEvent): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+  return (
+    target instanceof HTMLElement &&
+    target.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]")
+  );
 }

@@ -9,6 +9,7 @@ import "../styles/bench.css";
 import "../styles/console.css";
 import "../styles/tree.css";
 import { render } from "preact";
+import { renderVisibly } from "../components/visible-text";
 import { Settings } from "../lib/settings";
 import { browserStorage, tabStorage } from "../lib/storage";
 import { App } from "./App";
@@ -16,6 +17,7 @@ import { listenForKeys } from "./keys";
 import { Console, ConsoleContext } from "./model";
 import { Session } from "./session";
 
+renderVisibly();
 const settings = new Settings(browserStorage, document.documentElement);
 const console = new Console(new Session(tabStorage), settings, window);
 listenForKeys(console);

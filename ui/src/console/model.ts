@@ -2,11 +2,11 @@
 import { effect, type Signal, signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext, useEffect } from "preact/hooks";
+import type { Answer, Question } from "../lib/call";
 import { Mcp } from "../lib/mcp";
 import type { Settings } from "../lib/settings";
 import { throttled } from "../lib/throttle";
 import { type ToolDetail, toolDetailOf } from "../lib/tool";
-import type { Answer, Question } from "../lib/call";
 import { ConsoleApi } from "./api";
 import { AgentClient } from "./client";
 import type { Approval, Pin, Project } from "./facts";
@@ -91,7 +91,8 @@ export class Console {
     }
     this.session.use(token);
     await this.load();
-    if (this.session.standing.peek() === "asking" && this.refused.peek() === "") this.refused.value = "The server does not know this token.";
+    if (this.session.standing.peek() === "asking" && this.refused.peek() === "")
+      this.refused.value = "The server does not know this token.";
   }
 
   signOut(): void {
@@ -136,10 +137,16 @@ export class Console {
   private async makeTree(agent: string): Promise<TreeModel> {
     let names = new Set((await this.tools(agent)).map((tool) => tool.name));
     const client = new AgentClient(this.mcp(agent), (tool, question) => this.ask(tool, question));
-    const model = new TreeModel(client, (tool) => names.has(tool), newKey, (message) => this.say(message));
+    const model = new TreeModel(
+      client,
+      (tool) => names.has(tool),
+      newKey,
+      (message) => this.say(message),
+    );
     this.hear((news) => {
       model.hear(news);
-      if (news.type === "pool") void this.tools(agent).then((tools) => (names = new Set(tools.map((tool) => tool.name))));
+      if (news.type === "pool")
+        void this.tools(agent).then((tools) => (names = new Set(tools.map((tool) => tool.name))));
     });
     return model;
   }
@@ -223,7 +230,12 @@ export class Console {
       case "call":
         this.calls.value = [news, ...this.calls.peek()].slice(0, MOST_CALLS);
         this.refreshOverview();
-        if (this.approvals.peek()?.some((one) => one.state === "approved" && one.agent === news.agent && one.tool === news.tool)) this.refreshWaiting();
+        if (
+          this.approvals
+            .peek()
+            ?.some((one) => one.state === "approved" && one.agent === news.agent && one.tool === news.tool)
+        )
+          this.refreshWaiting();
         break;
       case "approval":
         this.refreshWaiting();

@@ -4,7 +4,14 @@ export function clock(at: number): string {
 }
 
 export function exact(at: number): string {
-  return new Date(at).toLocaleString("en-GB", { year: "numeric", month: "short", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return new Date(at).toLocaleString("en-GB", {
+    year: "numeric",
+    month: "short",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  });
 }
 
 /** How long until then, or how long ago. */

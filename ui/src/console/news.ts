@@ -32,7 +32,7 @@ export interface ApprovalNews extends Told {
   id: string;
   agent: string;
   tool: string;
-  /** Null while nobody decided. */
+  /** Null while nobody decided; false also for one that was taken back. */
   approved: boolean | null;
 }
 
@@ -52,11 +52,25 @@ export function newsOf(json: Json | undefined): News | null {
     case "tool_failed":
       return callOf(json);
     case "tree_changed":
-      return { type: "tree", agent: text(json, "agent"), tool: text(json, "tool"), nodeIds: texts(json, "nodeIds"), at: momentOf(json) };
+      return {
+        type: "tree",
+        agent: text(json, "agent"),
+        tool: text(json, "tool"),
+        nodeIds: texts(json, "nodeIds"),
+        at: momentOf(json),
+      };
     case "approval_requested":
-    case "approval_decided": {
-      const approved = get(json, "approved");
-      return { type: "approval", id: text(json, "approvalId"), agent: text(json, "agent"), tool: text(json, "tool"), approved: typeof approved === "boolean" ? approved : null, at: momentOf(json) };
+    case "approval_decided":
+    case "approval_revoked": {
+      const approved = text(json, "type") === "approval_revoked" ? false : get(json, "approved");
+      return {
+        type: "approval",
+        id: text(json, "approvalId"),
+        agent: text(json, "agent"),
+        tool: text(json, "tool"),
+        approved: typeof approved === "boolean" ? approved : null,
+        at: momentOf(json),
+      };
     }
     default:
       return null;

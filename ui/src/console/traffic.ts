@@ -19,8 +19,15 @@ export function trafficOf(told: readonly Minute[], now: number): Traffic {
     const minute = last - (MINUTES - 1 - index) * 60;
     return known.get(minute) ?? { minute, calls: 0, failures: 0, refusals: 0 };
   });
-  const sum = (key: "calls" | "failures" | "refusals"): number => minutes.reduce((total, minute) => total + minute[key], 0);
-  return { minutes, peak: Math.max(...minutes.map((minute) => minute.calls)), calls: sum("calls"), failures: sum("failures"), refusals: sum("refusals") };
+  const sum = (key: "calls" | "failures" | "refusals"): number =>
+    minutes.reduce((total, minute) => total + minute[key], 0);
+  return {
+    minutes,
+    peak: Math.max(...minutes.map((minute) => minute.calls)),
+    calls: sum("calls"),
+    failures: sum("failures"),
+    refusals: sum("refusals"),
+  };
 }
 
 /** A round number at or above the peak, for the top of a chart. */

@@ -24,12 +24,25 @@ export function Header() {
         </span>
       )}
       <div class="top-end">
-        <button type="button" class="button ghost" aria-label="History" data-testid="open-history" onClick={() => (explorer.panel.value = { type: "history" })}>
+        <button
+          type="button"
+          class="button ghost"
+          aria-label="History"
+          data-testid="open-history"
+          onClick={() => (explorer.panel.value = { type: "history" })}
+        >
           <Icon name="clock" />
           <span class="wide-only">History</span>
         </button>
         <ThemeSwitch theme={explorer.settings.theme} />
-        <button type="button" class="icon-button" aria-label="Keyboard help" title="Keyboard help (?)" data-testid="open-help" onClick={() => (explorer.panel.value = { type: "help" })}>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Keyboard help"
+          title="Keyboard help (?)"
+          data-testid="open-help"
+          onClick={() => (explorer.panel.value = { type: "help" })}
+        >
           <Icon name="keyboard" />
         </button>
       </div>

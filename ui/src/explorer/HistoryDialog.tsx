@@ -59,11 +59,21 @@ function CallRow({ call }: { call: Call }) {
         <span class="meta">
           {ago(call.at, Date.now())} · {duration(call.took)}
         </span>
-        <button type="button" class="button small" aria-label={`Restore ${call.tool}`} onClick={() => void explorer.restore(call)}>
+        <button
+          type="button"
+          class="button small"
+          aria-label={`Restore ${call.tool}`}
+          onClick={() => void explorer.restore(call)}
+        >
           Restore
         </button>
         {explorer.bench.canRun.value && (
-          <button type="button" class="button small" aria-label={`Run again: ${call.tool}`} onClick={() => void explorer.rerun(call)}>
+          <button
+            type="button"
+            class="button small"
+            aria-label={`Run again: ${call.tool}`}
+            onClick={() => void explorer.rerun(call)}
+          >
             Run again
           </button>
         )}

@@ -14,12 +14,21 @@ export function TagFilter() {
   if (counts.length === 0) return null;
   const shown = all ? counts.slice(0, 200) : counts.filter(([tag], index) => index < FIRST || chosen.has(tag));
   const toggle = (tag: string): void => {
-    explorer.tags.value = chosen.has(tag) ? new Set([...chosen].filter((each) => each !== tag)) : new Set([...chosen, tag]);
+    explorer.tags.value = chosen.has(tag)
+      ? new Set([...chosen].filter((each) => each !== tag))
+      : new Set([...chosen, tag]);
   };
   return (
     <div class="tags" role="group" aria-label="Filter by tag">
       {shown.map(([tag, count]) => (
-        <button key={tag} type="button" class="chip" aria-pressed={chosen.has(tag)} data-testid="tag" onClick={() => toggle(tag)}>
+        <button
+          key={tag}
+          type="button"
+          class="chip"
+          aria-pressed={chosen.has(tag)}
+          data-testid="tag"
+          onClick={() => toggle(tag)}
+        >
           <span class="chip-text">{tag}</span> <span class="chip-count">{count}</span>
         </button>
       ))}

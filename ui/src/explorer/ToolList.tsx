@@ -30,7 +30,10 @@ export function ToolList() {
   const current = explorer.route.value.tool;
   const last = useRef(current);
   useEffect(() => {
-    if (current === null && last.current !== null && matchMedia(NARROW).matches) links().find((link) => link.dataset.tool === last.current)?.focus();
+    if (current === null && last.current !== null && matchMedia(NARROW).matches)
+      links()
+        .find((link) => link.dataset.tool === last.current)
+        ?.focus();
     last.current = current;
   }, [current]);
 
@@ -77,7 +80,11 @@ export function ToolList() {
       </div>
       <TagFilter />
       <p class="side-count" role="status" data-testid="tool-count">
-        {tools.value === null ? "" : query !== "" || tags.size > 0 ? `${hits.length} of ${plural(tools.value.length, "tool")}` : plural(tools.value.length, "tool")}
+        {tools.value === null
+          ? ""
+          : query !== "" || tags.size > 0
+            ? `${hits.length} of ${plural(tools.value.length, "tool")}`
+            : plural(tools.value.length, "tool")}
       </p>
       <div class="tools" ref={list} onKeyDown={fromList} data-testid="tool-list">
         {tools.value === null && failure.value === null && <Skeleton />}
@@ -133,7 +140,8 @@ function Groups({ hits }: { hits: Hit<ToolSummary>[] }) {
       {groups.map(({ name, hits: members }) => {
         const label = name === "" ? "Other" : name;
         const open = !closed.has(name);
-        const toggle = (): void => setClosed(open ? new Set([...closed, name]) : new Set([...closed].filter((each) => each !== name)));
+        const toggle = (): void =>
+          setClosed(open ? new Set([...closed, name]) : new Set([...closed].filter((each) => each !== name)));
         return (
           <section key={name} class="group" aria-label={label}>
             {(groups.length > 1 || name !== "") && (
@@ -149,7 +157,13 @@ function Groups({ hits }: { hits: Hit<ToolSummary>[] }) {
               <ul>
                 {members.map((hit) => (
                   <li key={hit.item.name}>
-                    <ToolLink hit={hit} prefix={name} current={hit.item.name === current} tabbable={hit.item.name === entry} fresh={explorer.catalog.added.value.has(hit.item.name)} />
+                    <ToolLink
+                      hit={hit}
+                      prefix={name}
+                      current={hit.item.name === current}
+                      tabbable={hit.item.name === entry}
+                      fresh={explorer.catalog.added.value.has(hit.item.name)}
+                    />
                   </li>
                 ))}
               </ul>
@@ -172,7 +186,14 @@ interface LinkProps {
 function ToolLink({ hit, current, tabbable, fresh }: LinkProps) {
   const { item, spans } = hit;
   return (
-    <a class={`tool ${fresh ? "fresh" : ""}`} href={toolHash(item.name)} aria-current={current ? "page" : undefined} tabIndex={tabbable ? 0 : -1} data-testid="tool-link" data-tool={item.name}>
+    <a
+      class={`tool ${fresh ? "fresh" : ""}`}
+      href={toolHash(item.name)}
+      aria-current={current ? "page" : undefined}
+      tabIndex={tabbable ? 0 : -1}
+      data-testid="tool-link"
+      data-tool={item.name}
+    >
       <span class="tool-name">
         <Marked text={item.name} spans={spans} />
         {fresh && <span class="new">new</span>}

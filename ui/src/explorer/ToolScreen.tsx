@@ -1,10 +1,10 @@
 import { useEffect, useRef } from "preact/hooks";
+import type { Opened } from "../bench/bench";
+import { ToolBench } from "../bench/ToolBench";
 import { Badge, badgesOf } from "../components/Badge";
 import { CopyButton } from "../components/CopyButton";
 import { Icon } from "../components/Icon";
 import { Empty } from "../components/Notice";
-import type { Opened } from "../bench/bench";
-import { ToolBench } from "../bench/ToolBench";
 import { NARROW } from "./layout";
 import { useExplorer } from "./model";
 
@@ -18,7 +18,11 @@ export function ToolScreen({ name }: { name: string }) {
     return (
       <div class="welcome">
         <h1 class="visually-hidden">{name}</h1>
-        <Empty icon={absent ? "search" : "plug"} title={absent ? "This tool does not exist" : "This tool could not be loaded"} testId="tool-error">
+        <Empty
+          icon={absent ? "search" : "plug"}
+          title={absent ? "This tool does not exist" : "This tool could not be loaded"}
+          testId="tool-error"
+        >
           <p role="alert">{state.message}</p>
           <p class="actions">
             <button type="button" class="button" onClick={() => void explorer.catalog.open(name)}>

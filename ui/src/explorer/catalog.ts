@@ -1,11 +1,11 @@
 /** What the server offers: itself, its tools, and the tools looked at. */
 import { type Signal, signal } from "@preact/signals";
+import type { Opened } from "../bench/bench";
 import type { Api } from "../lib/api";
 import { FormDraft } from "../lib/draft";
 import { ApiError } from "../lib/http";
 import { sameJson } from "../lib/json";
 import type { ServerInfo, ToolDetail, ToolSummary } from "../lib/tool";
-import type { Opened } from "../bench/bench";
 
 export interface Failure {
   message: string;
@@ -70,7 +70,9 @@ export class Catalog {
     const added = tools.filter((tool) => !old.has(tool.name)).map((tool) => tool.name);
     const removed = before.filter((tool) => !now.has(tool.name)).length;
     this.added.value = new Set(added);
-    const changes = [added.length > 0 && `${added.length} new`, removed > 0 && `${removed} removed`].filter(Boolean).join(", ");
+    const changes = [added.length > 0 && `${added.length} new`, removed > 0 && `${removed} removed`]
+      .filter(Boolean)
+      .join(", ");
     this.announce(`Tool list updated${changes ? `: ${changes}` : ""}`);
   }
 
@@ -86,5 +88,8 @@ function draftFor(tool: ToolDetail, known: OpenState | undefined): FormDraft {
 }
 
 function failureOf(error: unknown): Failure {
-  return { message: error instanceof Error ? error.message : String(error), status: error instanceof ApiError ? error.status : 0 };
+  return {
+    message: error instanceof Error ? error.message : String(error),
+    status: error instanceof ApiError ? error.status : 0,
+  };
 }

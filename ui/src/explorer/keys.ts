@@ -20,7 +20,13 @@ export function listenForKeys(explorer: Explorer): void {
     } else if (event.key === "Escape" && tool !== null && explorer.runner.isActive(tool)) {
       explorer.runner.cancel(tool);
       event.preventDefault();
-    } else if (explorer.settings.singleKeys.peek() && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target)) {
+    } else if (
+      explorer.settings.singleKeys.peek() &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !event.altKey &&
+      !isTyping(event.target)
+    ) {
       single(explorer, event);
     }
   });
@@ -40,5 +46,8 @@ function single(explorer: Explorer, event: KeyboardEvent): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
+  return (
+    target instanceof HTMLElement &&
+    target.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]")
+  );
 }

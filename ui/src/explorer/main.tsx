@@ -10,11 +10,11 @@ import "../styles/explorer.css";
 import { render } from "preact";
 import { BenchContext } from "../bench/bench";
 import { Api } from "../lib/api";
+import { Settings } from "../lib/settings";
 import { browserStorage } from "../lib/storage";
 import { App } from "./App";
 import { listenForKeys } from "./keys";
 import { Explorer, ExplorerContext } from "./model";
-import { Settings } from "../lib/settings";
 
 const settings = new Settings(browserStorage, document.documentElement);
 const explorer = new Explorer(new Api(location.href), settings, browserStorage, window);

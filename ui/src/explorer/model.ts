@@ -12,10 +12,10 @@ import type { JsonObject } from "../lib/json";
 import { parseHash, type Route, toolHash } from "../lib/link";
 import { Mcp } from "../lib/mcp";
 import { withoutSecrets } from "../lib/secrets";
+import type { Settings } from "../lib/settings";
 import type { Storage } from "../lib/storage";
 import { Catalog } from "./catalog";
 import { LiveTools } from "./live";
-import type { Settings } from "../lib/settings";
 
 export type Panel = { type: "help" } | { type: "history" };
 
@@ -41,15 +41,31 @@ export class Explorer {
     private readonly page: Window,
   ) {
     this.catalog = new Catalog(api, (message) => this.say(message));
-    this.runner = new Runner(() => this.mcp.peek() ?? api, () => performance.now(), (run) => this.ended(run));
-    this.live = new LiveTools(() => this.mcp.peek(), () => void this.refresh(), () => void this.catalog.load());
+    this.runner = new Runner(
+      () => this.mcp.peek() ?? api,
+      () => performance.now(),
+      (run) => this.ended(run),
+    );
+    this.live = new LiveTools(
+      () => this.mcp.peek(),
+      () => void this.refresh(),
+      () => void this.catalog.load(),
+    );
     this.route = signal(parseHash(page.location.hash));
     this.mcp = computed(() => {
       const path = this.catalog.info.value?.mcpPath;
       return typeof path === "string" ? new Mcp(api.url(path)) : path;
     });
-    const reach = computed<Reach>(() => ({ mcpUrl: this.mcp.value?.url, callUrl: (tool) => api.callUrl(tool), needsToken: false }));
-    this.bench = new Bench(this.runner, computed(() => this.catalog.info.value?.allowExecute ?? null), reach);
+    const reach = computed<Reach>(() => ({
+      mcpUrl: this.mcp.value?.url,
+      callUrl: (tool) => api.callUrl(tool),
+      needsToken: false,
+    }));
+    this.bench = new Bench(
+      this.runner,
+      computed(() => this.catalog.info.value?.allowExecute ?? null),
+      reach,
+    );
   }
 
   async start(): Promise<void> {
@@ -80,7 +96,9 @@ export class Explorer {
 
   link(opened: Opened): string {
     const { origin, pathname } = this.page.location;
-    return origin + pathname + toolHash(opened.tool.name, withoutSecrets(opened.tool.inputSchema, opened.draft.value.peek()));
+    return (
+      origin + pathname + toolHash(opened.tool.name, withoutSecrets(opened.tool.inputSchema, opened.draft.value.peek()))
+    );
   }
 
   /** Brings an earlier call's arguments back into its tool's form. */
@@ -134,7 +152,14 @@ export class Explorer {
     }
     if (outcome === undefined) return;
     const args: JsonObject = opened ? withoutSecrets(opened.tool.inputSchema, run.args) : run.args;
-    this.calls.value = this.history.add({ id: crypto.getRandomValues(new Uint32Array(2)).join("-"), tool: run.tool, args, at: Date.now(), took: run.took, outcome });
+    this.calls.value = this.history.add({
+      id: crypto.getRandomValues(new Uint32Array(2)).join("-"),
+      tool: run.tool,
+      args,
+      at: Date.now(),
+      took: run.took,
+      outcome,
+    });
   }
 }
 

@@ -1,10 +1,10 @@
 /** The Explorer's HTTP API, relative to the page's own address. */
-import type { Caller, CallEvent, CallRequest } from "./call";
+import type { CallEvent, Caller, CallRequest } from "./call";
 import { ApiError, browserFetch, errorText, type Fetch, send, tryParse } from "./http";
 import { get, isObject, type Json } from "./json";
 import { printJson } from "./json-print";
 import { segment } from "./link";
-import { infoOf, type ServerInfo, type ToolDetail, toolDetailOf, type ToolSummary, toolSummaryOf } from "./tool";
+import { infoOf, type ServerInfo, type ToolDetail, type ToolSummary, toolDetailOf, toolSummaryOf } from "./tool";
 
 export class Api implements Caller {
   /** `base` is the address of the page, with or without its trailing slash or file name. */
@@ -46,12 +46,20 @@ export class Api implements Caller {
   /** For a server without an MCP endpoint that a page can use: no progress, no questions. */
   async *call({ tool, args }: CallRequest, signal: AbortSignal): AsyncGenerator<CallEvent> {
     const headers = { "Content-Type": "application/json", Accept: "application/json" };
-    const response = await send(this.fetch, this.callUrl(tool.name), { method: "POST", headers, body: printJson(args), signal });
+    const response = await send(this.fetch, this.callUrl(tool.name), {
+      method: "POST",
+      headers,
+      body: printJson(args),
+      signal,
+    });
     yield plainAnswer(await response.text(), response);
   }
 
   private async json(path: string): Promise<Json> {
-    const response = await send(this.fetch, this.url(path), { headers: { Accept: "application/json" }, cache: "no-store" });
+    const response = await send(this.fetch, this.url(path), {
+      headers: { Accept: "application/json" },
+      cache: "no-store",
+    });
     const text = await response.text();
     if (!response.ok) throw new ApiError(errorText(text, response.status), response.status);
     const answer = tryParse(text);

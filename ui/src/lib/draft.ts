@@ -128,7 +128,10 @@ export function serverProblems(error: string, args: JsonObject): Problem[] {
   return error.split("\n").flatMap((line) => {
     const match = /^\s*-\s+([^:\s]+):\s+(.+)$/.exec(line);
     if (!match) return [];
-    const steps = (match[1] as string).replace(/\[(\d+)\]/g, ".$1").split(/[./]/).filter(Boolean);
+    const steps = (match[1] as string)
+      .replace(/\[(\d+)\]/g, ".$1")
+      .split(/[./]/)
+      .filter(Boolean);
     if (steps.length > 1 && steps[0] !== undefined && !Object.hasOwn(args, steps[0])) return [];
     return [{ path: steps.map((step) => `/${step.replace(/~/g, "~0")}`).join(""), message: match[2] as string }];
   });

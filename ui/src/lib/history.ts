@@ -52,8 +52,11 @@ export class History {
 
 function callOf(stored: Json): Call[] {
   if (!isObject(stored)) return [];
-  const [id, tool, args, at, took, outcome] = ["id", "tool", "args", "at", "took", "outcome"].map((key) => get(stored, key));
-  if (typeof id !== "string" || typeof tool !== "string" || !isObject(args) || !isNumber(at) || !isNumber(took)) return [];
+  const [id, tool, args, at, took, outcome] = ["id", "tool", "args", "at", "took", "outcome"].map((key) =>
+    get(stored, key),
+  );
+  if (typeof id !== "string" || typeof tool !== "string" || !isObject(args) || !isNumber(at) || !isNumber(took))
+    return [];
   if (outcome !== "ok" && outcome !== "error" && outcome !== "cancelled") return [];
   return [{ id, tool, args, at: numberOf(at), took: numberOf(took), outcome }];
 }

@@ -106,7 +106,11 @@ class Source {
 
   scalar(): Json {
     if (this.text[this.at] === '"') return this.string();
-    for (const [word, value] of [["true", true], ["false", false], ["null", null]] as const) {
+    for (const [word, value] of [
+      ["true", true],
+      ["false", false],
+      ["null", null],
+    ] as const) {
       if (this.text.startsWith(word, this.at)) {
         this.at += word.length;
         return value;

@@ -76,7 +76,7 @@ export function sameJson(left: Json, right: Json): boolean {
       if (numberText(a) !== numberText(b) && !sameQuantity(a, b)) return false;
     } else if (Array.isArray(a) && Array.isArray(b)) {
       if (a.length !== b.length) return false;
-      a.forEach((item, index) => pairs.push([item, b[index] as Json]));
+      for (const [index, item] of a.entries()) pairs.push([item, b[index] as Json]);
     } else if (isObject(a) && isObject(b)) {
       const keys = Object.keys(a);
       if (keys.length !== Object.keys(b).length) return false;
@@ -105,11 +105,16 @@ function isParsed(value: unknown): value is JsonObject {
 
 /** Turns a plain JavaScript value into Json; for constants written in code. */
 export function toJson(value: unknown): Json {
-  if (value === null || typeof value === "boolean" || typeof value === "number" || typeof value === "string") return value;
+  if (value === null || typeof value === "boolean" || typeof value === "number" || typeof value === "string")
+    return value;
   if (value instanceof JsonNumber || isParsed(value)) return value;
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value === "object") {
-    return objectOf(Object.entries(value as object).filter(([, item]) => item !== undefined).map(([key, item]) => [key, toJson(item)]));
+    return objectOf(
+      Object.entries(value as object)
+        .filter(([, item]) => item !== undefined)
+        .map(([key, item]) => [key, toJson(item)]),
+    );
   }
   throw new TypeError(`${typeof value} is not JSON`);
 }

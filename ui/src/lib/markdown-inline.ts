@@ -62,7 +62,10 @@ function readInline(source: string, at: number, depth: number): Found | null {
     case "h":
       return readBareAddress(source, at);
     case "\n":
-      return { node: / {2}$/.test(source.slice(Math.max(0, at - 2), at)) ? { type: "break" } : { type: "text", text: " " }, next: at + 1 };
+      return {
+        node: / {2}$/.test(source.slice(Math.max(0, at - 2), at)) ? { type: "break" } : { type: "text", text: " " },
+        next: at + 1,
+      };
     case "*":
     case "_":
     case "~":
@@ -83,10 +86,15 @@ function readCode(source: string, at: number): Found | null {
 function readLink(source: string, at: number, depth: number): Found | null {
   const start = source[at] === "!" ? at + 1 : at;
   if (source[start] !== "[") return null;
-  const match = /^\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000})>?(?:\s+"[^"\n]{0,200}")?\s*\)/.exec(source.slice(start, start + 3_000));
+  const match = /^\[([^\]\n]{0,500})\]\(\s*<?([^\s()<>]{1,2000})>?(?:\s+"[^"\n]{0,200}")?\s*\)/.exec(
+    source.slice(start, start + 3_000),
+  );
   const href = match ? safeHref(match[2] as string) : null;
   if (!match || href === null) return null;
-  return { node: { type: "link", href, children: parseInline(match[1] as string, depth + 1) }, next: start + match[0].length };
+  return {
+    node: { type: "link", href, children: parseInline(match[1] as string, depth + 1) },
+    next: start + match[0].length,
+  };
 }
 
 function readAutolink(source: string, at: number): Found | null {
@@ -110,7 +118,10 @@ function readMarked(source: string, at: number, depth: number): Found | null {
     if (mark.startsWith("_") && at > 0 && /\w/.test(source[at - 1] as string)) continue;
     const end = closing(source, mark, at + mark.length);
     if (end > 0) {
-      return { node: { type, children: parseInline(source.slice(at + mark.length, end), depth + 1) }, next: end + mark.length };
+      return {
+        node: { type, children: parseInline(source.slice(at + mark.length, end), depth + 1) },
+        next: end + mark.length,
+      };
     }
   }
   return null;

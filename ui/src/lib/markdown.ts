@@ -1,5 +1,5 @@
 /** Markdown to a tree of plain data. There is no HTML in or out: a tag in the source is text. */
-import { parseInline, type Inline } from "./markdown-inline";
+import { type Inline, parseInline } from "./markdown-inline";
 
 export type Block =
   | { type: "heading"; level: number; text: Inline[] }
@@ -43,12 +43,14 @@ function parseBlocks(lines: string[], depth: number): Block[] {
 function readBlock(lines: string[], at: number, depth: number): [Block, number] {
   const line = lines[at] as string;
   const heading = HEADING.exec(line);
-  if (heading) return [{ type: "heading", level: (heading[1] as string).length, text: parseInline(heading[2] as string) }, at + 1];
+  if (heading)
+    return [{ type: "heading", level: (heading[1] as string).length, text: parseInline(heading[2] as string) }, at + 1];
   if (FENCE.test(line)) return readFence(lines, at);
   if (RULE.test(line)) return [{ type: "rule" }, at + 1];
   if (QUOTE.test(line)) return readQuote(lines, at, depth);
   if (ITEM.test(line)) return readList(lines, at, depth);
-  if (line.includes("|") && DELIMITER.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("-")) return readTable(lines, at);
+  if (line.includes("|") && DELIMITER.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("-"))
+    return readTable(lines, at);
   if (/^ {4}/.test(line)) return readIndented(lines, at);
   return readParagraph(lines, at);
 }
@@ -66,8 +68,12 @@ function readFence(lines: string[], at: number): [Block, number] {
 
 function readIndented(lines: string[], at: number): [Block, number] {
   let next = at;
-  while (next < lines.length && (/^ {4}/.test(lines[next] as string) || (lines[next] as string).trim() === "")) next += 1;
-  const text = lines.slice(at, next).map((line) => line.slice(4)).join("\n");
+  while (next < lines.length && (/^ {4}/.test(lines[next] as string) || (lines[next] as string).trim() === ""))
+    next += 1;
+  const text = lines
+    .slice(at, next)
+    .map((line) => line.slice(4))
+    .join("\n");
   return [{ type: "code", language: "", text: text.trimEnd() }, next];
 }
 
@@ -86,7 +92,8 @@ function readList(lines: string[], at: number, depth: number): [Block, number] {
   while (next < lines.length) {
     const mark = ITEM.exec(lines[next] as string);
     if (!mark || /\d/.test(mark[2] as string) !== ordered || RULE.test(lines[next] as string)) break;
-    const width = (mark[1] as string).length + (mark[2] as string).length + Math.min(Math.max((mark[3] as string).length, 1), 4);
+    const width =
+      (mark[1] as string).length + (mark[2] as string).length + Math.min(Math.max((mark[3] as string).length, 1), 4);
     const inner = [mark[4] as string];
     next += 1;
     while (next < lines.length && belongsToItem(lines, next, width)) {
@@ -122,14 +129,29 @@ function readTable(lines: string[], at: number): [Block, number] {
 }
 
 function cells(line: string): string[] {
-  const inner = line.trim().replace(/^\|/, "").replace(/(^|[^\\])\|$/, "$1");
+  const inner = line
+    .trim()
+    .replace(/^\|/, "")
+    .replace(/(^|[^\\])\|$/, "$1");
   return inner.split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/\\\|/g, "|"));
 }
 
 function readParagraph(lines: string[], at: number): [Block, number] {
   let next = at + 1;
   while (next < lines.length && (lines[next] as string).trim() !== "" && !startsBlock(lines[next] as string)) next += 1;
-  return [{ type: "paragraph", text: parseInline(lines.slice(at, next).map((line) => line.trimStart()).join("\n").trimEnd()) }, next];
+  return [
+    {
+      type: "paragraph",
+      text: parseInline(
+        lines
+          .slice(at, next)
+          .map((line) => line.trimStart())
+          .join("\n")
+          .trimEnd(),
+      ),
+    },
+    next,
+  ];
 }
 
 function startsBlock(line: string): boolean {

@@ -14,7 +14,11 @@ export interface McpRequest {
 
 export function toolCall({ tool, args, reply, progress = true }: CallRequest): McpRequest {
   const meta = progress ? { progressToken: REQUEST_ID } : {};
-  const { headers, body } = request("tools/call", { name: tool.name, arguments: args, ...(reply && replyParams(reply)) }, meta);
+  const { headers, body } = request(
+    "tools/call",
+    { name: tool.name, arguments: args, ...(reply && replyParams(reply)) },
+    meta,
+  );
   return { headers: { ...headers, "Mcp-Name": headerValue(tool.name), ...paramHeaders(tool.inputSchema, args) }, body };
 }
 
@@ -71,7 +75,8 @@ function paramHeaders(schema: Json, args: Json): Record<string, string> {
   for (const [name, property] of Object.entries(properties)) {
     const token = isObject(property) ? get(property, "x-mcp-header") : undefined;
     const text = scalarText(get(args, name));
-    if (typeof token === "string" && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(token) && text !== null) headers[`Mcp-Param-${token}`] = headerValue(text);
+    if (typeof token === "string" && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(token) && text !== null)
+      headers[`Mcp-Param-${token}`] = headerValue(text);
     else Object.assign(headers, paramHeaders(property as Json, get(args, name) as Json));
   }
   return headers;

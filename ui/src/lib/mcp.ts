@@ -1,5 +1,5 @@
 /** A client of the server's own MCP endpoint. */
-import type { Caller, CallEvent, CallRequest, Progress } from "./call";
+import type { CallEvent, Caller, CallRequest, Progress } from "./call";
 import { ApiError, browserFetch, errorText, type Fetch, send, textIn, tryParse } from "./http";
 import { get, isNumber, isObject, type Json, type JsonObject, numberOf } from "./json";
 import { listening, type McpRequest, requestInit, toolCall, toolList } from "./mcp-request";
@@ -97,7 +97,8 @@ export async function* chunks(body: ReadableStream<Uint8Array>, signal: AbortSig
 function soleMessage(text: string, { ok, status }: Response): JsonObject {
   const message = tryParse(text);
   if (!ok) throw new ApiError(errorText(text, status), status);
-  if (!isObject(message)) throw new ApiError(`The server's answer is not an MCP message: ${text.slice(0, 500)}`, status);
+  if (!isObject(message))
+    throw new ApiError(`The server's answer is not an MCP message: ${text.slice(0, 500)}`, status);
   return message;
 }
 
@@ -106,14 +107,20 @@ export function callEventOf(message: JsonObject): CallEvent | null {
   const error = get(message, "error");
   const result = get(message, "result");
   const params = get(message, "params");
-  if (isObject(error)) return { type: "error", error: textIn(error, "message") ?? "The call failed without saying why.", status: 500 };
+  if (isObject(error))
+    return { type: "error", error: textIn(error, "message") ?? "The call failed without saying why.", status: 500 };
   if (isObject(result)) return get(result, "resultType") === "input_required" ? questionOf(result) : outcomeOf(result);
-  if (get(message, "method") === "notifications/progress" && isObject(params)) return { type: "progress", progress: progressOf(params) };
+  if (get(message, "method") === "notifications/progress" && isObject(params))
+    return { type: "progress", progress: progressOf(params) };
   return null;
 }
 
 function progressOf(params: JsonObject): Progress {
-  return { progress: numberIn(params, "progress") ?? 0, total: numberIn(params, "total"), message: textIn(params, "message") };
+  return {
+    progress: numberIn(params, "progress") ?? 0,
+    total: numberIn(params, "total"),
+    message: textIn(params, "message"),
+  };
 }
 
 function questionOf(result: JsonObject): CallEvent {
@@ -124,7 +131,12 @@ function questionOf(result: JsonObject): CallEvent {
     return { type: "error", error: "The tool asked for something that this page cannot answer.", status: 500 };
   }
   const schema = get(params, "requestedSchema");
-  const question = { key, state: textIn(result, "requestState"), message: textIn(params, "message") ?? "", schema: isObject(schema) ? schema : null };
+  const question = {
+    key,
+    state: textIn(result, "requestState"),
+    message: textIn(params, "message") ?? "",
+    schema: isObject(schema) ? schema : null,
+  };
   return { type: "question", question };
 }
 
@@ -136,11 +148,11 @@ function outcomeOf(result: JsonObject): CallEvent {
     const error = texts.join("\n") || "The tool failed without saying why.";
     return { type: "error", error, status: INPUT_FAULTS.test(error) ? 400 : 500 };
   }
-  return { type: "result", result: valueOf(blocks, texts, get(result, "structuredContent")) };
+  return { type: "result", result: outputOf(blocks, texts, get(result, "structuredContent")) };
 }
 
 /** The module's output, which the first text holds as JSON; failing that, whatever else says most. */
-function valueOf(blocks: Json[], texts: string[], structured: Json | undefined): Json {
+function outputOf(blocks: Json[], texts: string[], structured: Json | undefined): Json {
   const [first] = texts;
   if (blocks.length !== 1 || first === undefined) return structured ?? blocks;
   const output = tryParse(first);

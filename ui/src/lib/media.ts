@@ -12,7 +12,8 @@ const LARGEST = 20_000_000;
 export function pictureOf(value: JsonObject): Picture | null {
   const mimeType = get(value, "mimeType");
   const data = get(value, "data");
-  if (typeof mimeType !== "string" || !/^image\/(png|jpeg|gif|webp)$/.test(mimeType) || mimeType.includes("\n")) return null;
+  if (typeof mimeType !== "string" || !/^image\/(png|jpeg|gif|webp)$/.test(mimeType) || mimeType.includes("\n"))
+    return null;
   if (typeof data !== "string" || data.length === 0 || data.length > LARGEST || !isBase64(data)) return null;
   return { mimeType, data };
 }

@@ -20,7 +20,8 @@ function compile(pattern: string): RegExp | null {
   return null;
 }
 
-const TOKEN = /\\[1-9]|\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]|P?<\w+>))?|\)|\||[*+?]\??|\{(\d+)(,(\d*))?\}\??|./gsu;
+const TOKEN =
+  /\\[1-9]|\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]|P?<\w+>))?|\)|\||[*+?]\??|\{(\d+)(,(\d*))?\}\??|./gsu;
 
 /**
  * An upper bound on backtracking: every choice multiplies it, by the text's length where the choice is open.

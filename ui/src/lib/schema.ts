@@ -1,7 +1,18 @@
 /** Reads a JSON Schema as a form does: references followed, allOf merged, the kind of field decided. */
 import { get, isNumber, isObject, type Json, type JsonObject, numberOf, objectOf, printable, withKey } from "./json";
 
-export type Kind = "const" | "enum" | "boolean" | "integer" | "number" | "string" | "object" | "array" | "variants" | "null" | "any";
+export type Kind =
+  | "const"
+  | "enum"
+  | "boolean"
+  | "integer"
+  | "number"
+  | "string"
+  | "object"
+  | "array"
+  | "variants"
+  | "null"
+  | "any";
 
 export interface Field {
   kind: Kind;
@@ -31,7 +42,8 @@ export function textOf(schema: JsonObject, key: string): string | undefined {
 export function aboutOf({ kind, schema }: Field, name: string): string | undefined {
   const title = textOf(schema, "title");
   const letters = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
-  const tells = title !== undefined && !["object", "array", "variants"].includes(kind) && letters(title) !== letters(name);
+  const tells =
+    title !== undefined && !["object", "array", "variants"].includes(kind) && letters(title) !== letters(name);
   return textOf(schema, "description") ?? (tells ? title : undefined);
 }
 
@@ -108,7 +120,11 @@ function decode(text: string): string {
 function overlay(base: JsonObject, top: JsonObject): JsonObject {
   let merged = objectOf([...Object.entries(base), ...Object.entries(top)]);
   if (isObject(get(base, "properties")) && isObject(get(top, "properties"))) {
-    merged = withKey(merged, "properties", objectOf([...Object.entries(propertiesOf(base)), ...Object.entries(propertiesOf(top))]));
+    merged = withKey(
+      merged,
+      "properties",
+      objectOf([...Object.entries(propertiesOf(base)), ...Object.entries(propertiesOf(top))]),
+    );
   }
   const required = new Set([...requiredOf(base), ...requiredOf(top)]);
   return required.size > 0 ? withKey(merged, "required", [...required]) : merged;
@@ -143,14 +159,23 @@ function saysWhatItIs(branch: JsonObject): boolean {
   return ["type", "properties", "const", "enum", "items", "oneOf", "anyOf"].some((key) => Object.hasOwn(branch, key));
 }
 
-function branchField(flat: JsonObject, keyword: string, branches: JsonObject[], root: JsonObject, depth: number): Field {
+function branchField(
+  flat: JsonObject,
+  keyword: string,
+  branches: JsonObject[],
+  root: JsonObject,
+  depth: number,
+): Field {
   const base = withKey(flat, keyword, undefined);
   const real = branches.filter((branch) => get(branch, "type") !== "null" && get(branch, "const") !== null);
   const nullable = real.length < branches.length;
   const variants = real.map((branch) => overlay(base, branch));
   if (variants.length === 0) return field("null", base, { nullable: true });
   if (real.every((branch) => Object.hasOwn(branch, "const"))) {
-    const choices = real.map((branch) => ({ value: branch.const as Json, label: textOf(branch, "title") ?? printable(branch.const as Json) }));
+    const choices = real.map((branch) => ({
+      value: branch.const as Json,
+      label: textOf(branch, "title") ?? printable(branch.const as Json),
+    }));
     return field("enum", base, { nullable, choices });
   }
   if (variants.length > 1) return field("variants", base, { nullable, variants });
@@ -168,11 +193,16 @@ function describedBy(base: JsonObject, variant: JsonObject): JsonObject {
 
 function typedField(flat: JsonObject): Field {
   const given = get(flat, "type");
-  const types = (Array.isArray(given) ? given : [given]).filter((type) => typeof type === "string" && SCALARS.has(type)) as string[];
+  const types = (Array.isArray(given) ? given : [given]).filter(
+    (type) => typeof type === "string" && SCALARS.has(type),
+  ) as string[];
   const real = types.filter((type) => type !== "null");
   const nullable = real.length < types.length;
   if (real.length > 1) {
-    return field("variants", flat, { nullable, variants: real.map((type) => withKey(withKey(flat, "type", type), "title", undefined)) });
+    return field("variants", flat, {
+      nullable,
+      variants: real.map((type) => withKey(withKey(flat, "type", type), "title", undefined)),
+    });
   }
   const [type] = real;
   if (type !== undefined) return field(type as Kind, withKey(flat, "type", type), { nullable });
@@ -210,5 +240,7 @@ export function variantLabel(variant: JsonObject, index: number, root: JsonObjec
 
 /** Whether a value should be shown masked and left out of links and history. */
 export function isSecret(schema: JsonObject): boolean {
-  return textOf(schema, "format") === "password" || get(schema, "writeOnly") === true || get(schema, "x-sensitive") === true;
+  return (
+    textOf(schema, "format") === "password" || get(schema, "writeOnly") === true || get(schema, "x-sensitive") === true
+  );
 }

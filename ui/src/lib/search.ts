@@ -28,7 +28,9 @@ export function find<T extends Findable>(items: readonly T[], query: string, tag
     .flatMap((item) => {
       const found = words.map((word) => match(item, word));
       const score = found.reduce((sum, each) => sum + each.score, 0);
-      return found.every((each) => each.score > 0) ? [{ item, score, spans: merge(found.flatMap((each) => each.spans)) }] : [];
+      return found.every((each) => each.score > 0)
+        ? [{ item, score, spans: merge(found.flatMap((each) => each.spans)) }]
+        : [];
     })
     .sort((a, b) => b.score - a.score)
     .map(({ item, spans }) => ({ item, spans }));
@@ -80,7 +82,9 @@ export function group<T extends Findable>(hits: readonly Hit<T>[]): Group<T>[] {
     members.push(hit);
     groups.set(name, members);
   }
-  return [...groups].map(([name, members]) => ({ name, hits: members })).sort((a, b) => Number(a.name === "") - Number(b.name === ""));
+  return [...groups]
+    .map(([name, members]) => ({ name, hits: members }))
+    .sort((a, b) => Number(a.name === "") - Number(b.name === ""));
 }
 
 /** Every tag with how many items carry it, most used first. */

@@ -15,12 +15,25 @@ function strip(schema: Json | undefined, value: Json, root: JsonObject, depth: n
   if (isSecret(field.schema)) return undefined;
   const schemas = field.kind === "variants" ? field.variants : [field.schema];
   if (Array.isArray(value)) {
-    return value.flatMap((item, index) => stripAll(schemas.map((each) => itemSchemaAt(each, index)), item, root, depth) ?? []);
+    return value.flatMap(
+      (item, index) =>
+        stripAll(
+          schemas.map((each) => itemSchemaAt(each, index)),
+          item,
+          root,
+          depth,
+        ) ?? [],
+    );
   }
   if (!isObject(value)) return value;
   return objectOf(
     Object.entries(value).flatMap(([name, item]) => {
-      const kept = stripAll(schemas.map((each) => propertiesOf(each)[name]), item, root, depth);
+      const kept = stripAll(
+        schemas.map((each) => propertiesOf(each)[name]),
+        item,
+        root,
+        depth,
+      );
       return kept === undefined ? [] : [[name, kept] as const];
     }),
   );
@@ -28,5 +41,8 @@ function strip(schema: Json | undefined, value: Json, root: JsonObject, depth: n
 
 /** A value that is secret in any of the alternatives is left out. */
 function stripAll(schemas: (Json | undefined)[], value: Json, root: JsonObject, depth: number): Json | undefined {
-  return schemas.reduce<Json | undefined>((kept, schema) => (kept === undefined ? undefined : strip(schema, kept, root, depth + 1)), value);
+  return schemas.reduce<Json | undefined>(
+    (kept, schema) => (kept === undefined ? undefined : strip(schema, kept, root, depth + 1)),
+    value,
+  );
 }

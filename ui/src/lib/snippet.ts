@@ -12,7 +12,11 @@ export interface CallSite extends CallRequest {
 
 export function curl(site: CallSite): string {
   const { headers, body } = toolCall(site);
-  return curlOf(site.mcpUrl, { ...headers, ...(site.needsToken && { Authorization: "Bearer TOKEN" }) }, printJson(body, 2));
+  return curlOf(
+    site.mcpUrl,
+    { ...headers, ...(site.needsToken && { Authorization: "Bearer TOKEN" }) },
+    printJson(body, 2),
+  );
 }
 
 /** For a server that has no MCP endpoint of this kind. */
@@ -22,7 +26,9 @@ export function plainCurl(callUrl: string, { args }: CallRequest): string {
 
 export function python({ mcpUrl, tool, args, needsToken = false }: CallSite): string {
   const literal = printPython(args).replace(/\n/g, "\n        ");
-  return needsToken ? pythonWithToken(mcpUrl, tool.name, literal) : `import asyncio
+  return needsToken
+    ? pythonWithToken(mcpUrl, tool.name, literal)
+    : `import asyncio
 
 from mcp import Client
 

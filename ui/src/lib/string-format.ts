@@ -19,5 +19,7 @@ function isDate(text: string): boolean {
 }
 
 function isDateTime(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i.test(text) && isDate(text.slice(0, 10));
+  return (
+    /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i.test(text) && isDate(text.slice(0, 10))
+  );
 }

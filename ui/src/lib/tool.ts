@@ -99,7 +99,12 @@ function annotationsOf(hints: JsonObject): Annotations {
     const value = get(hints, key);
     return typeof value === "boolean" ? value : null;
   };
-  return { readOnly: hint("readOnlyHint"), destructive: hint("destructiveHint"), idempotent: hint("idempotentHint"), openWorld: hint("openWorldHint") };
+  return {
+    readOnly: hint("readOnlyHint"),
+    destructive: hint("destructiveHint"),
+    idempotent: hint("idempotentHint"),
+    openWorld: hint("openWorldHint"),
+  };
 }
 
 function text(object: JsonObject, key: string): string {

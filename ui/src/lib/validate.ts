@@ -1,7 +1,19 @@
 /** A JSON Schema interpreter for messages beside fields; the server's word is final. */
-import { get, isNumber, isObject, type Json, type JsonNumber, type JsonObject, numberOf, numberText, printable, sameJson, typeOf } from "./json";
-import { itemSchemaAt, listAt, numberAt, propertiesOf, requiredOf, resolve, textOf } from "./schema";
+import {
+  get,
+  isNumber,
+  isObject,
+  type Json,
+  type JsonNumber,
+  type JsonObject,
+  numberOf,
+  numberText,
+  printable,
+  sameJson,
+  typeOf,
+} from "./json";
 import { checkPattern } from "./pattern";
+import { itemSchemaAt, listAt, numberAt, propertiesOf, requiredOf, resolve, textOf } from "./schema";
 import { formatProblem } from "./string-format";
 
 export interface Problem {
@@ -49,8 +61,10 @@ class Check {
     const most = numberAt(schema, "maxItems") ?? Number.POSITIVE_INFINITY;
     if (value.length < fewest) problems.push({ path, message: `Needs at least ${count(fewest, "item")}` });
     if (value.length > most) problems.push({ path, message: `Takes at most ${count(most, "item")}` });
-    if (get(schema, "uniqueItems") === true && hasTwins(value)) problems.push({ path, message: "Items must all be different" });
-    value.forEach((item, index) => problems.push(...this.value(itemSchemaAt(schema, index), item, pointer(path, index), depth + 1)));
+    if (get(schema, "uniqueItems") === true && hasTwins(value))
+      problems.push({ path, message: "Items must all be different" });
+    for (const [index, item] of value.entries())
+      problems.push(...this.value(itemSchemaAt(schema, index), item, pointer(path, index), depth + 1));
     return problems;
   }
 
@@ -67,7 +81,8 @@ class Check {
     if (size > most) problems.push({ path, message: `Takes at most ${count(most, "entry", "entries")}` });
     for (const [name, item] of Object.entries(value)) {
       const property = get(properties, name) ?? this.unlisted(schema, name);
-      if (property === false) problems.push({ path: pointer(path, name), message: `“${name}” is not a field of this tool` });
+      if (property === false)
+        problems.push({ path: pointer(path, name), message: `“${name}” is not a field of this tool` });
       else if (property !== undefined) problems.push(...this.value(property, item, pointer(path, name), depth + 1));
     }
     return problems;
@@ -89,10 +104,12 @@ class Check {
       const tries = branches.map((branch) => this.value(branch, value, path, depth + 1));
       const fits = tries.filter((found) => found.length === 0).length;
       if (fits === 0) problems.push(...(this.nearest(branches, tries, value, path) ?? []));
-      if (keyword === "oneOf" && fits > 1) problems.push({ path, message: `Fits ${fits} of the alternatives; exactly one is allowed` });
+      if (keyword === "oneOf" && fits > 1)
+        problems.push({ path, message: `Fits ${fits} of the alternatives; exactly one is allowed` });
     }
     const not = get(schema, "not");
-    if (not !== undefined && this.value(not, value, path, depth + 1).length === 0) problems.push({ path, message: "This value is not allowed" });
+    if (not !== undefined && this.value(not, value, path, depth + 1).length === 0)
+      problems.push({ path, message: "This value is not allowed" });
     return problems;
   }
 

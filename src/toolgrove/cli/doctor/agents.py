@@ -9,11 +9,11 @@ from toolgrove.cli.doctor.finding import Finding, Level
 from toolgrove.config import AgentConfig, Config
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.resolve import SPAWN
-from toolgrove.pool.snapshot import Snapshot
+from toolgrove.pool.snapshot import PoolSnapshot
 
 
-def check(config: Config, agent: Agent, snapshot: Snapshot) -> Iterator[Finding]:
-    """One agent."""
+def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Finding]:
+    """What an agent has, and what a person should know about it."""
     count = len(agent.tools)
     level: Level = "ok" if count else "error"
     yield _finding(level, agent.name, f"has {count} of {len(snapshot.offers)} tools")
@@ -22,12 +22,27 @@ def check(config: Config, agent: Agent, snapshot: Snapshot) -> Iterator[Finding]
     definition = config.agents[agent.name]
     if all(not state.problem for state in snapshot.sources.values()):  # else a pattern may mean what is not there now
         yield from _patterns(agent.name, definition, snapshot)
+    for other in definition.may_spawn or ():
+        if other not in config.agents:
+            yield _finding("warning", agent.name, f"maySpawn: {other!r} is no agent of the project")
+    yield from _lent(agent.name, definition, config, snapshot)
     if config.runner is None and any(spec.name == SPAWN for spec in agent.tools):
         text = f"has {SPAWN}, and the project has no runner to run sub-agents with: add one, or deny {SPAWN}"
         yield _finding("warning" if SPAWN in definition.tools else "note", agent.name, text)
 
 
-def _patterns(name: str, agent: AgentConfig, snapshot: Snapshot) -> Iterator[Finding]:
+def _lent(name: str, agent: AgentConfig, config: Config, snapshot: PoolSnapshot) -> Iterator[Finding]:
+    """Names that an agent lends in vain, since its own role binds those who would use them."""
+    if agent.role == "editor" and not agent.read_only and not config.workspace.read_only:
+        return
+    lent = Globs(agent.may_delegate).matches(snapshot.offers)
+    useless = [tool for tool in lent if (found := snapshot.offers[tool].tool) is not None and found.mutates]
+    if useless:
+        shown = ", ".join(useless[:3]) + (f" and {len(useless) - 3} more" if len(useless) > 3 else "")
+        yield _finding("note", name, f"mayDelegate lends {shown}, and nobody below a reader can use that")
+
+
+def _patterns(name: str, agent: AgentConfig, snapshot: PoolSnapshot) -> Iterator[Finding]:
     for key, patterns in (("deny", agent.deny), ("approve", agent.approve), ("mayDelegate", agent.may_delegate)):
         for pattern in patterns:
             if not any(Globs([pattern]).match(tool) for tool in snapshot.offers):

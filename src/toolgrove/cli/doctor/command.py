@@ -1,4 +1,4 @@
-"""The command: run every check, tell what it found."""
+"""The command: run every check, print what it found."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import Any
 import anyio
 from rich.console import RenderableType
 
-from toolgrove.cli.doctor import agents, files, secrets, servers, tools
+from toolgrove.cli.doctor import agents, audit, files, secrets, servers, tools
 from toolgrove.cli.doctor.finding import Finding
 from toolgrove.cli.project import file, load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
-from toolgrove.pool.snapshot import Snapshot
+from toolgrove.pool.snapshot import PoolSnapshot
 
 _STYLES = {"ok": "green", "note": "dim", "warning": "yellow", "error": "red"}
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "doctor",
         parents=[shared],
@@ -38,7 +37,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Check everything; 1 if something keeps the project from working."""
     config = load(chosen)
     found = list(_at_rest(chosen, config))
-    snapshot: Snapshot | None = None
+    snapshot: PoolSnapshot | None = None
     if chosen.no_start:
         found += servers.check(config, None)
     else:
@@ -47,14 +46,14 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     counts = Counter(finding.level for finding in found)
     verdict = f"{_count(counts['error'], 'error')}, {_count(counts['warning'], 'warning')}"
     style = "red" if counts["error"] else "yellow" if counts["warning"] else "green"
-    form = {
+    report = {
         "ok": not counts["error"],
         "errors": counts["error"],
         "warnings": counts["warning"],
         "servers": servers.to_json(config, snapshot),
         "findings": [finding.to_json() for finding in found],
     }
-    screen.answer(form, *_report(found), line(f"{verdict}.", f"bold {style}"))
+    screen.answer(report, *_report(found), line(f"{verdict}.", f"bold {style}"))
     return 1 if counts["error"] else 0
 
 
@@ -63,9 +62,10 @@ def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     yield Finding(area="project", level="ok", subject=str(file(chosen)), message=text)
     yield from secrets.check(config)
     yield from files.check(file(chosen), config)
+    yield from audit.check(config)
 
 
-async def _alive(config: Config, screen: Screen) -> tuple[Snapshot, list[Finding]]:
+async def _alive(config: Config, screen: Screen) -> tuple[PoolSnapshot, list[Finding]]:
     async with opened(config, screen) as grove:
         snapshot = await grove.pool.snapshot()
         resolved = [await grove.agent(name) for name in config.agents]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from toolgrove.cli.doctor.finding import Finding, Level
 from toolgrove.cli.doctor.modes import open_to_others, writable_by_others
-from toolgrove.cli.shelf import shelf
 from toolgrove.config import Config
+from toolgrove.project_state import ProjectState
 from toolgrove.store.state import StateTooNew
 
 
@@ -36,7 +36,7 @@ def _state(config: Config) -> Iterator[Finding]:
         yield _finding("note", folder, "nothing is kept yet; pins and approvals will stand here")
         return
     try:
-        with shelf(config):
+        with ProjectState.of(config):
             pass
     except (OSError, StateTooNew) as problem:
         yield _finding("error", file, f"{problem}; put back a copy, or move it away to begin anew")

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Level = Literal["ok", "note", "warning", "error"]
-Area = Literal["project", "secrets", "files", "servers", "tools", "agents"]
+Area = Literal["project", "secrets", "files", "audit", "servers", "tools", "agents"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,5 +19,4 @@ class Finding:
     message: str
 
     def to_json(self) -> dict[str, Any]:
-        """The finding for machines."""
         return asdict(self)

@@ -65,7 +65,9 @@ def shown(server: McpServerConfig) -> str:
     parts = [hidden(shlex.join((server.command, *server.args)))]
     if server.env:
         parts.append(f"env: {', '.join(server.env)}")
-    if server.cwd is not None:
+    if server.sandbox is not None:
+        parts.append("in a sandbox" if server.sandbox.network else "in a sandbox without network")
+    elif server.cwd is not None:
         parts.append(f"in: {server.cwd}")
     return "; ".join(parts)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def open_to_others(path: Path) -> str:
-    """The others who may read it: empty if nobody may, or if there is no file."""
+    """Who else may read it; empty if no one may, or if there is no file."""
     try:
         mode = path.stat().st_mode
     except OSError:

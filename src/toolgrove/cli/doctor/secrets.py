@@ -5,52 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolgrove.cli.doctor.finding import Finding, Level
-from toolgrove.cli.doctor.literal import looks_like_a_secret, names_a_secret
+from toolgrove.cli.doctor.literal import looks_like_a_secret
 from toolgrove.cli.doctor.modes import open_to_others
-from toolgrove.cli.doctor.references import REFERENCE, Place, places
+from toolgrove.cli.doctor.references import REFERENCE, ConfigText, config_texts
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
+from toolgrove.notation.secret_names import names_a_secret
 from toolgrove.pool.secrets import Secrets
 
 
 def check(config: Config) -> Iterator[Finding]:
     """Look at every reference, and at every literal that should be one."""
-    found = list(places(config))
+    found = list(config_texts(config))
     secrets = Secrets(config.secrets, folder=config.folder)
-    for place in found:
-        if place.references:
-            yield from _reference(secrets, place, config)
-        elif _is_literal_secret(place):
+    for text in found:
+        if text.references:
+            yield from _reference(secrets, text, config)
+        elif _is_literal_secret(text):
             yield _finding(
                 "warning",
-                place.field,
+                text.field,
                 "a secret seems to stand in the file itself; write ${env:NAME} and set that variable instead",
             )
-    used = {name for place in found for _, name in place.references}
+    used = {name for text in found for _, name in text.references}
     for name in config.secrets:
         if name not in used:
             yield _finding("warning", f"secrets.{name}", "no server or tool refers to it; is the name right?")
         elif not config.secrets[name].tools:
-            yield _finding("warning", f"secrets.{name}", "names no tools, so that nobody may use it")
+            yield _finding("warning", f"secrets.{name}", "names no tools, so no tool may use it")
 
 
-def _reference(secrets: Secrets, place: Place, config: Config) -> Iterator[Finding]:
+def _reference(secrets: Secrets, text: ConfigText, config: Config) -> Iterator[Finding]:
     try:
-        secrets.fill(place.text, field=place.field, user=place.user)
+        secrets.fill(text.value, field=text.field, user=text.user)
     except GroveError as problem:
-        yield _finding("error", place.field, problem.message)
+        yield _finding("error", text.field, problem.message)
         return
-    for kind, name in place.references:
+    for kind, name in text.references:
         scope = "scoped" if name in config.secrets else "for any tool: 'secrets' does not name it"
-        yield _finding("ok", place.field, f"${{{kind}:{name}}} is set ({scope})")
+        yield _finding("ok", text.field, f"${{{kind}:{name}}} is set ({scope})")
         if kind == "file" and (who := open_to_others(config.folder / name)):
-            yield _finding("warning", place.field, f"the file {name} can be read by {who}; chmod 600 it")
+            yield _finding("warning", text.field, f"the file {name} can be read by {who}; chmod 600 it")
 
 
-def _is_literal_secret(place: Place) -> bool:
-    if REFERENCE.search(place.text) or not place.text.strip():
+def _is_literal_secret(text: ConfigText) -> bool:
+    if REFERENCE.search(text.value) or not text.value.strip():
         return False
-    return (place.named and names_a_secret(place.key)) or looks_like_a_secret(place.text)
+    return (text.named and names_a_secret(text.key)) or looks_like_a_secret(text.value)
 
 
 def _finding(level: Level, subject: str, message: str) -> Finding:

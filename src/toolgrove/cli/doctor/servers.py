@@ -12,10 +12,12 @@ from toolgrove.cli.doctor.launch import shown, unpinned
 from toolgrove.cli.doctor.literal import hidden
 from toolgrove.config import Config, McpServerConfig
 from toolgrove.config.mcp_server import RESTRICTING
-from toolgrove.pool.snapshot import Snapshot, SourceState
+from toolgrove.pool.globs import Globs
+from toolgrove.pool.mcp.sandbox import obstacle
+from toolgrove.pool.snapshot import PoolSnapshot, SourceState
 
 
-def check(config: Config, snapshot: Snapshot | None) -> Iterator[Finding]:
+def check(config: Config, snapshot: PoolSnapshot | None) -> Iterator[Finding]:
     """Every entry; without a snapshot nothing was started."""
     for name, server in config.mcp_servers.items():
         yield from _entry(name, server)
@@ -23,6 +25,8 @@ def check(config: Config, snapshot: Snapshot | None) -> Iterator[Finding]:
             yield _finding("note", name, "is disabled and was not started")
         elif snapshot is not None:
             yield _answer(name, snapshot.sources[name])
+            if not snapshot.sources[name].problem:
+                yield from _effects(name, server, snapshot)
     if snapshot is not None:
         for name, state in snapshot.sources.items():
             if name not in config.mcp_servers:
@@ -31,13 +35,13 @@ def check(config: Config, snapshot: Snapshot | None) -> Iterator[Finding]:
         yield _finding("note", key, "belongs to VS Code and is not acted on")
 
 
-def to_json(config: Config, snapshot: Snapshot | None) -> dict[str, Any]:
-    """Every entry for machines; `answered` is null where nobody was asked."""
+def to_json(config: Config, snapshot: PoolSnapshot | None) -> dict[str, Any]:
+    """Every entry for machines; `answered` is null for one that was not asked."""
     states = {} if snapshot is None else snapshot.sources
-    return {name: _form(server, states.get(name)) for name, server in config.mcp_servers.items()}
+    return {name: _facts(server, states.get(name)) for name, server in config.mcp_servers.items()}
 
 
-def _form(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]:
+def _facts(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]:
     return {
         "command": server.command and [server.command, *map(hidden, server.args)],
         "url": server.url and hidden(server.url),
@@ -75,6 +79,9 @@ def _program(name: str, server: McpServerConfig) -> Iterator[Finding]:
     if loose is not None:
         text = f"{loose.package} is fetched in whatever version is newest; name one, such as {loose.better}"
         yield _finding("warning", name, text)
+    if server.sandbox is not None and (found := obstacle()) is not None:
+        detail = f": {found.detail}" if found.detail else ""
+        yield _finding("error", name, f"is not started, since it must run in a sandbox and {found.reason}{detail}")
     if "${" in command:
         return
     place = command if os.sep not in command or server.cwd is None else str(server.cwd / command)
@@ -86,6 +93,15 @@ def _answer(name: str, state: SourceState) -> Finding:
     if state.problem:
         return _finding("error", name, f"is unavailable: {state.problem}")
     return _finding("ok", name, f"answered with {state.tools} tool{'s' * (state.tools != 1)}")
+
+
+def _effects(name: str, server: McpServerConfig, snapshot: PoolSnapshot) -> Iterator[Finding]:
+    """Words of the operator that are about no tool."""
+    own = [offer.own_name for offer in snapshot.offers.values() if offer.source == name]
+    for key, patterns in (("reads", server.reads), ("changes", server.changes)):
+        for pattern in patterns:
+            if not Globs([pattern]).matches(own):
+                yield _finding("warning", name, f"{key}: {pattern!r} matches no tool of that server")
 
 
 def _finding(level: Level, subject: str, message: str) -> Finding:

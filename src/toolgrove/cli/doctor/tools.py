@@ -1,21 +1,25 @@
-"""Tools of the pool: those that nobody can have, and those whose definition a person should read."""
+"""Tools of the pool: those that no agent can have, and those whose definition a person should read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from toolgrove.cli.doctor.finding import Finding
-from toolgrove.pool.snapshot import Snapshot
-from toolgrove.pool.suspicion import Watch
+from toolgrove.pool.definition_lint import Watch
+from toolgrove.pool.snapshot import PoolSnapshot
 
 
-def check(snapshot: Snapshot) -> Iterator[Finding]:
-    """Quarantined ones, refused ones, names that are taken, and texts that speak to the model."""
+def check(snapshot: PoolSnapshot) -> Iterator[Finding]:
+    """Quarantined and pending ones, refused ones, names that are taken, and texts that speak to the model."""
     for offer in snapshot.offers.values():
         if offer.standing == "quarantined":
             name = f"{offer.source} {offer.own_name}"
             text = f"{offer.reason}; see 'toolgrove pins diff {name}', then 'toolgrove pins accept {name}'"
             yield Finding(area="tools", level="error", subject=offer.name, message=text)
+        elif offer.standing == "pending":
+            name = f"{offer.source} {offer.own_name}"
+            text = f"{offer.reason}; see 'toolgrove pins diff {name}', then 'toolgrove pins accept {name}'"
+            yield Finding(area="tools", level="warning", subject=offer.name, message=text)
         elif offer.standing == "unvalidated":
             yield Finding(area="tools", level="warning", subject=offer.name, message=offer.reason)
     for offer in snapshot.rejected:

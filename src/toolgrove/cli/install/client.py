@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Entry = dict[str, Any]
+ServerEntry = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Client:
+class McpClient:
     """A client; `project` is its file inside of a working folder, `address` its word for an HTTP server's URL.
 
     `typed` clients want the kind of server said; one without `address` starts servers and cannot call one.
@@ -27,13 +27,13 @@ class Client:
     typed: bool = False
     after: str = "Restart it to see the tools."
 
-    def started(self, command: str, arguments: list[str]) -> Entry:
-        """A server that the client starts itself."""
+    def started(self, command: str, arguments: list[str]) -> ServerEntry:
+        """An entry for a server that the client starts itself."""
         kind = {"type": "stdio"} if self.typed else {}
         return {**kind, "command": command, "args": arguments}
 
-    def called(self, url: str, token: str | None) -> Entry:
-        """A server that runs already."""
+    def called(self, url: str, token: str | None) -> ServerEntry:
+        """An entry for a server that runs already, at its URL."""
         if self.address is None:
             raise ValueError(f"{self.title} only starts servers itself; leave --url out, and it starts the agent")
         kind = {"type": "http"} if self.typed else {}
@@ -41,7 +41,7 @@ class Client:
         return {**kind, self.address: url, **headers}
 
     def file(self, *, project: bool) -> Path:
-        """The file to write."""
+        """The file to write: that of this folder, or that of the person."""
         if not project:
             return self.user()
         if self.project is None:
@@ -58,22 +58,22 @@ def _applications() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
-CLIENTS: Mapping[str, Client] = {
-    "claude-desktop": Client(
+CLIENTS: Mapping[str, McpClient] = {
+    "claude-desktop": McpClient(
         title="Claude Desktop",
         user=lambda: _applications() / "Claude" / "claude_desktop_config.json",
         address=None,
         after="Quit Claude Desktop and start it again to see the tools.",
     ),
-    "claude-code": Client(
+    "claude-code": McpClient(
         title="Claude Code",
         user=lambda: Path.home() / ".claude.json",
         project=".mcp.json",
         typed=True,
         after="A new session of Claude Code has the tools; /mcp lists them.",
     ),
-    "cursor": Client(title="Cursor", user=lambda: Path.home() / ".cursor" / "mcp.json", project=".cursor/mcp.json"),
-    "vscode": Client(
+    "cursor": McpClient(title="Cursor", user=lambda: Path.home() / ".cursor" / "mcp.json", project=".cursor/mcp.json"),
+    "vscode": McpClient(
         title="VS Code",
         user=lambda: _applications() / "Code" / "User" / "mcp.json",
         project=".vscode/mcp.json",
@@ -81,13 +81,13 @@ CLIENTS: Mapping[str, Client] = {
         typed=True,
         after="Run 'MCP: List Servers' in VS Code to start it.",
     ),
-    "windsurf": Client(
+    "windsurf": McpClient(
         title="Windsurf",
         user=lambda: Path.home() / ".codeium" / "windsurf" / "mcp_config.json",
         address="serverUrl",
         after="Refresh the MCP servers in Windsurf to see the tools.",
     ),
-    "gemini-cli": Client(
+    "gemini-cli": McpClient(
         title="Gemini CLI",
         user=lambda: Path.home() / ".gemini" / "settings.json",
         project=".gemini/settings.json",

@@ -8,17 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolgrove.cli.install.client import CLIENTS, Client, Entry
+from toolgrove.cli.install.client import CLIENTS, McpClient, ServerEntry
 from toolgrove.cli.install.settings import merge, room_for
 from toolgrove.cli.project import file, load
 from toolgrove.cli.screen import Screen, line
-from toolgrove.cli.shelf import shelf
+from toolgrove.cli.text import signature
 from toolgrove.config import Config
 from toolgrove.errors import AgentNotFound
+from toolgrove.project_state import ProjectState
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "install",
         parents=[shared],
@@ -32,7 +32,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     token = parser.add_mutually_exclusive_group()
     token.add_argument("--token", metavar="TOKEN", help="the agent's token, for --url")
     token.add_argument(
-        "--new-token", action="store_true", help="make a new token for --url; the agent's old one is void"
+        "--new-token", action="store_true", help="make a new token for --url; the agent's others stay good"
     )
     parser.add_argument("--name", metavar="NAME", help="what the client calls it (PROJECT-AGENT)")
     parser.add_argument("--project", action="store_true", help="the client's file in this folder, not the person's")
@@ -62,17 +62,18 @@ def _install(chosen: argparse.Namespace, screen: Screen) -> int:
         return 0
     merged = merge(target, client.section, name, entry)
     kept = f" What was there is in {merged.backup}." if merged.backup else ""
-    told = f"Wrote {name} into {merged.path}.{kept}" if merged.changed else f"{merged.path} has {name} already."
-    shown = [line(told, "green"), line(client.after)]
-    if chosen.project and "headers" in entry:
-        shown.append(line("The file holds a token now: keep it out of version control.", "yellow"))
+    message = f"Wrote {name} into {merged.path}.{kept}" if merged.changed else f"{merged.path} has {name} already."
+    shown = [line(message, "green"), line(client.after)]
+    if "headers" in entry:
+        advice = "; keep it out of version control" if chosen.project else ""
+        shown.append(line(f"The file holds a token, so only you can read it now{advice}.", "yellow"))
     backup = None if merged.backup is None else str(merged.backup)
-    form = {"file": str(merged.path), "name": name, "changed": merged.changed, "backup": backup}
-    screen.answer(form, *shown)
+    facts = {"file": str(merged.path), "name": name, "changed": merged.changed, "backup": backup}
+    screen.answer(facts, *shown)
     return 0
 
 
-def _entry(client: Client, chosen: argparse.Namespace, config: Config) -> Entry:
+def _entry(client: McpClient, chosen: argparse.Namespace, config: Config) -> ServerEntry:
     if chosen.url is None:
         command, first = _program()
         where = str(file(chosen).absolute())
@@ -86,8 +87,8 @@ def _token(chosen: argparse.Namespace, config: Config) -> str | None:
     if not chosen.new_token:
         token: str | None = chosen.token
         return token
-    with shelf(config, make=True) as kept:
-        return kept.tokens.issue(chosen.agent)
+    with ProjectState.of(config, make=True) as kept:
+        return kept.tokens.issue(chosen.agent, by=signature())
 
 
 def _address(url: str, agent: str) -> str:

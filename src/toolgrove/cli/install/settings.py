@@ -6,15 +6,15 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from toolgrove.cli.install.client import Entry
+from toolgrove.cli.install.client import ServerEntry
+from toolgrove.notation import strict_json
 
 _BOM = "\ufeff"
 _OWN = 0o600
@@ -22,28 +22,30 @@ _AGENT_URL = re.compile(r"https?://[^/]+(?:/.*)?/agents/[^/]+/mcp")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Merged:
-    """What became of the file."""
+class MergedSettings:
+    """The file after the merge, and where a copy of the old one is."""
 
     path: Path
     changed: bool
     backup: Path | None = None
 
 
-def merge(path: Path, section: str, name: str, entry: Entry) -> Merged:
+def merge(path: Path, section: str, name: str, entry: ServerEntry) -> MergedSettings:
     """Put an entry into a section of the file; ValueError says why that cannot be done without harm."""
-    path = path.resolve()  # a link to a file of dotfiles stays one
     before, settings = room_for(path, section, name)
     servers = settings[section]
+    has_token = "headers" in entry
     if servers.get(name) == entry:
-        return Merged(path=path, changed=False)
+        if has_token:
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & _OWN)
+        return MergedSettings(path=path, changed=False)
     servers[name] = entry
-    return _write(path, before, settings)
+    return _write(path, before, settings, has_token=has_token)
 
 
 def room_for(path: Path, section: str, name: str) -> tuple[str, dict[str, Any]]:
     """The text of the file and what it says, with the section in it; ValueError if the entry cannot go there."""
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = _text(path)
     settings = _read(path, before)
     servers = settings.setdefault(section, {})
     if not isinstance(servers, dict):
@@ -53,12 +55,31 @@ def room_for(path: Path, section: str, name: str) -> tuple[str, dict[str, Any]]:
     return before, settings
 
 
+def _text(path: Path) -> str:
+    """What the file says; a link on the way to it may lead anywhere, so none is followed."""
+    home = (Path.home(), Path.cwd())
+    for place in (path, *path.parents):
+        if place in home:
+            break
+        if place.is_symlink():
+            raise ValueError(
+                f"{place} is a link, and --write follows none. Add the entry by hand where it leads; "
+                "without --write it is printed."
+            )
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return ""
+    with open(descriptor, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
 def _read(path: Path, text: str) -> dict[str, Any]:
     text = text.removeprefix(_BOM)
     if not text.strip():
         return {}
     try:
-        settings = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        settings = strict_json.decode(text, unique=True)
     except ValueError as problem:
         comments = " It has comments, which would be lost." if re.search(r"^\s*(//|/\*)", text, re.MULTILINE) else ""
         raise ValueError(
@@ -68,17 +89,6 @@ def _read(path: Path, text: str) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise ValueError(f"{path} does not hold a JSON object, so it is left alone")
     return settings
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    form = dict(pairs)
-    if len(form) < len(pairs):
-        raise ValueError("a key stands there twice")
-    return form
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _is_ours(entry: Any) -> bool:
@@ -92,13 +102,11 @@ def _is_ours(entry: Any) -> bool:
     return any(isinstance(one, str) and _AGENT_URL.fullmatch(one) for one in addresses)
 
 
-def _write(path: Path, before: str, settings: dict[str, Any]) -> Merged:
-    """All or nothing, with the owner and the mode that the file had; a new one is its owner's alone."""
+def _write(path: Path, before: str, settings: dict[str, Any], *, has_token: bool) -> MergedSettings:
+    """All or nothing, with the owner and the mode that the file had; a new one, or one with a token, is its owner's."""
     path.parent.mkdir(parents=True, exist_ok=True)
     exists = path.exists()
-    backup = path.with_name(path.name + ".bak") if exists else None
-    if backup is not None:
-        shutil.copy2(path, backup)
+    backup = _kept(path, before) if exists else None
     text = json.dumps(settings, indent=_indent(before), ensure_ascii=False) + "\n"
     descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -107,7 +115,7 @@ def _write(path: Path, before: str, settings: dict[str, Any]) -> Merged:
             file.flush()
             os.fsync(file.fileno())
         if exists:
-            _liken(Path(beside), path.stat())
+            _liken(Path(beside), path.stat(), _OWN if has_token else 0o777)
         else:
             os.chmod(beside, _OWN)
         os.replace(beside, path)
@@ -115,17 +123,34 @@ def _write(path: Path, before: str, settings: dict[str, Any]) -> Merged:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
-    return Merged(path=path, changed=True, backup=backup)
+    return MergedSettings(path=path, changed=True, backup=backup)
 
 
-def _liken(file: Path, wanted: os.stat_result) -> None:
-    file.chmod(stat.S_IMODE(wanted.st_mode))
+def _kept(path: Path, text: str) -> Path:
+    """A copy under a name that nobody had before: earlier copies stay, and no planted link is followed."""
+    number = 0
+    while True:
+        copy = path.with_name(f"{path.name}.bak{f'.{number}' if number else ''}")
+        try:
+            with open(copy, "x", encoding="utf-8", newline="", opener=_private) as file:
+                file.write(text)
+            return copy
+        except FileExistsError:
+            number += 1
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, _OWN)
+
+
+def _liken(file: Path, wanted: os.stat_result, most: int) -> None:
+    file.chmod(stat.S_IMODE(wanted.st_mode) & most)
     if hasattr(os, "chown"):
         with contextlib.suppress(PermissionError):
             os.chown(file, wanted.st_uid, wanted.st_gid)
 
 
 def _indent(text: str) -> int | str:
-    """How the file is indented."""
+    """The indentation of the file, to keep it."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return 2 if found is None else "\t" if found[1].startswith("\t") else len(found[1])

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from toolgrove.errors import UpstreamFailed
-from toolgrove.pool import strict_json
-from toolgrove.pool.http.exchange import Answer
+from toolgrove.notation import strict_json
+from toolgrove.pool.http.exchange import HttpAnswer
 from toolgrove.types import Result
 
 _NESTING = 100
@@ -25,7 +25,7 @@ class NotJsonText(ValueError):
     """A text that is no JSON, or more than we pass on."""
 
 
-def result_of(answer: Answer, *, tool: str, head: bool) -> Result:
+def result_of(answer: HttpAnswer, *, tool: str, head: bool) -> Result:
     """The result of a call that succeeded."""
     result: Result = {"status": answer.status}
     kind = content_type(answer)
@@ -46,12 +46,12 @@ def result_of(answer: Answer, *, tool: str, head: bool) -> Result:
     return result | ({"headers": told} if told else {})
 
 
-def content_type(answer: Answer) -> str:
+def content_type(answer: HttpAnswer) -> str:
     """The media type without its parameters."""
     return answer.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def text_of_body(answer: Answer) -> str:
+def text_of_body(answer: HttpAnswer) -> str:
     """The body as text, whatever it is."""
     found = re.search(r"charset=[\"']?([\w-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found else "utf-8"
@@ -60,7 +60,7 @@ def text_of_body(answer: Answer) -> str:
 
 
 def read_json(data: bytes) -> Any:
-    """A JSON value in which nothing can break whoever writes it again: finite numbers, whole text, bounded depth."""
+    """A JSON value that can be written again without fail: finite numbers, whole characters, bounded depth."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -71,13 +71,13 @@ def read_json(data: bytes) -> Any:
         raise
     except strict_json.NotANumber as problem:
         raise NotJsonText(str(problem)) from None
-    except RecursionError:
+    except strict_json.TooDeep:
         raise NotJsonText(f"it is nested deeper than {_NESTING} levels") from None
     except ValueError:
         raise NotJsonText("it cannot be read") from None
 
 
-def _other(answer: Answer, kind: str) -> Result:
+def _other(answer: HttpAnswer, kind: str) -> Result:
     if kind == "" and b"\0" not in answer.body:
         try:
             return {"body": read_json(answer.body)}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -20,18 +19,11 @@ from httpcore2 import (
 )
 
 from toolgrove.errors import Forbidden, UpstreamFailed
-from toolgrove.pool.http.address import judge
+from toolgrove.pool.host import AddressRefused, Resolve, checked_addresses, resolve_host
 
 log = logging.getLogger("toolgrove.pool")
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _PATIENCE = 3.0
 """Seconds for an address that has another one behind it."""
-
-
-async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, in the order in which the system prefers them."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 @cache
@@ -55,7 +47,7 @@ class Dialer(AsyncNetworkBackend):
     def __init__(self, network: Network, *, entry: str, allow_private: bool) -> None:
         self._network = network
         self._entry = entry
-        self._allowed = ("public", "private") if allow_private else ("public",)
+        self._allow_private = allow_private
 
     async def connect_tcp(
         self,
@@ -77,7 +69,12 @@ class Dialer(AsyncNetworkBackend):
 
     async def _checked(self, host: str, port: int) -> Sequence[str]:
         try:
-            addresses = await self._network.resolve(host, port)
+            addresses = await checked_addresses(
+                host, port, resolve=self._network.resolve, allow_private=self._allow_private
+            )
+        except AddressRefused as refused:
+            log.warning("%s: %s leads to %s (%s), which is refused", self._entry, host, refused.address, refused.kind)
+            raise self._refusal(refused) from None
         except OSError:
             addresses = ()
         if not addresses:
@@ -87,16 +84,12 @@ class Dialer(AsyncNetworkBackend):
                 reason="unreachable",
                 retryable=True,
             )
-        for address in addresses:
-            reach, kind = judge(address)
-            if reach not in self._allowed:
-                log.warning("%s: %s leads to %s (%s), which is refused", self._entry, host, address, kind)
-                raise self._refusal(kind, final=reach == "never")
         return addresses
 
-    def _refusal(self, kind: str, *, final: bool) -> Forbidden:
-        way = "" if final else f" The operator can allow it with allowPrivate: true on {self._entry}."
+    def _refusal(self, refused: AddressRefused) -> Forbidden:
+        way = f" The operator can allow it with allowPrivate: true on {self._entry}." if refused.may_be_allowed else ""
         return Forbidden(
-            f"The host of {self._entry} leads to a {kind} address, which HTTP tools do not reach; do not retry.{way}",
+            f"The host of {self._entry} leads to a {refused.kind} address, which HTTP tools do not reach; "
+            f"do not retry.{way}",
             reason="address_refused",
         )

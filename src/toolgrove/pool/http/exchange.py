@@ -15,9 +15,9 @@ from httpcore2 import URL, AsyncConnectionPool
 
 from toolgrove.errors import UpstreamFailed
 from toolgrove.pool.http.dialer import Dialer
-from toolgrove.pool.http.inflate import Garbled, TooLarge, inflate
+from toolgrove.pool.http.inflate import BodyTooLarge, Garbled, inflate
 from toolgrove.pool.http.operation import SAFE_METHODS
-from toolgrove.pool.http.request import Request
+from toolgrove.pool.http.request import HttpRequest
 from toolgrove.pool.http.url import BadUrl, Origin, split_origin
 
 MAX_HOPS = 3
@@ -29,7 +29,7 @@ _TARGET = re.compile(r"/(?:[!-~](?<!\\))*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What came back; header names are lower-case, the body is decompressed."""
 
     status: int
@@ -37,7 +37,7 @@ class Answer:
     body: bytes
 
 
-class Connections:
+class SourceConnections:
     """The connections of one source: kept while it runs, closed behind each call otherwise."""
 
     def __init__(self, dialer: Dialer, tls: Callable[[], ssl.SSLContext]) -> None:
@@ -86,7 +86,7 @@ class Connections:
                 await pool.aclose()
 
 
-async def exchange(connections: Connections, request: Request, *, tool: str, max_bytes: int) -> Answer:
+async def exchange(connections: SourceConnections, request: HttpRequest, *, tool: str, max_bytes: int) -> HttpAnswer:
     """The answer to a request, after at most a few redirects on the same origin."""
     safe = request.method in SAFE_METHODS
     doubt = "Try again later." if safe else "Whether it took effect is unknown: look before you repeat it."
@@ -97,7 +97,7 @@ async def exchange(connections: Connections, request: Request, *, tool: str, max
                 if answer.status not in _REDIRECTS:
                     return answer
                 request = _redirected(request, answer, tool, follow=safe)
-    except TooLarge:
+    except BodyTooLarge:
         raise UpstreamFailed(
             f"The answer to {tool} is larger than {max_bytes} bytes and was not read. Ask for less, for instance a "
             "page; the operator can raise maxBytes.",
@@ -133,7 +133,7 @@ def _unreachable(error: Exception, tool: str) -> UpstreamFailed:
     )
 
 
-async def _send(pool: AsyncConnectionPool, request: Request, max_bytes: int) -> Answer:
+async def _send(pool: AsyncConnectionPool, request: HttpRequest, max_bytes: int) -> HttpAnswer:
     origin = request.origin
     headers = [("host", origin.authority), *request.headers.items()]
     if request.content or request.method not in SAFE_METHODS:
@@ -154,7 +154,7 @@ async def _send(pool: AsyncConnectionPool, request: Request, max_bytes: int) -> 
                 pass  # nothing comes, but so the connection learns that it is free again
         elif response.status not in _REDIRECTS:
             body = await _read(response, told, max_bytes)
-        return Answer(status=response.status, headers=told, body=body)
+        return HttpAnswer(status=response.status, headers=told, body=body)
     finally:
         with anyio.CancelScope(shield=True):
             await response.aclose()
@@ -163,7 +163,7 @@ async def _send(pool: AsyncConnectionPool, request: Request, max_bytes: int) -> 
 async def _read(response: httpcore2.Response, headers: Mapping[str, str], max_bytes: int) -> bytes:
     length = headers.get("content-length", "")
     if length.isdecimal() and len(length) < 20 and int(length) > max_bytes:
-        raise TooLarge
+        raise BodyTooLarge
     stream = inflate(headers.get("content-encoding", ""), max_bytes)
     body = bytearray()
     raw = 0
@@ -171,12 +171,12 @@ async def _read(response: httpcore2.Response, headers: Mapping[str, str], max_by
         raw += len(chunk)
         body += stream.feed(chunk)
         if max(raw, len(body)) > max_bytes:
-            raise TooLarge
+            raise BodyTooLarge
     stream.end()
     return bytes(body)
 
 
-def _redirected(request: Request, answer: Answer, tool: str, *, follow: bool) -> Request:
+def _redirected(request: HttpRequest, answer: HttpAnswer, tool: str, *, follow: bool) -> HttpRequest:
     """The request that a redirect asks for, on the same scheme, host and port only."""
     if not follow:
         raise UpstreamFailed(
@@ -199,7 +199,7 @@ def _redirected(request: Request, answer: Answer, tool: str, *, follow: bool) ->
     return replace(request, target=target)
 
 
-def _target(request: Request, location: str) -> tuple[Origin, str]:
+def _target(request: HttpRequest, location: str) -> tuple[Origin, str]:
     if _SCHEME.match(location) or location.startswith("//"):
         absolute = location if not location.startswith("//") else f"{request.origin.scheme}:{location}"
         origin, target = split_origin(absolute)

@@ -6,7 +6,7 @@ import zlib
 from typing import Protocol
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """There is more than the limit allows."""
 
 
@@ -26,11 +26,11 @@ class Plain:
     """An answer that is not compressed."""
 
     def feed(self, data: bytes) -> bytes:
-        """The data itself."""
+        """Pass the data on as it is."""
         return data
 
     def end(self) -> None:
-        """Nothing is left to check."""
+        """Accept any end: there is no trailer to check."""
 
 
 class Inflated:
@@ -54,7 +54,7 @@ class Inflated:
             whole += out
             self._room -= len(out)
             if self._room < 0:
-                raise TooLarge
+                raise BodyTooLarge
             data = self._stream.unconsumed_tail or self._stream.unused_data
         return bytes(whole)
 

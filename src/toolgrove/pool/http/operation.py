@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolgrove.notation.json_value import canonical
+from toolgrove.pool.http.parameter_style import Style
 from toolgrove.pool.http.url import UrlTemplate
-from toolgrove.pool.http.wire import Style
-from toolgrove.tree.json_value import canonical
 from toolgrove.types import Annotations, Schema
 
 SAFE_METHODS = frozenset(("GET", "HEAD"))
@@ -39,11 +39,12 @@ class Body:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Operation:
+class HttpOperation:
     """A method, a URL and where the arguments go.
 
     `entry` names it in the configuration. Without `inputs` and `body`, arguments that the URL does not take go to
     the query or into a JSON object, by the method. `answer` is the schema of the answer's body, where it is known.
+    `reads` is the operator's word that it changes nothing, `reads_if` the line with which it could be given.
     """
 
     name: str
@@ -58,11 +59,13 @@ class Operation:
     inputs: tuple[Input, ...] | None = None
     body: Body | None = None
     allow_private: bool = False
+    reads: bool = False
+    reads_if: str = ""
 
     @property
     def mutates(self) -> bool:
-        """Whether it may change something: every method but GET and HEAD, also an unknown one."""
-        return self.method not in SAFE_METHODS
+        """Whether it may change something: every method but GET and HEAD, unless the operator says that it reads."""
+        return self.method not in SAFE_METHODS and not self.reads
 
     @property
     def approval(self) -> str | None:
@@ -78,11 +81,11 @@ class Operation:
 
     @property
     def annotations(self) -> Annotations:
-        """What it does to the world, by its method."""
+        """What it does to the world, by its method and the operator; nobody says whether a POST destroys."""
         return Annotations(
             readonly=not self.mutates,
-            destructive=self.mutates and self.method != "POST",
-            idempotent=self.method in _REPEATABLE,
+            destructive=None if self.mutates and self.method == "POST" else self.mutates,
+            idempotent=not self.mutates or self.method in _REPEATABLE,
             requires_approval=self.mutates,
             open_world=True,
         )
@@ -105,7 +108,7 @@ class Operation:
 
     def definition(self) -> str:
         """The hash of all that decides what a call does."""
-        told = [self.name, self.description, self.input_schema, self.answer, dict(self.headers)]
+        told = [self.name, self.description, self.input_schema, self.answer, dict(self.headers), self.reads]
         route = [self.entry, self.method, repr(self.url), repr(self.inputs), repr(self.body), self.allow_private]
         return hashlib.sha256(canonical([*told, *route]).encode()).hexdigest()
 

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode
 
 from toolgrove.config.http_tool import overrides_method
 from toolgrove.errors import Forbidden, InvalidArgument, UpstreamFailed
-from toolgrove.pool.http.operation import Operation
+from toolgrove.pool.http.operation import HttpOperation
+from toolgrove.pool.http.parameter_style import json_text, pairs_of, text_of
 from toolgrove.pool.http.url import Origin
-from toolgrove.pool.http.wire import json_text, pairs_of, text_of
 from toolgrove.types import Arguments
 
 Fill = Callable[[str, str], str]
@@ -28,7 +28,7 @@ _DEFAULTS = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
+class HttpRequest:
     """What is sent; its repr shows neither headers nor content, which may hold secrets."""
 
     method: str
@@ -38,7 +38,7 @@ class Request:
     content: bytes = field(repr=False)
 
 
-def build_request(operation: Operation, arguments: Arguments, fill: Fill) -> Request:
+def build_request(operation: HttpOperation, arguments: Arguments, fill: Fill) -> HttpRequest:
     """Put every argument in its place; nothing of them can reach the host, the method or a guarded header."""
     placed = _Placed(operation, arguments)
     target = _target(operation, placed, lambda reference: quote(fill(reference, f"{operation.entry}.url"), safe=""))
@@ -47,7 +47,7 @@ def build_request(operation: Operation, arguments: Arguments, fill: Fill) -> Req
     if placed.content is not None:
         headers["content-type"] = placed.content_type
     headers |= dict(_configured(operation, fill))
-    return Request(
+    return HttpRequest(
         method=operation.method,
         origin=operation.url.origin,
         target=target,
@@ -56,14 +56,14 @@ def build_request(operation: Operation, arguments: Arguments, fill: Fill) -> Req
     )
 
 
-def preview(operation: Operation, arguments: Arguments) -> dict[str, str]:
+def preview(operation: HttpOperation, arguments: Arguments) -> dict[str, str]:
     """What a person is shown of a request before it is built: no secret is read, its name stands in its place."""
     origin = operation.url.origin
     target = _target(operation, _Placed(operation, arguments), _named)
     return {"method": operation.method, "url": f"{origin.scheme}://{origin.authority}{target}"}
 
 
-def _target(operation: Operation, placed: _Placed, fill: Callable[[str], str]) -> str:
+def _target(operation: HttpOperation, placed: _Placed, fill: Callable[[str], str]) -> str:
     path, query = operation.url.render(placed.path, fill)
     query = "&".join(filter(None, (query, urlencode(placed.query, quote_via=quote))))
     return f"{path}?{query}" if query else path
@@ -77,7 +77,7 @@ def _named(reference: str) -> str:
 class _Placed:
     """The arguments, sorted by the place they go to."""
 
-    def __init__(self, operation: Operation, arguments: Arguments) -> None:
+    def __init__(self, operation: HttpOperation, arguments: Arguments) -> None:
         self.path: dict[str, Any] = {}
         self.query: list[tuple[str, str]] = []
         self.headers: dict[str, str] = {}
@@ -100,7 +100,7 @@ class _Placed:
             self.content = _encoded(rest.pop(body.argument), body.argument, form=body.encoding == "form")
         self._place_rest(operation, rest)
 
-    def _place_rest(self, operation: Operation, rest: dict[str, Any]) -> None:
+    def _place_rest(self, operation: HttpOperation, rest: dict[str, Any]) -> None:
         for name in (*rest, *(name for name, _ in self.query)):
             if overrides_method(name) or (operation.rest == "nowhere" and name in rest):
                 raise Forbidden(
@@ -149,7 +149,7 @@ def _header(text: str, argument: str) -> str:
     return text.strip()
 
 
-def _configured(operation: Operation, fill: Fill) -> Iterator[tuple[str, str]]:
+def _configured(operation: HttpOperation, fill: Fill) -> Iterator[tuple[str, str]]:
     for name, template in operation.headers.items():
         where = f"{operation.entry}.headers.{name}"
         value = fill(template, where).strip()

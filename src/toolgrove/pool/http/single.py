@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from toolgrove.config import HttpToolConfig
-from toolgrove.pool.http.operation import Operation, Refused
+from toolgrove.config.http_tool import CHANGING
+from toolgrove.pool.http.operation import HttpOperation, Refused
 from toolgrove.pool.http.url import BadUrl, parse_template
 from toolgrove.types import Schema
 
 
-def read_single(name: str, config: HttpToolConfig) -> list[Operation | Refused]:
+def read_single(name: str, config: HttpToolConfig) -> list[HttpOperation | Refused]:
     """The one operation of an entry."""
     try:
         url = parse_template(config.url or "")
     except BadUrl as problem:
         return [Refused(name=name, own_name=name, reason=f"httpTools.{name}.url: {problem}")]
     return [
-        Operation(
+        HttpOperation(
             name=name,
             own_name=name,
             entry=f"httpTools.{name}",
@@ -26,12 +27,14 @@ def read_single(name: str, config: HttpToolConfig) -> list[Operation | Refused]:
             answer=config.output_schema,
             headers=config.headers,
             allow_private=config.allow_private,
+            reads=config.reads is True,
+            reads_if="" if config.method in CHANGING else f"httpTools.{name}.reads: true",
         )
     ]
 
 
 def closed(schema: Schema) -> Schema:
-    """The schema without room for arguments that nobody declared, unless it says otherwise itself."""
+    """The schema without room for undeclared arguments, unless it says otherwise itself."""
     if "additionalProperties" in schema or "unevaluatedProperties" in schema or "allOf" in schema or "$ref" in schema:
         return schema
     return {**schema, "additionalProperties": False}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,35 +13,37 @@ import anyio.to_thread
 
 from toolgrove.config import HttpToolConfig
 from toolgrove.errors import UpstreamFailed
+from toolgrove.notation.json_schema import compiled
+from toolgrove.notation.secret_names import names_a_secret
+from toolgrove.pool.fair_shares import Overdue, share_of
 from toolgrove.pool.http.answer import result_of
 from toolgrove.pool.http.dialer import Dialer, Network
-from toolgrove.pool.http.exchange import Answer, Connections, exchange
+from toolgrove.pool.http.exchange import SourceConnections, exchange
+from toolgrove.pool.http.host_shares import HostShares
 from toolgrove.pool.http.openapi import read_document
-from toolgrove.pool.http.operation import Operation, Refused
-from toolgrove.pool.http.request import build_request, preview
+from toolgrove.pool.http.operation import HttpOperation, Refused
+from toolgrove.pool.http.request import HttpRequest, build_request, preview
 from toolgrove.pool.http.single import read_single
 from toolgrove.pool.http.status import status_error
 from toolgrove.pool.metadata import check
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.secrets import Secrets
-from toolgrove.tree.json_schema import compiled
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool, ToolSpec
 
-_TELLING = re.compile(r"auth|key|token|secret|password|cookie", re.IGNORECASE)
 _FOLLOW = 2.0
 """Seconds between two looks at a document's file."""
-_Offered = tuple[Offer, Operation | None]
+_Offered = tuple[Offer, HttpOperation | None]
 
 
 class _Read(NamedTuple):
-    """A document as it was once."""
+    """What a document offered when it was last read; `mark` tells whether its file changed since."""
 
     mark: tuple[int, ...] | None
     offers: Sequence[_Offered]
 
 
 class HttpSource:
-    """One call, or all operations of a document; asks nobody but its own file what it offers."""
+    """One call, or all operations of a document; asks no server what it offers."""
 
     kind: Kind = "http"
 
@@ -54,6 +55,7 @@ class HttpSource:
         *,
         network: Network | None = None,
         clock: Clock | None = None,
+        hosts: HostShares | None = None,
     ) -> None:
         self.name = name
         self._config = config
@@ -61,8 +63,9 @@ class HttpSource:
         self._clock: Clock = clock or SystemClock()
         network = network or Network()
         dialer = Dialer(network, entry=f"httpTools.{name}", allow_private=config.allow_private)
-        self._connections = Connections(dialer, network.tls)
-        self._operations: dict[str, Operation] = {}
+        self._connections = SourceConnections(dialer, network.tls)
+        self._hosts = hosts or HostShares(self._clock)
+        self._operations: dict[str, HttpOperation] = {}
         self._answers: dict[str, Any] = {}
         self._offers: Sequence[Offer] = ()
         self._read: _Read | None = None
@@ -70,7 +73,7 @@ class HttpSource:
         self._missed = False
         self._asks_keyring = "${keyring:" in config.model_dump_json()
         for header, value in config.headers.items():
-            if _TELLING.search(header) and "${" not in value:  # a key that stands in the file as it is
+            if names_a_secret(header) and "${" not in value:  # a key that stands in the file as it is
                 secrets.hide(value.rpartition(" ")[2], name=header)
 
     async def run(self, changed: Callable[[], None]) -> None:
@@ -110,7 +113,7 @@ class HttpSource:
             return read.offers
 
     async def _follow(self, path: Path, changed: Callable[[], None]) -> None:
-        """Tell when the file changed, or when nobody waited until it was read."""
+        """Tell when the file changed, or when a discovery ended before it was read."""
         seen = _mark(path)
         while True:
             await anyio.sleep(_FOLLOW)
@@ -119,7 +122,7 @@ class HttpSource:
                 seen, self._missed = now, False
                 changed()
 
-    def _offered(self, found: Sequence[Operation | Refused]) -> Sequence[_Offered]:
+    def _offered(self, found: Sequence[HttpOperation | Refused]) -> Sequence[_Offered]:
         return [(self._offer(one), None if isinstance(one, Refused) else one) for one in found]
 
     def last_known(self) -> Sequence[Offer]:
@@ -127,11 +130,21 @@ class HttpSource:
         return [replace(offer, standing="unavailable", tool=None) for offer in self._offers]
 
     async def call(self, call: Call) -> Result:
-        """Send the request and read the answer, all within the tool's time."""
+        """Send the request and read the answer within the tool's time, which begins when the host has room for it."""
         operation = self._operation(call)
+        request = await self._request(operation, call)
         try:
-            with anyio.fail_after(self._config.timeout):
-                answer = await self._exchange(operation, call)
+            async with self._hosts.of(request.origin).place(share_of(call), self._config.timeout):
+                with anyio.fail_after(self._config.timeout):
+                    answer = await exchange(
+                        self._connections, request, tool=operation.name, max_bytes=self._config.max_bytes
+                    )
+        except Overdue:
+            raise UpstreamFailed(
+                f"The server of {operation.name} has too many calls waiting; nothing was sent. Try again in a moment.",
+                reason="upstream_busy",
+                retryable=True,
+            ) from None
         except TimeoutError:
             advice = "Whether it took effect is unknown: look first." if operation.mutates else "Try again later."
             raise UpstreamFailed(
@@ -149,17 +162,15 @@ class HttpSource:
         """The method and the URL that a call would be sent with; what cannot be sent is refused here already."""
         return preview(self._operation(call), call.arguments)
 
-    async def _exchange(self, operation: Operation, call: Call) -> Answer:
+    async def _request(self, operation: HttpOperation, call: Call) -> HttpRequest:
         def fill(template: str, field: str) -> str:
             return self._secrets.fill(template, field=field, user=operation.name)
 
         if self._asks_keyring:  # which may have to be unlocked by hand, while the others go on
-            request = await anyio.to_thread.run_sync(build_request, operation, call.arguments, fill)
-        else:
-            request = build_request(operation, call.arguments, fill)
-        return await exchange(self._connections, request, tool=operation.name, max_bytes=self._config.max_bytes)
+            return await anyio.to_thread.run_sync(build_request, operation, call.arguments, fill)
+        return build_request(operation, call.arguments, fill)
 
-    def _operation(self, call: Call) -> Operation:
+    def _operation(self, call: Call) -> HttpOperation:
         operation = self._operations.get(call.tool.definition) if call.tool is not None else None
         if operation is None:
             raise UpstreamFailed(
@@ -168,7 +179,7 @@ class HttpSource:
             )
         return operation
 
-    def _hold(self, operation: Operation, call: Call, result: Result) -> None:
+    def _hold(self, operation: HttpOperation, call: Call, result: Result) -> None:
         """Clients refuse a result that breaks the announced schema; better to say what is wrong."""
         if operation.answer is None or call.tool is None:
             return
@@ -186,7 +197,7 @@ class HttpSource:
                 status=result["status"],
             )
 
-    def _offer(self, found: Operation | Refused) -> Offer:
+    def _offer(self, found: HttpOperation | Refused) -> Offer:
         problem = found.reason if isinstance(found, Refused) else _problem(found)
         offer = Offer(name=found.name, own_name=found.own_name, source=self.name, kind=self.kind)
         if problem or isinstance(found, Refused):
@@ -203,6 +214,7 @@ class HttpSource:
             spec=spec,
             source=self,
             mutates=found.mutates,
+            reads_if=found.reads_if,
             kind=self.kind,
             own_name=found.own_name,
             definition=found.definition(),
@@ -211,7 +223,7 @@ class HttpSource:
         return replace(offer, tool=tool)
 
 
-def _problem(operation: Operation) -> str:
+def _problem(operation: HttpOperation) -> str:
     raw = {
         "name": operation.own_name,
         "description": operation.description,

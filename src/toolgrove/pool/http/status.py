@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from toolgrove.errors import Conflict, GroveError, InvalidArgument, NotFound, RateLimited, UpstreamFailed
+from toolgrove.notation.retry_after import seconds_to_wait
+from toolgrove.notation.unseen_text import blanked
 from toolgrove.pool.http.answer import content_type, text_of_body
-from toolgrove.pool.http.exchange import Answer
-from toolgrove.pool.http.operation import Operation
+from toolgrove.pool.http.exchange import HttpAnswer
+from toolgrove.pool.http.operation import HttpOperation
 
 Scrub = Callable[[str], str]
 REASON = "http_status"
 _EXCERPT = 300
-_LONGEST_WAIT = 86_400.0
 _WAIT = 10.0
 
 
-def status_error(answer: Answer, operation: Operation, scrub: Scrub, now: float) -> GroveError:
+def status_error(answer: HttpAnswer, operation: HttpOperation, scrub: Scrub, now: float) -> GroveError:
     """What a failed call tells the agent; the excerpt is scrubbed before it is cut."""
     tool, status = operation.name, answer.status
     facts: dict[str, Any] = {"reason": REASON, "status": status, "excerpt": _excerpt(answer, scrub)}
@@ -49,21 +46,12 @@ def status_error(answer: Answer, operation: Operation, scrub: Scrub, now: float)
     return UpstreamFailed(f"The server of {tool} refuses the call ({status}); see excerpt.", **facts)
 
 
-def _excerpt(answer: Answer, scrub: Scrub) -> str | None:
+def _excerpt(answer: HttpAnswer, scrub: Scrub) -> str | None:
     if b"\0" in answer.body or content_type(answer).startswith(("image/", "audio/", "video/", "application/octet")):
         return None
-    text = re.sub(r"[\s\x00-\x1f\x7f-\x9f]+", " ", scrub(text_of_body(answer))).strip()
+    text = " ".join(blanked(scrub(text_of_body(answer))).split())
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
 
 
-def _retry_after(answer: Answer, now: float) -> float | None:
-    told = answer.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", told):
-        return min(float(told), _LONGEST_WAIT)
-    try:
-        when = parsedate_to_datetime(told)
-    except (ValueError, OverflowError):
-        return None
-    when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    wait = when.timestamp() - datetime.fromtimestamp(now, UTC).timestamp()
-    return min(max(math.ceil(wait), 1), _LONGEST_WAIT) if math.isfinite(wait) else None
+def _retry_after(answer: HttpAnswer, now: float) -> float | None:
+    return seconds_to_wait(answer.headers.get("retry-after", ""), now=now)

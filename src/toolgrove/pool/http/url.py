@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
 from toolgrove.errors import InvalidArgument
-from toolgrove.pool.http.wire import text_of
+from toolgrove.pool.http.parameter_style import text_of
 
 Kind = Literal["literal", "slot", "reference"]
 _HEAD = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
@@ -50,7 +50,7 @@ class Origin:
 
     @property
     def authority(self) -> str:
-        """The host header's value."""
+        """Host and port as the Host header writes them, without a default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -65,7 +65,7 @@ class UrlTemplate:
 
     @property
     def slots(self) -> frozenset[str]:
-        """The arguments that it takes."""
+        """The names of the arguments that fill its gaps."""
         pieces = [*(piece for segment in self.path for piece in segment), *self.query]
         return frozenset(piece.text for piece in pieces if piece.kind == "slot")
 
@@ -89,7 +89,7 @@ class UrlTemplate:
 
 
 def parse_template(text: str) -> UrlTemplate:
-    """Read the url of a tool."""
+    """Split a tool's url into its fixed parts and its gaps; BadUrl says what the operator has to change."""
     origin, rest = split_origin(text)
     path, query = _split(_pieces(rest, references=True))
     return UrlTemplate(origin=origin, path=path, query=query)

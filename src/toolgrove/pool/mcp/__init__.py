@@ -1,4 +1,31 @@
-"""Tools of external MCP servers: a lean client for both protocol eras, over stdio and Streamable HTTP."""
+"""Tools of external MCP servers: a lean client for both protocol eras, over stdio and Streamable HTTP.
+
+A call goes down `source`, `server`, `session`, a link (`stdio` or `http`) and `jsonrpc`.
+
+- ``backoff``: how long to wait before a server is tried again
+- ``breaker``: stops calls to a server that fails time after time
+- ``catalog``: the tools that a server lists now, each held against its pin
+- ``child``: a server as our child process
+- ``connection``: HTTP/1.1 to one server, with a few kept connections
+- ``effects``: which tools change something, by the operator's word
+- ``era``: what each of the two protocol eras adds to a request
+- ``faults``: what can go wrong with a server
+- ``http``: a link over Streamable HTTP
+- ``inbound_budget``: how much a server may say without being asked
+- ``jsonrpc``: messages: written, read and bounded
+- ``line_reader``: cuts a pipe into lines
+- ``link``: the protocol that both links follow
+- ``pin_policy``: which definitions are accepted without a person
+- ``result``: from a server's answer to what the agent gets
+- ``sandbox``: runs a server under bubblewrap
+- ``server``: keeps one server connected and its tools listed
+- ``session``: opens a conversation in the right era, lists tools, calls them
+- ``source``: one server as a source of the pool; bounds every call
+- ``sse``: cuts a stream into server-sent events
+- ``stderr``: a server's error output in our log
+- ``stdio``: a link to a child process
+- ``tool_list_freshness``: whether the list is younger than the last word that it changed
+"""
 
 from toolgrove.pool.mcp.source import McpSource
 

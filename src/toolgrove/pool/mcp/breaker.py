@@ -46,5 +46,5 @@ class Breaker:
             self._until = self._clock.monotonic() + OPEN
 
     def abandoned(self) -> None:
-        """Nobody waited for the answer, so nothing was learned."""
+        """The caller left before the answer, so nothing was learned."""
         self._probing = False

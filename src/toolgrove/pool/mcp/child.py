@@ -16,8 +16,9 @@ from typing import cast
 
 import anyio
 
+from toolgrove.budgets import RefillingBudget
 from toolgrove.pool.mcp.faults import Misset, Unsent
-from toolgrove.pool.mcp.wire import MAX_MESSAGE
+from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
 
 _POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _WINDOWS = (
@@ -44,7 +45,7 @@ class Command:
     cwd: Path | None = None
 
     def environment(self, ours: Mapping[str, str]) -> dict[str, str]:
-        """All that the child will see."""
+        """The variables that the child gets: a few of ours, then its own."""
         kept = {name: value for name, value in ours.items() if name in INHERITED or name.startswith("LC_")}
         return kept | dict(self.env)
 
@@ -60,7 +61,6 @@ class Child(asyncio.SubprocessProtocol):
         self._gone = gone
         self._exited = anyio.Event()
         self._silent = self._told = self._ending = False
-        self._stderr_room = _STDERR_BURST
 
     async def start(self, command: Command) -> None:
         """Start the program in a session of its own, so that what it starts can be ended with it."""
@@ -88,6 +88,8 @@ class Child(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the pipes; a child can be gone again before `start` returns."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
+        clock = asyncio.get_running_loop().time  # the one by which reading is resumed
+        self._stderr_room = RefillingBudget(_STDERR_RATE, burst=_STDERR_BURST, monotonic=clock)
 
     @property
     def _input(self) -> asyncio.WriteTransport:
@@ -103,14 +105,13 @@ class Child(asyncio.SubprocessProtocol):
         pipe.write(line + b"\n")
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Hear the child."""
+        """Pass on what the child wrote, its error output within bounds."""
         if fd == 1:
             if not self._ending:
                 self._wrote(data)
             return
         self._complained(data)
-        self._stderr_room -= len(data)
-        if self._stderr_room < 0:
+        if not self._stderr_room.take(len(data)):
             self._hold_stderr()
 
     def _hold_stderr(self) -> None:
@@ -119,7 +120,6 @@ class Child(asyncio.SubprocessProtocol):
         pipe.pause_reading()
 
         def resume() -> None:
-            self._stderr_room = _STDERR_RATE
             if not pipe.is_closing():
                 pipe.resume_reading()
 

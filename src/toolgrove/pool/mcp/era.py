@@ -6,17 +6,17 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from apcore_mcp.version import __version__
-from toolgrove.pool.mcp.wire import Message
+from toolgrove.pool.mcp.jsonrpc import Message
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
-CLIENT = {"name": "toolgrove", "version": __version__}
+CLIENT = {"name": "toolgrove", "version": version("toolgrove")}
 _META = "io.modelcontextprotocol/"
 _TRACE = TraceContextTextMapPropagator()
 
@@ -86,7 +86,7 @@ def _marked(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def mirrored(wanted: Mirrors, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Those headers for one call."""
+    """The headers that repeat such arguments for one call."""
     for path, header in wanted:
         value: Any = arguments
         for key in path:

@@ -43,7 +43,7 @@ class Expired(Fault):
 
 
 class Busy(Fault):
-    """A server that sheds load."""
+    """A server that sheds load; `retry_after` is how many seconds it asked for."""
 
     def __init__(self, retry_after: float | None) -> None:
         super().__init__("is busy")

@@ -10,13 +10,24 @@ import anyio
 import h11
 from anyio.abc import TaskGroup
 
-from toolgrove.pool.mcp.connection import Address, Connection, Connections, Headers
+from toolgrove.notation.retry_after import seconds_to_wait
+from toolgrove.pool.mcp.connection import Address, Connection, Connections, Headers, Reach
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
-from toolgrove.pool.mcp.flood import Allowance
+from toolgrove.pool.mcp.inbound_budget import InboundBudget
+from toolgrove.pool.mcp.jsonrpc import (
+    MAX_MESSAGE,
+    Message,
+    RpcRequest,
+    decode,
+    encode,
+    notification,
+    outcome,
+    relay,
+    reply,
+)
 from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
 from toolgrove.pool.mcp.sse import Events
-from toolgrove.pool.mcp.wire import MAX_MESSAGE, Message, Request, decode, encode, notification, outcome, relay, reply
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.pool")
@@ -29,19 +40,20 @@ _SESSION = re.compile(rb"[\x21-\x7e]{1,1024}")
 
 
 class HttpLink:
-    """Has no connection of its own to lose: what ends it is a session that is over, or nobody there."""
+    """Has no connection of its own to lose: a session that is over ends it, or a server out of reach."""
 
     streams = True
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, clock: Clock) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], *, reach: Reach, clock: Clock) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
-        self._connections = Connections(Address.of(url), clock)
+        self._connections = Connections(Address.of(url), reach, clock)
         self._target = self._connections.address.target
         self._fixed = _fixed(self._connections.address, headers)
         self._session: bytes | None = None
         self._era: Era | None = None
-        self._allowance = Allowance(clock)
+        self._clock = clock
+        self._inbound = InboundBudget(clock)
         self._answers = anyio.Semaphore(_ANSWERS)
 
     async def open(self, tasks: TaskGroup) -> None:
@@ -49,10 +61,10 @@ class HttpLink:
         self._tasks = tasks
 
     def adopt(self, era: Era) -> None:
-        """Speak like this from now on."""
+        """Write every later request as this era does."""
         self._era = era
 
-    async def request(self, request: Request) -> Message:
+    async def request(self, request: RpcRequest) -> Message:
         """Send a request and wait for its answer; only one that asks may be sent again, and only once."""
         connection = await self._take()
         try:
@@ -63,7 +75,7 @@ class HttpLink:
         # The server hung up while the connection was kept, as it may.
         return await self._exchange(request, await self._take(fresh=True))
 
-    async def _exchange(self, request: Request, connection: Connection) -> Message:
+    async def _exchange(self, request: RpcRequest, connection: Connection) -> Message:
         try:
             response = await connection.ask(b"POST", self._target, self._headers(request.headers), request.encoded())
             result = await self._answer(request, connection, response)
@@ -102,7 +114,7 @@ class HttpLink:
         try:
             return await (self._connections.dial() if fresh else self._connections.take())
         except Unsent as fault:
-            self.end(fault)  # nobody is there: the supervisor looks for it again
+            self.end(fault)  # the supervisor looks for the server again
             raise
 
     def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> Headers:
@@ -112,7 +124,7 @@ class HttpLink:
         headers.extend((name.encode(), value.encode()) for name, value in mirrored.items())
         return headers
 
-    async def _answer(self, request: Request, connection: Connection, response: h11.Response) -> Message:
+    async def _answer(self, request: RpcRequest, connection: Connection, response: h11.Response) -> Message:
         head = dict(response.headers)
         kind = head.get(b"content-type", b"").partition(b";")[0].strip().lower()
         status = response.status_code
@@ -131,20 +143,20 @@ class HttpLink:
             return await self._from_stream(request, connection)
         raise Nonsense("answered with something that is neither JSON nor a stream of events")
 
-    async def _from_stream(self, request: Request, connection: Connection) -> Message:
+    async def _from_stream(self, request: RpcRequest, connection: Connection) -> Message:
         stream = Events()
         while (part := await connection.read()) is not None:
             for data in stream.feed(part):
                 message = decode(data)
                 if "method" not in message and message.get("id") == request.id:
                     return outcome(message)
-                self._allowance.spend(len(data))
+                self._inbound.spend(len(data))
                 if "method" in message:
                     await self._heard(message, request)
-            self._allowance.spend(0, stream.chatter())
+            self._inbound.spend(0, stream.chatter())
         raise Broken("ended its stream without an answer")
 
-    async def _heard(self, message: Message, request: Request | None) -> None:
+    async def _heard(self, message: Message, request: RpcRequest | None) -> None:
         method = message["method"]
         if is_request(message):
             self._reply(message)
@@ -189,7 +201,7 @@ class HttpLink:
         if status in (401, 403):
             return Misset(f"refused our credentials (HTTP {status})")
         if status in (429, 503):
-            return Busy(_seconds(head.get(b"retry-after", b"")))
+            return Busy(seconds_to_wait(head.get(b"retry-after", b"").decode("latin-1"), now=self._clock.wall()))
         words = f"answered with HTTP {status}"
         return Broken(words) if status >= 500 else Nonsense(words)
 
@@ -198,7 +210,7 @@ class HttpLink:
             raise Nonsense("sent a session id that is not legal")
         self._session = given
 
-    def _cancel(self, request: Request) -> None:
+    def _cancel(self, request: RpcRequest) -> None:
         """Tell a server of the handshake era; a modern one sees the connection close."""
         told = self._era is not None and not self._era.modern and request.cancellable
         if told and self.end.fault is None:
@@ -207,7 +219,7 @@ class HttpLink:
             )
 
     async def notify(self, message: Message) -> None:
-        """Send a message that nobody answers."""
+        """Send a message that expects no answer."""
         headers = self._era.headers(str(message.get("method"))) if self._era is not None else {}
         connection = await self._take()
         try:
@@ -238,11 +250,11 @@ class HttpLink:
             stream = Events()
             while (part := await connection.read()) is not None:
                 for data in stream.feed(part):
-                    self._allowance.spend(len(data))
+                    self._inbound.spend(len(data))
                     message = decode(data)
                     if "method" in message:
                         await self._heard(message, None)
-                self._allowance.spend(0, stream.chatter())
+                self._inbound.spend(0, stream.chatter())
         finally:
             connection.drop()
 
@@ -299,7 +311,3 @@ async def _whole(connection: Connection, head: Mapping[bytes, bytes]) -> bytes:
             raise Nonsense(f"sent an answer larger than {MAX_MESSAGE // (1024 * 1024)} MiB")
         parts.append(part)
     return b"".join(parts)
-
-
-def _seconds(text: bytes) -> float | None:
-    return float(text) if text.isdigit() and len(text) < 6 else None

@@ -1,4 +1,4 @@
-"""A way to one server; stdio and Streamable HTTP are the two there are."""
+"""A way to one server; stdio and Streamable HTTP are the two there are. Knows no tools, only messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import Broken, Fault
-from toolgrove.pool.mcp.wire import Message, Request
+from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest
 
 LIST_CHANGED = "notifications/tools/list_changed"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -30,12 +30,12 @@ class Link(Protocol):
 
     async def open(self, tasks: TaskGroup) -> None: ...
 
-    async def request(self, request: Request) -> Message: ...
+    async def request(self, request: RpcRequest) -> Message: ...
 
     async def notify(self, message: Message) -> None: ...
 
     def adopt(self, era: Era) -> None:
-        """Speak like this from now on."""
+        """Write every later request as this era does."""
 
     async def stream(self) -> None:
         """Hear what the server says by itself, where that takes a connection of its own."""
@@ -57,7 +57,7 @@ class End:
             self._event.set()
 
     async def wait(self) -> Fault:
-        """Why it ended, once it did."""
+        """Wait for the end, and give its reason."""
         await self._event.wait()
         return self.fault or Broken("ended")
 

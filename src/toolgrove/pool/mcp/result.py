@@ -9,7 +9,7 @@ from typing import Any
 
 from toolgrove.errors import Conflict, Forbidden, GroveError, InvalidArgument, NotFound, RateLimited, UpstreamFailed
 from toolgrove.pool.mcp.faults import Nonsense
-from toolgrove.pool.mcp.wire import Message
+from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.types import Result
 
 MAX_TEXT = 4_000
@@ -88,7 +88,7 @@ def brief(text: str) -> str:
 
 
 class _Foreign(GroveError):
-    """An error in our form that came from a server of the pool."""
+    """An error written as ours that came from a server of the pool."""
 
     def __init__(self, message: str, facts: Mapping[str, Any]) -> None:
         GroveError.__init__(self, message)

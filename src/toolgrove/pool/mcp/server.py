@@ -12,15 +12,18 @@ from anyio.abc import TaskGroup
 
 from toolgrove.config import McpServerConfig
 from toolgrove.errors import SecretOutOfScope, SecretUnset
+from toolgrove.pool.host import Resolve, names_loopback
 from toolgrove.pool.mcp.backoff import Backoff
 from toolgrove.pool.mcp.catalog import Catalog
 from toolgrove.pool.mcp.child import Command
+from toolgrove.pool.mcp.connection import Reach
 from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Misset
-from toolgrove.pool.mcp.freshness import Freshness
 from toolgrove.pool.mcp.http import HttpLink
 from toolgrove.pool.mcp.link import Link
+from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
 from toolgrove.pool.mcp.session import Negotiation, Session
 from toolgrove.pool.mcp.stdio import StdioLink
+from toolgrove.pool.mcp.tool_list_freshness import ToolListFreshness
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -47,16 +50,20 @@ class Server:
         secrets: Secrets,
         clock: Clock,
         random: Callable[[], float],
+        resolve: Resolve,
+        folders: ProjectFolders,
     ) -> None:
         self.name = name
         self.session: Session | None = None
         self.problem = "is not started"
-        self.freshness = Freshness()
+        self.freshness = ToolListFreshness()
         self._config = config
         self._catalog = catalog
         self._secrets = secrets
         self._clock = clock
         self._random = random
+        self._resolve = resolve
+        self._folders = folders
         self._negotiation = Negotiation(config.protocol)
         self._backoff = Backoff(random)
         self._settled = anyio.Event()
@@ -184,9 +191,18 @@ class Server:
         config = self._config
         if config.url is not None:
             url, headers = await to_thread.run_sync(self._address, config.url, abandon_on_cancel=True)
-            return HttpLink(url, headers, clock=self._clock)
+            return HttpLink(url, headers, reach=self._reach(config.url), clock=self._clock)
         command = await to_thread.run_sync(self._command, config.command or "", abandon_on_cancel=True)
         return StdioLink(self.name, command, secrets=self._secrets, clock=self._clock)
+
+    def _reach(self, written: str) -> Reach:
+        """Loopback needs no further word where the file itself says it."""
+        return Reach(
+            entry=f"mcpServers.{self.name}",
+            resolve=self._resolve,
+            allow_private=self._config.allow_private,
+            allow_loopback=names_loopback(written),
+        )
 
     def _address(self, url: str) -> tuple[str, dict[str, str]]:
         headers = {key: self._filled(value, f"headers.{key}") for key, value in self._config.headers.items()}
@@ -194,12 +210,15 @@ class Server:
 
     def _command(self, program: str) -> Command:
         config = self._config
-        return Command(
+        command = Command(
             program=self._filled(program, "command"),
             args=[self._filled(value, f"args[{index}]") for index, value in enumerate(config.args)],
             env={key: self._filled(value, f"env.{key}") for key, value in config.env.items()},
             cwd=config.cwd,
         )
+        if config.sandbox is None:
+            return command
+        return sandboxed(command, config.sandbox, server=self.name, folders=self._folders)
 
     def _filled(self, template: str, part: str) -> str:
         field = f"mcpServers.{self.name}.{part}"

@@ -13,8 +13,8 @@ import anyio
 from toolgrove.pool.mcp.backoff import Backoff
 from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, Mirrors, mirrored
 from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
+from toolgrove.pool.mcp.jsonrpc import UNSUPPORTED_VERSION, Message, Progress, RpcRequest, encode, notification
 from toolgrove.pool.mcp.link import Link
-from toolgrove.pool.mcp.wire import UNSUPPORTED_VERSION, Message, Progress, Request, encode, notification
 
 log = logging.getLogger("toolgrove.pool")
 MAX_TOOLS = 5_000
@@ -66,13 +66,13 @@ class Session:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, mirrors: Mirrors = (), progress: Progress | None = None
     ) -> Message:
-        """Call a tool, once."""
+        """Call a tool; the request is never sent a second time from here."""
         key = next(self._numbers)
         headers = self.era.headers("tools/call", name)
         if mirrors and self.era.modern:
             headers.update(mirrored(mirrors, arguments))
         params = {"name": name, "arguments": arguments}
-        request = Request(
+        request = RpcRequest(
             id=key,
             method="tools/call",
             params=self.era.params(params, key if progress is not None else None),
@@ -105,7 +105,7 @@ class Session:
 
     async def _ask(self, method: str, params: Message) -> Message:
         return await self.link.request(
-            Request(
+            RpcRequest(
                 id=next(self._numbers), method=method, params=self.era.params(params), headers=self.era.headers(method)
             )
         )
@@ -176,7 +176,7 @@ class Negotiation:
 async def _discover(link: Link, numbers: count[int]) -> Session:
     method = "server/discover"
     result = await link.request(
-        Request(
+        RpcRequest(
             id=next(numbers),
             method=method,
             params=MODERN_ERA.params({}),
@@ -191,7 +191,9 @@ async def _discover(link: Link, numbers: count[int]) -> Session:
 
 
 async def _initialize(link: Link, numbers: count[int]) -> Session:
-    result = await link.request(Request(id=next(numbers), method="initialize", params=dict(OPENING), cancellable=False))
+    result = await link.request(
+        RpcRequest(id=next(numbers), method="initialize", params=dict(OPENING), cancellable=False)
+    )
     version = result.get("protocolVersion")
     if version not in HANDSHAKE:
         raise Nonsense("speaks a protocol version that we do not know")

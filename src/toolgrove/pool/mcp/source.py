@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from random import random
 
 import anyio
 
-from toolgrove.config import McpServerConfig
+from toolgrove.config import McpServerConfig, PinMode
 from toolgrove.errors import Forbidden, ToolNotFound, UpstreamFailed
+from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
+from toolgrove.pool.host import Resolve, resolve_host
 from toolgrove.pool.mcp.breaker import Breaker
-from toolgrove.pool.mcp.bulkhead import Bulkhead, Full
-from toolgrove.pool.mcp.catalog import Catalog, Entry
+from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
+from toolgrove.pool.mcp.effects import Effects
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.jsonrpc import Message, Progress
+from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result_of
+from toolgrove.pool.mcp.sandbox import NOWHERE, ProjectFolders
 from toolgrove.pool.mcp.server import Server
 from toolgrove.pool.mcp.session import Session
-from toolgrove.pool.mcp.wire import Message, Progress
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.pins import Pins
+from toolgrove.store.state import Pins
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool
 
+log = logging.getLogger("toolgrove.pool")
+_LOOK = 1.0
+"""Seconds between two looks at the pins, while a definition waits."""
 _MAY_HAVE_RUN = "It may have run all the same: look before you call it again."
 
 
@@ -31,21 +39,46 @@ class McpSource:
     kind: Kind = "mcp"
 
     def __init__(
-        self, name: str, config: McpServerConfig, *, secrets: Secrets, pins: Pins, clock: Clock | None = None
+        self,
+        name: str,
+        config: McpServerConfig,
+        *,
+        secrets: Secrets,
+        pins: Pins,
+        pin_mode: PinMode = "firstUse",
+        first_contact: float = 0.0,
+        clock: Clock | None = None,
+        resolve: Resolve = resolve_host,
+        folders: ProjectFolders = NOWHERE,
     ) -> None:
         self.name = name
         self._timeout = config.timeout
         self._secrets = secrets
         clock = clock or SystemClock()
         secrets.hide_settings({**config.env, **config.headers})
-        self._catalog = Catalog(self, pins=pins, secrets=secrets)
-        self._server = Server(name, config, self._catalog, secrets=secrets, clock=clock, random=random)
+        effects = Effects(name, config)
+        policy = PinPolicy(name, config, pins=pins, default=pin_mode, window=first_contact, clock=clock)
+        self._catalog = Catalog(self, effects=effects, policy=policy, pins=pins, secrets=secrets)
+        self._server = Server(
+            name, config, self._catalog, secrets=secrets, clock=clock, random=random, resolve=resolve, folders=folders
+        )
         self._breaker = Breaker(clock, random)
-        self._bulkhead = Bulkhead(config.concurrency)
+        self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Keep the server connected until we are cancelled."""
-        await self._server.run(changed)
+        """Keep the server connected until we are cancelled, and hear of definitions that a person accepts."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow_pins, changed)
+            await self._server.run(changed)
+
+    async def _follow_pins(self, changed: Callable[[], None]) -> None:
+        while True:
+            await anyio.sleep(_LOOK)
+            try:
+                if await self._catalog.accepted_meanwhile():
+                    changed()
+            except OSError:
+                log.exception("server %s: its pins cannot be read", self.name)
 
     async def discover(self) -> Sequence[Offer]:
         """What the server offers; waits until it is clear whether it answers at all."""
@@ -68,19 +101,20 @@ class McpSource:
             if not await self._server.settled(deadline):
                 raise self._failure("is still being connected", "upstream_unavailable", retryable=True)
             self._gate(tool)
-            async with self._bulkhead.place(deadline):
-                with anyio.CancelScope(deadline=deadline):
+            async with self._shares.place(share_of(call), self._timeout):
+                # The server's time begins now: what a call spent in line is no fault of the server.
+                with anyio.move_on_after(self._timeout):
                     return self._read(call, *await self._exchange(call, tool))
                 self._suspect()
                 raise UpstreamFailed(
                     f"{call.name} gave no answer within {self._timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
                 )
-        except Full:
+        except Overdue:
             raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
         except Nonsense as fault:
             raise self._failure(str(fault), "bad_result") from None
 
-    async def _exchange(self, call: Call, tool: Tool) -> tuple[Message, Entry]:
+    async def _exchange(self, call: Call, tool: Tool) -> tuple[Message, CatalogEntry]:
         """The server's answer to a call of a tool that is still what the agent was given, and that tool's entry."""
         await self._server.freshness.wait()
         for _ in range(2):
@@ -101,7 +135,7 @@ class McpSource:
                 return answer, entry
         raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
-    async def _send(self, session: Session, call: Call, entry: Entry) -> Message:
+    async def _send(self, session: Session, call: Call, entry: CatalogEntry) -> Message:
         name, progress = entry.tool.own_name, self._progress(call)
         try:
             return await session.call_tool(name, call.arguments, mirrors=entry.mirrors, progress=progress)
@@ -151,7 +185,7 @@ class McpSource:
             reason="definition_changed",
         )
 
-    def _read(self, call: Call, answer: Message, entry: Entry) -> Result:
+    def _read(self, call: Call, answer: Message, entry: CatalogEntry) -> Result:
         """The result of an answer, free of secrets; its blocks go along for those who speak MCP."""
         check(answer, entry.valid)
         clean: Message = self._secrets.scrub(answer)

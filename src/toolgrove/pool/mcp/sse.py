@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolgrove.pool.mcp.faults import Nonsense
-from toolgrove.pool.mcp.wire import MAX_MESSAGE
+from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
 
 
 class Events:

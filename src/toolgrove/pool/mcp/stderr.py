@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import logging
 
+from toolgrove.budgets import RefillingBudget
+from toolgrove.notation.unseen_text import blanked
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -21,9 +23,7 @@ class ErrorOutput:
     def __init__(self, server: str, secrets: Secrets, clock: Clock) -> None:
         self._server = server
         self._secrets = secrets
-        self._clock = clock
-        self._then = clock.monotonic()
-        self._room = BURST
+        self._room = RefillingBudget(LINES, burst=BURST, monotonic=clock.monotonic)
         self._dropped = 0
         self._held = ""
         self._restart(skipping=False)
@@ -36,21 +36,20 @@ class ErrorOutput:
         self._held = ""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Log the lines that are complete now."""
         if self._skipping:
             _, newline, data = data.partition(b"\n")
             if not newline:
                 return
             self._skipping = False
-        self._refill()
-        if self._room < 1:
+        if not self._room.has():
             self._dropped += data.count(b"\n") + 1
             self._restart(skipping=not data.endswith(b"\n"))
             return
         self._log(self._scrubber.feed(self._decoder.decode(data)))
 
     def end(self) -> None:
-        """Write what is left."""
+        """Log the last line, and how many were dropped."""
         self._log(self._scrubber.end() + "\n")
         if self._dropped:
             log.info("server %s: %d more lines were dropped", self._server, self._dropped)
@@ -65,16 +64,10 @@ class ErrorOutput:
             self._restart(skipping=True)
 
     def _one(self, line: str) -> None:
-        shown = "".join(char if char.isprintable() else " " for char in line[:MAX_LINE]).rstrip()
+        shown = blanked(line[:MAX_LINE]).rstrip()
         if not shown:
             return
-        if self._room < 1:
+        if not self._room.take():
             self._dropped += 1
             return
-        self._room -= 1
         log.info("server %s: %s", self._server, shown)
-
-    def _refill(self) -> None:
-        now = self._clock.monotonic()
-        passed, self._then = now - self._then, now
-        self._room = min(self._room + passed * LINES, BURST)

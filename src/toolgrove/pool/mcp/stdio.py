@@ -13,14 +13,11 @@ from anyio.abc import TaskGroup
 from toolgrove.pool.mcp.child import Child, Command
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import Broken, Fault, Nonsense
-from toolgrove.pool.mcp.flood import Allowance
-from toolgrove.pool.mcp.lines import Lines
-from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
-from toolgrove.pool.mcp.stderr import ErrorOutput
-from toolgrove.pool.mcp.wire import (
+from toolgrove.pool.mcp.inbound_budget import InboundBudget
+from toolgrove.pool.mcp.jsonrpc import (
     Message,
     Progress,
-    Request,
+    RpcRequest,
     decode,
     encode,
     likely_id,
@@ -29,6 +26,9 @@ from toolgrove.pool.mcp.wire import (
     relay,
     reply,
 )
+from toolgrove.pool.mcp.line_reader import LineReader
+from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
+from toolgrove.pool.mcp.stderr import ErrorOutput
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -48,18 +48,18 @@ class StdioLink:
         self._server = server
         self._command = command
         self._errors = ErrorOutput(server, secrets, clock)
-        self._allowance = Allowance(clock)
-        self._lines = Lines()
+        self._inbound = InboundBudget(clock)
+        self._lines = LineReader()
         self._waiting: dict[int, _Waiting] = {}
         self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)
         self._started = False
 
     async def open(self, tasks: TaskGroup) -> None:
-        """Start the child."""
+        """Start the child; what it writes is handled from now on."""
         await self._child.start(self._command)
         self._started = True
 
-    async def request(self, request: Request) -> Message:
+    async def request(self, request: RpcRequest) -> Message:
         """Send a request and wait for its answer; who stops waiting tells the server so."""
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
@@ -74,14 +74,14 @@ class StdioLink:
         finally:
             del self._waiting[request.id]
 
-    def _cancel(self, request: Request) -> None:
+    def _cancel(self, request: RpcRequest) -> None:
         try:
             self._child.write(encode(notification("notifications/cancelled", {"requestId": request.id})))
         except Fault:
             log.debug("server %s did not hear that request %d is cancelled", self._server, request.id)
 
     async def notify(self, message: Message) -> None:
-        """Send a message that nobody answers."""
+        """Send a message that expects no answer."""
         self._child.write(encode(message))
 
     def adopt(self, era: Era) -> None:
@@ -121,7 +121,7 @@ class StdioLink:
 
     def _heard(self, line: bytes) -> None:
         if not _LIKE_JSON.match(line):
-            self._allowance.spend(len(line))  # a stray print; some servers greet the world on their output
+            self._inbound.spend(len(line))  # a stray print; some servers greet the world on their output
             return
         try:
             message = decode(line)
@@ -129,13 +129,13 @@ class StdioLink:
             self._heard_nonsense(line, fault)
             return
         if "method" in message:
-            self._allowance.spend(len(line))
+            self._inbound.spend(len(line))
             self._heard_unasked(message)
             return
         key = message.get("id")
         waiting = self._waiting.get(key) if type(key) is int else None
         if waiting is None or waiting.settled:
-            self._allowance.spend(len(line))  # late, repeated or never asked for
+            self._inbound.spend(len(line))  # late, repeated or never asked for
         else:
             waiting.settle(message)
 
@@ -143,7 +143,7 @@ class StdioLink:
         key = likely_id(line)
         waiting = self._waiting.get(key) if key is not None else None
         if waiting is None:
-            raise fault  # it may be anybody's answer, so nobody could rely on the rest
+            raise fault  # it may be the answer to any request, so none can rely on the rest
         waiting.fail(fault)
 
     def _heard_unasked(self, message: Message) -> None:

@@ -44,7 +44,7 @@ class Scene:
         return places[node.id]
 
     def depth(self, node: Node) -> int:
-        """The level of a node, the root being 0."""
+        """The level of a node; the root is at 0."""
         trail: list[Node] = []
         at: Node | None = node
         while at is not None and at.id not in self._depths:

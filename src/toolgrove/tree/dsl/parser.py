@@ -64,7 +64,7 @@ _HABITS = {
 
 @lru_cache(maxsize=256)
 def parse(query: str) -> Query:
-    """Read a query."""
+    """Read a query, or say with a caret where it goes wrong."""
     size = len(query.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         problem = f"the query has {size} bytes; at most {MAX_BYTES} are read"

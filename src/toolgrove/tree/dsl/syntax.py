@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the payload."""
+    """A property of the payload, by its dotted path."""
 
     path: str
 
@@ -42,22 +42,16 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite."""
-
     inner: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of them."""
-
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of them."""
-
     parts: tuple[Condition, ...]
 
 
@@ -92,6 +86,6 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The union of some paths."""
+    """What any of its paths selects."""
 
     paths: tuple[Path, ...]

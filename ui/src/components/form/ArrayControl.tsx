@@ -17,7 +17,11 @@ export function ArrayControl({ slot, field }: ControlProps) {
   const addId = idOf(slot, "-add");
   const replace = (index: number, value: Json | undefined): void => {
     const schema = itemSchemaAt(field.schema, index);
-    slot.onChange(items.map((item, at) => (at === index ? (value === undefined ? newItem(schema, slot.draft.schema) : value) : item)));
+    slot.onChange(
+      items.map((item, at) =>
+        at === index ? (value === undefined ? newItem(schema, slot.draft.schema) : value) : item,
+      ),
+    );
   };
   const move = (from: number, to: number, button: string): void => {
     const next = [...items];
@@ -28,7 +32,11 @@ export function ArrayControl({ slot, field }: ControlProps) {
   };
   const remove = (index: number): void => {
     slot.onChange(items.filter((_item, at) => at !== index));
-    focusSoon(() => document.getElementById(idOf(slot, `-remove-${Math.min(index, items.length - 2)}`)) ?? document.getElementById(addId));
+    focusSoon(
+      () =>
+        document.getElementById(idOf(slot, `-remove-${Math.min(index, items.length - 2)}`)) ??
+        document.getElementById(addId),
+    );
   };
   return (
     <div class="list">
@@ -52,7 +60,13 @@ export function ArrayControl({ slot, field }: ControlProps) {
                 />
               </div>
               <div class="row-tools">
-                <RowButton id={idOf(slot, `-up-${index}`)} icon="up" label={`Move ${slot.name} ${index + 1} up`} disabled={index === 0} onClick={() => move(index, index - 1, "up")} />
+                <RowButton
+                  id={idOf(slot, `-up-${index}`)}
+                  icon="up"
+                  label={`Move ${slot.name} ${index + 1} up`}
+                  disabled={index === 0}
+                  onClick={() => move(index, index - 1, "up")}
+                />
                 <RowButton
                   id={idOf(slot, `-down-${index}`)}
                   icon="down"
@@ -60,7 +74,12 @@ export function ArrayControl({ slot, field }: ControlProps) {
                   disabled={index === items.length - 1}
                   onClick={() => move(index, index + 1, "down")}
                 />
-                <RowButton id={idOf(slot, `-remove-${index}`)} icon="trash" label={`Remove ${slot.name} ${index + 1}`} onClick={() => remove(index)} />
+                <RowButton
+                  id={idOf(slot, `-remove-${index}`)}
+                  icon="trash"
+                  label={`Remove ${slot.name} ${index + 1}`}
+                  onClick={() => remove(index)}
+                />
               </div>
             </li>
           ))}
@@ -107,7 +126,15 @@ interface RowButtonProps {
 
 function RowButton({ id, icon, label, disabled = false, onClick }: RowButtonProps) {
   return (
-    <button type="button" class="icon-button" id={id} aria-label={label} title={label} disabled={disabled} onClick={onClick}>
+    <button
+      type="button"
+      class="icon-button"
+      id={id}
+      aria-label={label}
+      title={label}
+      disabled={disabled}
+      onClick={onClick}
+    >
       <Icon name={icon} />
     </button>
   );

@@ -32,7 +32,12 @@ export function ExtraEntries({ slot, schema, known }: Props) {
         <ul class="rows">
           {extras.slice(0, limit).map(([key, value], index) => (
             <li key={index} class="row entry">
-              <KeyInput id={idOf(slot, `-key-${index}`)} name={key} taken={(next) => Object.hasOwn(object, next)} onRename={(next) => slot.onChange(withRenamed(object, key, next))} />
+              <KeyInput
+                id={idOf(slot, `-key-${index}`)}
+                name={key}
+                taken={(next) => Object.hasOwn(object, next)}
+                onRename={(next) => slot.onChange(withRenamed(object, key, next))}
+              />
               <div class="row-field">
                 <slot.Field
                   slot={{
@@ -44,12 +49,19 @@ export function ExtraEntries({ slot, schema, known }: Props) {
                     row: true,
                     depth: slot.depth + 1,
                     value,
-                    onChange: (next) => slot.onChange(withKey(object, key, next ?? newItem(schema ?? true, slot.draft.schema))),
+                    onChange: (next) =>
+                      slot.onChange(withKey(object, key, next ?? newItem(schema ?? true, slot.draft.schema))),
                   }}
                 />
               </div>
               <div class="row-tools">
-                <button type="button" class="icon-button" aria-label={`Remove ${key}`} title={`Remove ${key}`} onClick={() => slot.onChange(withKey(object, key, undefined))}>
+                <button
+                  type="button"
+                  class="icon-button"
+                  aria-label={`Remove ${key}`}
+                  title={`Remove ${key}`}
+                  onClick={() => slot.onChange(withKey(object, key, undefined))}
+                >
                   <Icon name="trash" />
                 </button>
               </div>

@@ -1,13 +1,23 @@
 import type { ComponentType } from "preact";
 import { get, type Json, type JsonObject, printable } from "../../lib/json";
 import { printJson } from "../../lib/json-print";
-import { aboutOf, type Field, fieldOf, isSecret, itemSchemaAt, type Kind, numberAt, propertiesOf, textOf } from "../../lib/schema";
+import {
+  aboutOf,
+  type Field,
+  fieldOf,
+  isSecret,
+  itemSchemaAt,
+  type Kind,
+  numberAt,
+  propertiesOf,
+  textOf,
+} from "../../lib/schema";
 import { seed } from "../../lib/seed";
 import { Icon } from "../Icon";
 import { ArrayControl } from "./ArrayControl";
-import { BooleanControl, ConstControl, EnumControl, NumberControl } from "./ScalarControls";
 import { JsonControl } from "./JsonControl";
 import { ObjectControl } from "./ObjectControl";
+import { BooleanControl, ConstControl, EnumControl, NumberControl } from "./ScalarControls";
 import { type ControlProps, idOf, type Slot } from "./slot";
 import { TextControl } from "./TextControl";
 import { VariantControl } from "./VariantControl";
@@ -84,11 +94,14 @@ export function FieldView({ slot }: { slot: Slot }) {
         <div class="field-problem" id={`${id}-problem`} data-testid="field-problem">
           <Icon name="warning" size={14} />
           <span>{problems.join(". ")}</span>
-          {slot.required && slot.value === undefined && field.kind === "string" && numberAt(field.schema, "minLength") === undefined && (
-            <button type="button" class="link-button" onClick={() => slot.onChange("")}>
-              Send an empty text
-            </button>
-          )}
+          {slot.required &&
+            slot.value === undefined &&
+            field.kind === "string" &&
+            numberAt(field.schema, "minLength") === undefined && (
+              <button type="button" class="link-button" onClick={() => slot.onChange("")}>
+                Send an empty text
+              </button>
+            )}
         </div>
       )}
     </div>
@@ -98,7 +111,11 @@ export function FieldView({ slot }: { slot: Slot }) {
 /** An object that says nothing about its keys is best written as JSON. */
 function isFreeObject(field: Field): boolean {
   const extra = get(field.schema, "additionalProperties");
-  return field.kind === "object" && Object.keys(propertiesOf(field.schema)).length === 0 && (extra === undefined || extra === true);
+  return (
+    field.kind === "object" &&
+    Object.keys(propertiesOf(field.schema)).length === 0 &&
+    (extra === undefined || extra === true)
+  );
 }
 
 function NullToggle({ slot, field }: { slot: Slot; field: Field }) {
@@ -128,14 +145,18 @@ function hint(field: Field, root: JsonObject): string {
   const words: string[] = [typeWord(field, root)];
   const format = textOf(schema, "format");
   if (format && kind === "string") words[0] = format;
-  const [low, high] = [get(schema, "minimum") ?? get(schema, "exclusiveMinimum"), get(schema, "maximum") ?? get(schema, "exclusiveMaximum")];
+  const [low, high] = [
+    get(schema, "minimum") ?? get(schema, "exclusiveMinimum"),
+    get(schema, "maximum") ?? get(schema, "exclusiveMaximum"),
+  ];
   if (low !== undefined && high !== undefined) words.push(`${printable(low)} – ${printable(high)}`);
   else if (low !== undefined) words.push(`${Object.hasOwn(schema, "minimum") ? "≥" : ">"} ${printable(low)}`);
   else if (high !== undefined) words.push(`${Object.hasOwn(schema, "maximum") ? "≤" : "<"} ${printable(high)}`);
   const longest = numberAt(schema, "maxLength");
   if (longest !== undefined && kind === "string") words.push(`at most ${longest} characters`);
   const preset = get(schema, "default");
-  if (preset !== undefined && preset !== null && typeof preset !== "object") words.push(`default ${cut(printJson(preset))}`);
+  if (preset !== undefined && preset !== null && typeof preset !== "object")
+    words.push(`default ${cut(printJson(preset))}`);
   if (isSecret(schema)) words.push("kept out of links and history");
   return words.filter(Boolean).join(" · ");
 }

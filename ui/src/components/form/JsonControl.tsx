@@ -10,7 +10,8 @@ export function JsonControl({ slot, field, id, aria }: ControlProps) {
   const [text, setText] = useState(() => textFor(value));
   const own = useRef<Json | undefined>(value);
   useEffect(() => {
-    const same = value === undefined || own.current === undefined ? value === own.current : sameJson(value, own.current);
+    const same =
+      value === undefined || own.current === undefined ? value === own.current : sameJson(value, own.current);
     if (same) return;
     own.current = value;
     setText(textFor(value));

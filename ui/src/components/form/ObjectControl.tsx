@@ -16,7 +16,9 @@ export function ObjectControl({ slot, field }: ControlProps) {
         class="button small"
         onClick={() => {
           slot.onChange(seed(field.schema, slot.draft.schema) ?? emptyObject());
-          focusSoon(() => document.getElementById(idOf(slot, "-box"))?.querySelector("input, select, textarea, button"));
+          focusSoon(() =>
+            document.getElementById(idOf(slot, "-box"))?.querySelector("input, select, textarea, button"),
+          );
         }}
       >
         <Icon name="plus" />

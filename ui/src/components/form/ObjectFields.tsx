@@ -14,7 +14,10 @@ export function ObjectFields({ slot }: { slot: Slot }) {
   const required = requiredOf(schema);
   const object = isObject(slot.value) ? slot.value : objectOf([]);
   const properties = Object.entries(propertiesOf(schema));
-  const ordered = [...properties.filter(([name]) => required.has(name)), ...properties.filter(([name]) => !required.has(name))];
+  const ordered = [
+    ...properties.filter(([name]) => required.has(name)),
+    ...properties.filter(([name]) => !required.has(name)),
+  ];
   const extra = extraSchemaOf(schema);
   const known = new Set(properties.map(([name]) => name));
   const unknown = Object.keys(object).filter((name) => !known.has(name));
@@ -41,7 +44,9 @@ export function ObjectFields({ slot }: { slot: Slot }) {
           Show more fields ({ordered.length - limit} left)
         </button>
       )}
-      {(extra !== undefined || unknown.length > 0) && <ExtraEntries slot={{ ...slot, value: object }} schema={extra} known={known} />}
+      {(extra !== undefined || unknown.length > 0) && (
+        <ExtraEntries slot={{ ...slot, value: object }} schema={extra} known={known} />
+      )}
       {ordered.length === 0 && extra === undefined && unknown.length === 0 && slot.depth === 0 && (
         <p class="quiet">This tool takes no arguments.</p>
       )}

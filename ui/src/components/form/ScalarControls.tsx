@@ -12,7 +12,13 @@ export function ConstControl({ slot, field, id, aria }: ControlProps) {
   }
   return (
     <label class="check">
-      <input type="checkbox" id={id} checked={slot.value !== undefined} onChange={(event) => slot.onChange(event.currentTarget.checked ? constant : undefined)} {...aria} />
+      <input
+        type="checkbox"
+        id={id}
+        checked={slot.value !== undefined}
+        onChange={(event) => slot.onChange(event.currentTarget.checked ? constant : undefined)}
+        {...aria}
+      />
       <span>
         Send <code>{printable(constant)}</code>
       </span>

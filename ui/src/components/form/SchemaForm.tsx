@@ -8,7 +8,19 @@ export function SchemaForm({ draft, scope }: { draft: FormDraft; scope: string }
   return (
     <div class="fields">
       <ObjectFields
-        slot={{ draft, scope, path: "", name: "arguments", schema: draft.schema, required: true, row: false, depth: 0, value, onChange: (next) => draft.edit(next), Field: FieldView }}
+        slot={{
+          draft,
+          scope,
+          path: "",
+          name: "arguments",
+          schema: draft.schema,
+          required: true,
+          row: false,
+          depth: 0,
+          value,
+          onChange: (next) => draft.edit(next),
+          Field: FieldView,
+        }}
       />
     </div>
   );

@@ -6,7 +6,8 @@ import type { ControlProps } from "./slot";
 
 type InputType = "text" | "email" | "url" | "date";
 const INPUT_TYPES: Record<string, InputType> = { email: "email", uri: "url", url: "url", date: "date" };
-const LONG_NAMES = /^(body|text|content|contents|message|prompt|query|sql|code|script|markdown|notes?|description|template)$/i;
+const LONG_NAMES =
+  /^(body|text|content|contents|message|prompt|query|sql|code|script|markdown|notes?|description|template)$/i;
 
 /** A text: one line or many, or the browser's own input for a known format. Emptied, it is not sent. */
 export function TextControl({ slot, field, id, aria }: ControlProps) {
@@ -16,7 +17,16 @@ export function TextControl({ slot, field, id, aria }: ControlProps) {
   const change = (value: string): void => slot.onChange(value === "" ? undefined : value);
   const secret = isSecret(field.schema);
   if (!secret && (tall || text.includes("\n"))) {
-    return <textarea class="input area" id={id} rows={4} value={text} onInput={(event) => change(event.currentTarget.value)} {...aria} />;
+    return (
+      <textarea
+        class="input area"
+        id={id}
+        rows={4}
+        value={text}
+        onInput={(event) => change(event.currentTarget.value)}
+        {...aria}
+      />
+    );
   }
   const type = secret ? "password" : inputType(format, text);
   return (
@@ -33,12 +43,23 @@ export function TextControl({ slot, field, id, aria }: ControlProps) {
         {...aria}
       />
       {format === "date-time" && (
-        <button type="button" class="button small" aria-label={`Set ${slot.name} to now`} onClick={() => change(`${new Date().toISOString().slice(0, 19)}Z`)}>
+        <button
+          type="button"
+          class="button small"
+          aria-label={`Set ${slot.name} to now`}
+          onClick={() => change(`${new Date().toISOString().slice(0, 19)}Z`)}
+        >
           Now
         </button>
       )}
       {format === "" && !secret && (
-        <button type="button" class="icon-button" aria-label={`Write ${slot.name} on several lines`} title="Several lines" onClick={() => setTall(true)}>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label={`Write ${slot.name} on several lines`}
+          title="Several lines"
+          onClick={() => setTall(true)}
+        >
           <Icon name="lines" />
         </button>
       )}

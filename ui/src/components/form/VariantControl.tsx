@@ -31,14 +31,31 @@ export function VariantControl({ slot, field, aria }: ControlProps) {
           </option>
         ))}
       </select>
-      {variant && (fieldOf(variant, root).kind === "object" ? <ObjectFields slot={{ ...slot, schema: variant }} /> : <Plain slot={slot} variant={variant} index={picked} />)}
+      {variant &&
+        (fieldOf(variant, root).kind === "object" ? (
+          <ObjectFields slot={{ ...slot, schema: variant }} />
+        ) : (
+          <Plain slot={slot} variant={variant} index={picked} />
+        ))}
     </div>
   );
 }
 
 function Plain({ slot, variant, index }: { slot: ControlProps["slot"]; variant: JsonObject; index: number }) {
   const name = `${slot.name} (${variantLabel(variant, index, slot.draft.schema)})`;
-  return <slot.Field slot={{ ...slot, schema: variant, name, required: true, row: true, scope: `${slot.scope}v`, depth: slot.depth + 1 }} />;
+  return (
+    <slot.Field
+      slot={{
+        ...slot,
+        schema: variant,
+        name,
+        required: true,
+        row: true,
+        scope: `${slot.scope}v`,
+        depth: slot.depth + 1,
+      }}
+    />
+  );
 }
 
 /** The first alternative the value fits, or the one it misses by least. */

@@ -28,7 +28,9 @@ export function Changes({ model, onChoose }: { model: TreeModel; onChoose: (id: 
                   {model.forest.name(id)}
                 </button>
               ))}
-              {change.nodeIds.length > NAMED && <span class="quiet"> and {plural(change.nodeIds.length - NAMED, "other node")}</span>}
+              {change.nodeIds.length > NAMED && (
+                <span class="quiet"> and {plural(change.nodeIds.length - NAMED, "other node")}</span>
+              )}
             </span>
           </span>
           <span class="meta">{ago(change.at, now)}</span>

@@ -16,7 +16,15 @@ import { Tags } from "./Tags";
 type Open = "add" | "move" | "remove" | "payload" | null;
 
 /** Everything about the chosen node, and what can be done with it. */
-export function NodePanel({ model, onChoose, onGone }: { model: TreeModel; onChoose: (id: string) => void; onGone: () => void }) {
+export function NodePanel({
+  model,
+  onChoose,
+  onGone,
+}: {
+  model: TreeModel;
+  onChoose: (id: string) => void;
+  onGone: () => void;
+}) {
   const [open, setOpen] = useState<Open>(null);
   // Read so that the panel follows every new reading of the node.
   model.revision.value;
@@ -57,8 +65,12 @@ export function NodePanel({ model, onChoose, onGone }: { model: TreeModel; onCho
       </header>
       <div class="actions wrap">
         {model.has("add_child") && <Action icon="plus" label="Add" onClick={() => setOpen("add")} />}
-        {item.id !== ROOT && model.has("move_node") && <Action icon="move" label="Move" onClick={() => setOpen("move")} />}
-        {item.id !== ROOT && model.has("remove_node") && <Action icon="trash" label="Remove" onClick={() => setOpen("remove")} />}
+        {item.id !== ROOT && model.has("move_node") && (
+          <Action icon="move" label="Move" onClick={() => setOpen("move")} />
+        )}
+        {item.id !== ROOT && model.has("remove_node") && (
+          <Action icon="trash" label="Remove" onClick={() => setOpen("remove")} />
+        )}
         {item.id !== ROOT && model.has("move_before") && model.has("move_after") && <Order model={model} item={item} />}
       </div>
       <Tags model={model} item={item} />
@@ -85,14 +97,33 @@ function Order({ model, item }: { model: TreeModel; item: Item }) {
   const at = siblings.indexOf(item.id);
   const step = (tool: "move_before" | "move_after", sibling: string | undefined): void => {
     if (sibling === undefined) return;
-    void model.act({ tool, args: { nodeId: item.id, siblingId: sibling }, title: `Move ${nameOf(item)}`, basis: { item, still: (now) => now.parentId === item.parentId } });
+    void model.act({
+      tool,
+      args: { nodeId: item.id, siblingId: sibling },
+      title: `Move ${nameOf(item)}`,
+      basis: { item, still: (now) => now.parentId === item.parentId },
+    });
   };
   return (
     <>
-      <button type="button" class="icon-button" aria-label="Move up" title="Move up" disabled={at <= 0} onClick={() => step("move_before", siblings[at - 1])}>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Move up"
+        title="Move up"
+        disabled={at <= 0}
+        onClick={() => step("move_before", siblings[at - 1])}
+      >
         <Icon name="up" />
       </button>
-      <button type="button" class="icon-button" aria-label="Move down" title="Move down" disabled={at < 0 || at >= siblings.length - 1} onClick={() => step("move_after", siblings[at + 1])}>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Move down"
+        title="Move down"
+        disabled={at < 0 || at >= siblings.length - 1}
+        onClick={() => step("move_after", siblings[at + 1])}
+      >
         <Icon name="down" />
       </button>
     </>
@@ -109,7 +140,11 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
   const done = (opener: string): void => {
     setEditing(null);
     setAdding(false);
-    requestAnimationFrame(() => [...(section.current?.querySelectorAll<HTMLElement>("[data-opens]") ?? [])].find((button) => button.dataset.opens === opener)?.focus());
+    requestAnimationFrame(() =>
+      [...(section.current?.querySelectorAll<HTMLElement>("[data-opens]") ?? [])]
+        .find((button) => button.dataset.opens === opener)
+        ?.focus(),
+    );
   };
   return (
     <section ref={section} aria-label="Properties">
@@ -117,7 +152,13 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
         <h3>Properties</h3>
         <span class="actions">
           {mayEdit && (
-            <button type="button" class="button small ghost" data-testid="add-property" data-opens="" onClick={() => setAdding(true)}>
+            <button
+              type="button"
+              class="button small ghost"
+              data-testid="add-property"
+              data-opens=""
+              onClick={() => setAdding(true)}
+            >
               <Icon name="plus" /> Property
             </button>
           )}
@@ -145,7 +186,14 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
                 </dd>
                 {mayEdit && (
                   <dd>
-                    <button type="button" class="icon-button" data-opens={key} aria-label={`Edit ${key}`} title={`Edit ${key}`} onClick={() => setEditing(key)}>
+                    <button
+                      type="button"
+                      class="icon-button"
+                      data-opens={key}
+                      aria-label={`Edit ${key}`}
+                      title={`Edit ${key}`}
+                      onClick={() => setEditing(key)}
+                    >
                       <Icon name="edit" size={14} />
                     </button>
                   </dd>

@@ -21,7 +21,13 @@ export function NoticeBar({ model }: { model: TreeModel }) {
         <p class="callout-title">
           {notice.title}: {TITLES[notice.kind].toLowerCase()}
         </p>
-        <p class="pre">{notice.kind === "approval" && notice.approved !== null ? (notice.approved ? "Approved: it can run now." : "Rejected.") : notice.message}</p>
+        <p class="pre">
+          {notice.kind === "approval" && notice.approved !== null
+            ? notice.approved
+              ? "Approved: it can run now."
+              : "Rejected."
+            : notice.message}
+        </p>
         <p class="actions">
           {notice.kind === "approval" && notice.approved === null && (
             <a class="button small" href={hashOf("approvals", notice.id)}>
@@ -30,10 +36,19 @@ export function NoticeBar({ model }: { model: TreeModel }) {
           )}
           {notice.kind !== "refused" && !(notice.kind === "approval" && notice.approved === false) && (
             <button type="button" class="button small" data-testid="again" onClick={notice.again}>
-              {notice.kind === "conflict" ? "Do it all the same" : notice.kind === "approval" ? "Run it now" : "Try again"}
+              {notice.kind === "conflict"
+                ? "Do it all the same"
+                : notice.kind === "approval"
+                  ? "Run it now"
+                  : "Try again"}
             </button>
           )}
-          <button type="button" class="button small ghost" data-testid="dismiss" onClick={() => (model.notice.value = null)}>
+          <button
+            type="button"
+            class="button small ghost"
+            data-testid="dismiss"
+            onClick={() => (model.notice.value = null)}
+          >
             {notice.kind === "conflict" ? "Leave it" : "Close"}
           </button>
         </p>

@@ -7,13 +7,27 @@ import { messageOf, sameProperty, type TreeModel } from "./model";
 import { type Item, nameOf } from "./node";
 
 /** Sets one property, or a new one where `name` is null. Text is taken as it is, JSON is read. */
-export function PropertyForm({ model, item, name, onDone }: { model: TreeModel; item: Item; name: string | null; onDone: () => void }) {
+export function PropertyForm({
+  model,
+  item,
+  name,
+  onDone,
+}: {
+  model: TreeModel;
+  item: Item;
+  name: string | null;
+  onDone: () => void;
+}) {
   // The node as it was when editing began: whatever comes in later must not be overwritten unseen.
   const [seen] = useState(item);
   const before = name === null ? undefined : get(seen.payload, name);
   const [key, setKey] = useState(name ?? "");
-  const [kind, setKind] = useState<"text" | "json">(before === undefined || typeof before === "string" ? "text" : "json");
-  const [text, setText] = useState(before === undefined ? "" : typeof before === "string" ? before : printJson(before, 2));
+  const [kind, setKind] = useState<"text" | "json">(
+    before === undefined || typeof before === "string" ? "text" : "json",
+  );
+  const [text, setText] = useState(
+    before === undefined ? "" : typeof before === "string" ? before : printJson(before, 2),
+  );
   const [problem, setProblem] = useState("");
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector<HTMLElement>("input:not([type=radio]), textarea")?.focus(), []);

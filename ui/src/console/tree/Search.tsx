@@ -79,7 +79,14 @@ export function Hits({ model, onChoose }: { model: TreeModel; onChoose: (id: str
         <ul class="entries">
           {search.hits.map((hit) => (
             <li key={hit.id}>
-              <button type="button" class="entry" aria-current={model.selected.value === hit.id ? "true" : undefined} data-testid="hit" data-node={hit.id} onClick={() => onChoose(hit.id)}>
+              <button
+                type="button"
+                class="entry"
+                aria-current={model.selected.value === hit.id ? "true" : undefined}
+                data-testid="hit"
+                data-node={hit.id}
+                onClick={() => onChoose(hit.id)}
+              >
                 <span class="entry-head">
                   <span class="entry-name">{hit.name}</span>
                   <span class="tree-type">{hit.type}</span>
@@ -103,7 +110,13 @@ function Way({ crumbs }: { crumbs: Crumb[] }) {
   return <span class="quiet clamp">{crumbs.map((crumb) => crumb.name).join(" / ")}</span>;
 }
 
-const EXAMPLES = ["name contains tomato", "//*[@childCount > 5]", "@tag = urgent", "/*", "status exists and not status = done"];
+const EXAMPLES = [
+  "name contains tomato",
+  "//*[@childCount > 5]",
+  "@tag = urgent",
+  "/*",
+  "status exists and not status = done",
+];
 
 function Examples({ model }: { model: TreeModel }) {
   return (

@@ -45,7 +45,12 @@ export function Snapshots({ model, onChoose }: { model: TreeModel; onChoose: (id
                   </span>
                 </span>
                 {model.has("snapshot_restore") && (
-                  <button type="button" class="button small" aria-label={`Restore ${snapshot.label || snapshot.id}`} onClick={() => setRestoring(snapshot)}>
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Restore ${snapshot.label || snapshot.id}`}
+                    onClick={() => setRestoring(snapshot)}
+                  >
                     <Icon name="restore" /> Restore
                   </button>
                 )}
@@ -63,7 +68,11 @@ export function Snapshots({ model, onChoose }: { model: TreeModel; onChoose: (id
 function Create({ model }: { model: TreeModel }) {
   const [label, setLabel] = useState("");
   const create = async (): Promise<void> => {
-    const answer = await model.act({ tool: "snapshot_create", args: { label: label.trim() }, title: "Take a snapshot" });
+    const answer = await model.act({
+      tool: "snapshot_create",
+      args: { label: label.trim() },
+      title: "Take a snapshot",
+    });
     if (!answer) return;
     setLabel("");
     await model.loadSnapshots();
@@ -76,7 +85,14 @@ function Create({ model }: { model: TreeModel }) {
         void create();
       }}
     >
-      <input class="input" aria-label="Label of the new snapshot" placeholder="Label, such as: before the move" maxLength={200} value={label} onInput={(event) => setLabel(event.currentTarget.value)} />
+      <input
+        class="input"
+        aria-label="Label of the new snapshot"
+        placeholder="Label, such as: before the move"
+        maxLength={200}
+        value={label}
+        onInput={(event) => setLabel(event.currentTarget.value)}
+      />
       <button type="submit" class="button" disabled={label.trim() === ""}>
         <Icon name="camera" /> Take
       </button>
@@ -87,7 +103,11 @@ function Create({ model }: { model: TreeModel }) {
 function Restore({ model, snapshot, onClose }: { model: TreeModel; snapshot: Snapshot; onClose: () => void }) {
   const restore = async (): Promise<void> => {
     onClose();
-    const answer = await model.act({ tool: "snapshot_restore", args: { snapshotId: snapshot.id }, title: `Restore ${snapshot.label}` });
+    const answer = await model.act({
+      tool: "snapshot_restore",
+      args: { snapshotId: snapshot.id },
+      title: `Restore ${snapshot.label}`,
+    });
     if (answer) model.hear({ type: "gap" });
   };
   return (
@@ -107,17 +127,31 @@ function Restore({ model, snapshot, onClose }: { model: TreeModel; snapshot: Sna
         </>
       }
     >
-      <p>The whole tree goes back to what it was at {exact(Date.parse(snapshot.createdAt))}, for every agent. Undo takes that back.</p>
+      <p>
+        The whole tree goes back to what it was at {exact(Date.parse(snapshot.createdAt))}, for every agent. Undo takes
+        that back.
+      </p>
     </Dialog>
   );
 }
 
-function Compare({ model, snapshots, onChoose }: { model: TreeModel; snapshots: Snapshot[]; onChoose: (id: string) => void }) {
+function Compare({
+  model,
+  snapshots,
+  onChoose,
+}: {
+  model: TreeModel;
+  snapshots: Snapshot[];
+  onChoose: (id: string) => void;
+}) {
   const [a, setA] = useState(snapshots.at(-1)?.id ?? CURRENT);
   const [b, setB] = useState(CURRENT);
   const [diff, setDiff] = useState<JsonObject | null>(null);
   const [problem, setProblem] = useState("");
-  const options = [...snapshots.map((one) => [one.id, one.label || one.id] as const), [CURRENT, "the tree now"] as const];
+  const options = [
+    ...snapshots.map((one) => [one.id, one.label || one.id] as const),
+    [CURRENT, "the tree now"] as const,
+  ];
   const compare = async (): Promise<void> => {
     setProblem("");
     try {
@@ -149,7 +183,9 @@ function Compare({ model, snapshots, onChoose }: { model: TreeModel; snapshots: 
 }
 
 function DiffView({ diff, model, onChoose }: { diff: JsonObject; model: TreeModel; onChoose: (id: string) => void }) {
-  const groups = KINDS.map(([kind, title, tone]) => ({ kind, title, tone, entries: list(diff, kind) })).filter((group) => group.entries.length > 0);
+  const groups = KINDS.map(([kind, title, tone]) => ({ kind, title, tone, entries: list(diff, kind) })).filter(
+    (group) => group.entries.length > 0,
+  );
   if (groups.length === 0) {
     return (
       <p class="quiet" role="status" data-testid="no-difference">
@@ -176,7 +212,17 @@ function DiffView({ diff, model, onChoose }: { diff: JsonObject; model: TreeMode
   );
 }
 
-function DiffEntry({ entry, kind, model, onChoose }: { entry: JsonObject; kind: string; model: TreeModel; onChoose: (id: string) => void }) {
+function DiffEntry({
+  entry,
+  kind,
+  model,
+  onChoose,
+}: {
+  entry: JsonObject;
+  kind: string;
+  model: TreeModel;
+  onChoose: (id: string) => void;
+}) {
   const id = text(entry, "nodeId");
   const payload = objectOr(entry.payload);
   const name = Object.keys(payload).length > 0 ? nameOf({ id, payload }) : model.forest.name(id);
@@ -207,7 +253,10 @@ function DiffEntry({ entry, kind, model, onChoose }: { entry: JsonObject; kind: 
 
 /** Old and new of everything that changed in a node. */
 function changesIn(entry: JsonObject): [string, string, string][] {
-  const pairs: [string, Json][] = [...Object.entries(objectOr(entry.properties)), ...["payloadType", "tags"].flatMap((key): [string, Json][] => (isObject(entry[key]) ? [[key, entry[key]]] : []))];
+  const pairs: [string, Json][] = [
+    ...Object.entries(objectOr(entry.properties)),
+    ...["payloadType", "tags"].flatMap((key): [string, Json][] => (isObject(entry[key]) ? [[key, entry[key]]] : [])),
+  ];
   return pairs.map(([key, pair]) => {
     const { old, new: now } = objectOr(pair);
     return [key, shown(old), shown(now)];

@@ -11,7 +11,12 @@ export function Tags({ model, item }: { model: TreeModel; item: Item }) {
   const [text, setText] = useState("");
   if (tags === null && !mayTag) return null;
   const change = async (add: string[], remove: string[]): Promise<void> => {
-    const answer = await model.act({ tool: "tag_node", args: { nodeId: item.id, tags: add, remove }, title: `Tag ${nameOf(item)}`, basis: { item, still: () => true } });
+    const answer = await model.act({
+      tool: "tag_node",
+      args: { nodeId: item.id, tags: add, remove },
+      title: `Tag ${nameOf(item)}`,
+      basis: { item, still: () => true },
+    });
     if (answer && model.selected.peek() === item.id) model.tags.value = texts(answer, "tags");
   };
   return (
@@ -20,7 +25,12 @@ export function Tags({ model, item }: { model: TreeModel; item: Item }) {
         <span key={tag} class="chip still">
           <span class="chip-text">{tag}</span>
           {mayTag && (
-            <button type="button" class="chip-button" aria-label={`Remove the tag ${tag}`} onClick={() => void change([], [tag])}>
+            <button
+              type="button"
+              class="chip-button"
+              aria-label={`Remove the tag ${tag}`}
+              onClick={() => void change([], [tag])}
+            >
               <Icon name="close" size={12} />
             </button>
           )}
@@ -38,7 +48,13 @@ export function Tags({ model, item }: { model: TreeModel; item: Item }) {
           }}
         >
           <Icon name="tag" size={14} />
-          <input class="input" aria-label="Add a tag" placeholder="Add a tag" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          <input
+            class="input"
+            aria-label="Add a tag"
+            placeholder="Add a tag"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
         </form>
       )}
     </section>

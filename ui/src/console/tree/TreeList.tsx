@@ -23,7 +23,10 @@ export function TreeList({ model, onChoose }: { model: TreeModel; onChoose: (id:
     return () => watch.disconnect();
   }, []);
   const activeId = active ?? selected ?? rows[0]?.id ?? null;
-  const at = Math.max(0, rows.findIndex((row) => row.id === activeId));
+  const at = Math.max(
+    0,
+    rows.findIndex((row) => row.id === activeId),
+  );
   const bringInSight = (index: number): void => {
     const element = box.current;
     if (!element || index < 0) return;
@@ -85,19 +88,42 @@ export function TreeList({ model, onChoose }: { model: TreeModel; onChoose: (id:
       onKeyDown={walk}
     >
       {rows.length === 0 && <p class="loading">Loading…</p>}
-      <div role="presentation" ref={(element) => void element?.style.setProperty("height", `${rows.length * HEIGHT}px`)} class="tree-rows">
+      <div
+        role="presentation"
+        ref={(element) => void element?.style.setProperty("height", `${rows.length * HEIGHT}px`)}
+        class="tree-rows"
+      >
         {rows.slice(first, last).map((row, offset) => (
-          <RowView key={row.id} row={row} at={first + offset} model={model} active={row.id === rows[at]?.id} onChoose={() => {
-            setActive(row.id);
-            choose(row, at);
-          }} />
+          <RowView
+            key={row.id}
+            row={row}
+            at={first + offset}
+            model={model}
+            active={row.id === rows[at]?.id}
+            onChoose={() => {
+              setActive(row.id);
+              choose(row, at);
+            }}
+          />
         ))}
       </div>
     </div>
   );
 }
 
-function RowView({ row, at, model, active, onChoose }: { row: Row; at: number; model: TreeModel; active: boolean; onChoose: () => void }) {
+function RowView({
+  row,
+  at,
+  model,
+  active,
+  onChoose,
+}: {
+  row: Row;
+  at: number;
+  model: TreeModel;
+  active: boolean;
+  onChoose: () => void;
+}) {
   const place = (element: HTMLElement | null): void => {
     element?.style.setProperty("top", `${at * HEIGHT}px`);
     element?.style.setProperty("--depth", String(row.depth));
@@ -106,7 +132,18 @@ function RowView({ row, at, model, active, onChoose }: { row: Row; at: number; m
   if (row.more !== null) {
     const parent = model.forest.get(row.more);
     return (
-      <div ref={place} id={domId(row.id)} class={`tree-row more-row ${active ? "active" : ""}`} role="treeitem" aria-level={row.depth + 1} aria-setsize={row.of} aria-posinset={row.place} aria-selected="false" onClick={onChoose} data-testid="load-more">
+      <div
+        ref={place}
+        id={domId(row.id)}
+        class={`tree-row more-row ${active ? "active" : ""}`}
+        role="treeitem"
+        aria-level={row.depth + 1}
+        aria-setsize={row.of}
+        aria-posinset={row.place}
+        aria-selected="false"
+        onClick={onChoose}
+        data-testid="load-more"
+      >
         {parent?.busy ? "Loading…" : `Show more of ${(parent?.count ?? 0).toLocaleString("en")}`}
       </div>
     );

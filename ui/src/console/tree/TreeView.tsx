@@ -47,7 +47,11 @@ export function TreeView() {
     <div class="tree-view">
       <h1 class="visually-hidden">Tree</h1>
       {problem !== "" && <Callout tone="danger" title={problem} />}
-      {model ? <Workspace key={agent} model={model} agent={agent} agents={agents} wanted={detail} /> : problem === "" && <p class="loading">Loading…</p>}
+      {model ? (
+        <Workspace key={agent} model={model} agent={agent} agents={agents} wanted={detail} />
+      ) : (
+        problem === "" && <p class="loading">Loading…</p>
+      )}
     </div>
   );
 }
@@ -64,7 +68,17 @@ const NARROW = "(max-width: 800px)";
 
 type Side = "node" | "snapshots" | "changes";
 
-function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: string; agents: AgentSummary[]; wanted: string | null }) {
+function Workspace({
+  model,
+  agent,
+  agents,
+  wanted,
+}: {
+  model: TreeModel;
+  agent: string;
+  agents: AgentSummary[];
+  wanted: string | null;
+}) {
   const console = useConsole();
   const [side, setSide] = useState<Side>("node");
   const loaded = model.loaded.value;
@@ -76,9 +90,11 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
   // A node that is gone must not stay in the address.
   const last = useRef(selected);
   useEffect(() => {
-    if (selected === null && last.current !== null && last.current === console.route.peek().detail) console.go(hashOf("tree", agent));
+    if (selected === null && last.current !== null && last.current === console.route.peek().detail)
+      console.go(hashOf("tree", agent));
     // On a phone tree and node are two screens, and focus goes along.
-    if (selected !== last.current && matchMedia(NARROW).matches) (selected === null ? document.querySelector<HTMLElement>("[role=tree]") : panel.current)?.focus();
+    if (selected !== last.current && matchMedia(NARROW).matches)
+      (selected === null ? document.querySelector<HTMLElement>("[role=tree]") : panel.current)?.focus();
     last.current = selected;
   }, [selected]);
   const show = (id: string): void => {
@@ -113,10 +129,22 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
               <span class="visually-hidden">Snapshots</span>
             </button>
           )}
-          <button type="button" class="button" data-testid="undo" disabled={!model.has("undo")} onClick={() => void model.undo()}>
+          <button
+            type="button"
+            class="button"
+            data-testid="undo"
+            disabled={!model.has("undo")}
+            onClick={() => void model.undo()}
+          >
             <Icon name="undo" /> <span class="word">Undo</span>
           </button>
-          <button type="button" class="button" data-testid="redo" disabled={!model.has("redo")} onClick={() => void model.redo()}>
+          <button
+            type="button"
+            class="button"
+            data-testid="redo"
+            disabled={!model.has("redo")}
+            onClick={() => void model.redo()}
+          >
             <Icon name="redo" /> <span class="word">Redo</span>
           </button>
         </div>
@@ -127,7 +155,11 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
       </p>
       <div class={`tree-split ${selected !== null || side !== "node" ? "at-panel" : ""}`}>
         <div class="card tree-card">
-          {model.search.value.state === "idle" ? <TreeList model={model} onChoose={show} /> : <Hits model={model} onChoose={show} />}
+          {model.search.value.state === "idle" ? (
+            <TreeList model={model} onChoose={show} />
+          ) : (
+            <Hits model={model} onChoose={show} />
+          )}
         </div>
         <div class="card tree-panel" ref={panel} tabIndex={-1} aria-label="The chosen node" role="region">
           <button
@@ -150,10 +182,16 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
               tabs={[
                 { name: "node", label: "Node" },
                 ...(model.has("snapshot_list") ? [{ name: "snapshots" as const, label: "Snapshots" }] : []),
-                { name: "changes", label: "Changes", ...(model.changes.value.length > 0 ? { note: String(model.changes.value.length) } : {}) },
+                {
+                  name: "changes",
+                  label: "Changes",
+                  ...(model.changes.value.length > 0 ? { note: String(model.changes.value.length) } : {}),
+                },
               ]}
             >
-              {side === "node" && <NodePanel model={model} onChoose={show} onGone={() => console.go(hashOf("tree", agent))} />}
+              {side === "node" && (
+                <NodePanel model={model} onChoose={show} onGone={() => console.go(hashOf("tree", agent))} />
+              )}
               {side === "snapshots" && <Snapshots model={model} onChoose={show} />}
               {side === "changes" && <Changes model={model} onChoose={show} />}
             </Tabs>
@@ -166,5 +204,12 @@ function Workspace({ model, agent, agents, wanted }: { model: TreeModel; agent: 
 
 function AgentPicker({ agent, agents }: { agent: string; agents: AgentSummary[] }) {
   const console = useConsole();
-  return <Select label="As agent" value={agent} options={agents.map((one) => [one.name, one.name] as const)} onChange={(name) => console.go(hashOf("tree", name))} />;
+  return (
+    <Select
+      label="As agent"
+      value={agent}
+      options={agents.map((one) => [one.name, one.name] as const)}
+      onChange={(name) => console.go(hashOf("tree", name))}
+    />
+  );
 }

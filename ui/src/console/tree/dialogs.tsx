@@ -18,7 +18,17 @@ interface Props {
 }
 
 /** A new child: a form where its type has a schema, else JSON. */
-export function AddDialog({ model, parent, onClose, onAdded }: { model: TreeModel; parent: Item; onClose: () => void; onAdded: (id: string) => void }) {
+export function AddDialog({
+  model,
+  parent,
+  onClose,
+  onAdded,
+}: {
+  model: TreeModel;
+  parent: Item;
+  onClose: () => void;
+  onAdded: (id: string) => void;
+}) {
   const types = model.types.value;
   const [chosen, setType] = useState<string | null>(null);
   const type = chosen ?? likelyType(model, parent) ?? types.find((one) => one.name !== "Root")?.name ?? "";
@@ -37,7 +47,12 @@ export function AddDialog({ model, parent, onClose, onAdded }: { model: TreeMode
       return;
     }
     onClose();
-    const answer = await model.act({ tool: "add_child", args: { parentNodeId: parent.id, payloadType: type, payloadProps: payload }, title: `Add to ${nameOf(parent)}`, basis: { item: parent, still: () => true } });
+    const answer = await model.act({
+      tool: "add_child",
+      args: { parentNodeId: parent.id, payloadType: type, payloadProps: payload },
+      title: `Add to ${nameOf(parent)}`,
+      basis: { item: parent, still: () => true },
+    });
     if (!answer) return;
     await model.forest.settle([text(answer, "nodeId")], true);
     await model.forest.open(parent.id);
@@ -70,14 +85,26 @@ export function AddDialog({ model, parent, onClose, onAdded }: { model: TreeMode
       >
         <label class="field">
           <span class="field-head">Type</span>
-          <input class="input" data-autofocus list="payload-types" autocomplete="off" spellcheck={false} value={type} onInput={(event) => setType(event.currentTarget.value)} />
+          <input
+            class="input"
+            data-autofocus
+            list="payload-types"
+            autocomplete="off"
+            spellcheck={false}
+            value={type}
+            onInput={(event) => setType(event.currentTarget.value)}
+          />
           <datalist id="payload-types">
             {types.map((one) => (
               <option key={one.name} value={one.name} />
             ))}
           </datalist>
         </label>
-        {draft ? <SchemaForm draft={draft} scope="add" /> : <JsonField label="Properties" text={json} problem={problem} onText={setJson} />}
+        {draft ? (
+          <SchemaForm draft={draft} scope="add" />
+        ) : (
+          <JsonField label="Properties" text={json} problem={problem} onText={setJson} />
+        )}
       </form>
     </Dialog>
   );
@@ -104,7 +131,12 @@ export function PayloadDialog({ model, item, onClose }: Props) {
     }
     onClose();
     if (Object.keys(patch).length === 0) return;
-    await model.act({ tool: "update_payload", args: { nodeId: seen.id, patch }, title: `Change ${nameOf(seen)}`, basis: { item: seen, still: samePayload(seen) } });
+    await model.act({
+      tool: "update_payload",
+      args: { nodeId: seen.id, patch },
+      title: `Change ${nameOf(seen)}`,
+      basis: { item: seen, still: samePayload(seen) },
+    });
   };
   return (
     <Dialog
@@ -131,7 +163,8 @@ export function PayloadDialog({ model, item, onClose }: Props) {
 /** The properties that differ; leaving one out is refused, since a patch cannot take one away. */
 export function patchOf(before: JsonObject, after: JsonObject): JsonObject {
   const gone = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
-  if (gone.length > 0) throw new TypeError(`A property cannot be taken away, only set: ${gone.join(", ")}. Set it to null instead.`);
+  if (gone.length > 0)
+    throw new TypeError(`A property cannot be taken away, only set: ${gone.join(", ")}. Set it to null instead.`);
   return objectOf(
     Object.entries(after).filter(([key, value]) => {
       const old = get(before, key);
@@ -142,12 +175,21 @@ export function patchOf(before: JsonObject, after: JsonObject): JsonObject {
 
 export function MoveDialog({ model, item, onClose }: Props) {
   const [target, setTarget] = useState("");
-  const places = model.forest.rows.value.filter((row) => row.more === null && row.id !== item.id && row.id !== item.parentId);
+  const places = model.forest.rows.value.filter(
+    (row) => row.more === null && row.id !== item.id && row.id !== item.parentId,
+  );
   const words = target.toLowerCase();
-  const shown = places.filter((row) => row.id.toLowerCase().includes(words) || model.forest.name(row.id).toLowerCase().includes(words)).slice(0, 50);
+  const shown = places
+    .filter((row) => row.id.toLowerCase().includes(words) || model.forest.name(row.id).toLowerCase().includes(words))
+    .slice(0, 50);
   const move = async (to: string): Promise<void> => {
     onClose();
-    const answer = await model.act({ tool: "move_node", args: { nodeId: item.id, newParentId: to }, title: `Move ${nameOf(item)}`, basis: { item, still: samePlace(item) } });
+    const answer = await model.act({
+      tool: "move_node",
+      args: { nodeId: item.id, newParentId: to },
+      title: `Move ${nameOf(item)}`,
+      basis: { item, still: samePlace(item) },
+    });
     if (answer) await model.reveal(item.id);
   };
   return (
@@ -163,13 +205,26 @@ export function MoveDialog({ model, item, onClose }: Props) {
       >
         <label class="field">
           <span class="field-head">New parent: part of a name, or an id</span>
-          <input class="input" data-autofocus autocomplete="off" spellcheck={false} value={target} onInput={(event) => setTarget(event.currentTarget.value)} />
+          <input
+            class="input"
+            data-autofocus
+            autocomplete="off"
+            spellcheck={false}
+            value={target}
+            onInput={(event) => setTarget(event.currentTarget.value)}
+          />
         </label>
       </form>
       <ul class="entries boxed" aria-label="Nodes on screen">
         {shown.map((row) => (
           <li key={row.id}>
-            <button type="button" class="entry" data-testid="move-target" data-node={row.id} onClick={() => void move(row.id)}>
+            <button
+              type="button"
+              class="entry"
+              data-testid="move-target"
+              data-node={row.id}
+              onClick={() => void move(row.id)}
+            >
               <span class="entry-head">
                 <span class="entry-name">{row.id === ROOT ? "The top of the tree" : model.forest.name(row.id)}</span>
                 <span class="tree-type">{model.forest.get(row.id)?.type}</span>
@@ -185,7 +240,12 @@ export function MoveDialog({ model, item, onClose }: Props) {
 export function RemoveDialog({ model, item, onClose, onRemoved }: Props & { onRemoved: () => void }) {
   const remove = async (): Promise<void> => {
     onClose();
-    const answer = await model.act({ tool: "remove_node", args: { nodeId: item.id }, title: `Remove ${nameOf(item)}`, basis: { item, still: (now) => samePayload(item)(now) && now.count === item.count } });
+    const answer = await model.act({
+      tool: "remove_node",
+      args: { nodeId: item.id },
+      title: `Remove ${nameOf(item)}`,
+      basis: { item, still: (now) => samePayload(item)(now) && now.count === item.count },
+    });
     if (answer) onRemoved();
   };
   return (
@@ -205,18 +265,42 @@ export function RemoveDialog({ model, item, onClose, onRemoved }: Props & { onRe
         </>
       }
     >
-      <p>{item.count > 0 ? `Its ${plural(item.count, "child", "children")} and everything below them go with it.` : "It has no children."} Undo brings it back.</p>
+      <p>
+        {item.count > 0
+          ? `Its ${plural(item.count, "child", "children")} and everything below them go with it.`
+          : "It has no children."}{" "}
+        Undo brings it back.
+      </p>
     </Dialog>
   );
 }
 
-function JsonField({ label, text, problem, onText }: { label: string; text: string; problem: string; onText: (text: string) => void }) {
+function JsonField({
+  label,
+  text,
+  problem,
+  onText,
+}: {
+  label: string;
+  text: string;
+  problem: string;
+  onText: (text: string) => void;
+}) {
   return (
     <div class="field">
       <label class="field-head" for="json-field">
         {label}
       </label>
-      <textarea id="json-field" class="input area mono raw-text" rows={10} spellcheck={false} value={text} aria-invalid={problem !== "" ? "true" : undefined} aria-describedby={problem !== "" ? "json-problem" : undefined} onInput={(event) => onText(event.currentTarget.value)} />
+      <textarea
+        id="json-field"
+        class="input area mono raw-text"
+        rows={10}
+        spellcheck={false}
+        value={text}
+        aria-invalid={problem !== "" ? "true" : undefined}
+        aria-describedby={problem !== "" ? "json-problem" : undefined}
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
       {problem !== "" && (
         <p class="field-problem" id="json-problem" role="alert">
           <Icon name="warning" size={14} />

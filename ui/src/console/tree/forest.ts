@@ -1,9 +1,9 @@
 /** The part of the tree that is on screen: loaded piece by piece, kept current node by node. */
 import { type Signal, signal } from "@preact/signals";
 import { get, type JsonObject } from "../../lib/json";
-import { list, objectOr, text } from "../facts";
 import { ToolError } from "../client";
-import { type Crumb, type Item, merged, nameOf, type Read, readOf, ROOT } from "./node";
+import { list, objectOr, text } from "../facts";
+import { type Crumb, type Item, merged, nameOf, type Read, ROOT, readOf } from "./node";
 
 const PAGE = 200;
 /** A node this many pages down is shown without those before it. */
@@ -110,7 +110,12 @@ export class Forest {
       const child = way[index + 1] as string;
       if (!this.items.has(id) && !(await this.read(id))) return false;
       await this.open(id);
-      for (let page = 1; page < MOST_PAGES && this.items.get(id)?.next && !this.items.get(id)?.children?.includes(child); page += 1) await this.more(id);
+      for (
+        let page = 1;
+        page < MOST_PAGES && this.items.get(id)?.next && !this.items.get(id)?.children?.includes(child);
+        page += 1
+      )
+        await this.more(id);
       const children = this.items.get(id)?.children ?? [];
       if (!children.includes(child)) {
         if (!(await this.read(child))) return false;
@@ -129,7 +134,8 @@ export class Forest {
         const before = this.items.get(id);
         const now = await this.read(id);
         const moved = before?.parentId !== now?.parentId;
-        for (const parent of [before?.parentId, now?.parentId]) if (parent && (order || moved || !now)) parents.add(parent);
+        for (const parent of [before?.parentId, now?.parentId])
+          if (parent && (order || moved || !now)) parents.add(parent);
       }),
     );
     await Promise.all([...parents].filter((id) => this.items.has(id)).map((id) => this.renew(id)));
@@ -138,8 +144,16 @@ export class Forest {
 
   /** Reads again what is open; what is loaded behind closed nodes is forgotten. */
   async renewAll(): Promise<void> {
-    const open = new Set(this.rows.peek().filter((row) => row.more === null && this.items.get(row.id)?.open).slice(0, MOST_RENEWED).map((row) => row.id));
-    for (const item of this.items.values()) if (item.children !== null && !open.has(item.id)) this.change(item.id, { children: null, next: null, open: false });
+    const open = new Set(
+      this.rows
+        .peek()
+        .filter((row) => row.more === null && this.items.get(row.id)?.open)
+        .slice(0, MOST_RENEWED)
+        .map((row) => row.id),
+    );
+    for (const item of this.items.values())
+      if (item.children !== null && !open.has(item.id))
+        this.change(item.id, { children: null, next: null, open: false });
     await this.read(ROOT);
     for (const id of open) if (this.items.has(id)) await this.renew(id);
     this.show();
@@ -149,7 +163,7 @@ export class Forest {
   private async renew(id: string): Promise<void> {
     const item = await this.read(id);
     if (!item || item.children === null) {
-      if (item && item.open && item.count > 0) await this.fetchChildren(id, 1);
+      if (item?.open && item.count > 0) await this.fetchChildren(id, 1);
       return;
     }
     await this.fetchChildren(id, Math.min(Math.max(1, Math.ceil(item.children.length / PAGE)), MOST_PAGES));
@@ -167,7 +181,18 @@ export class Forest {
         next = part.next;
         if (next === null) break;
       }
-      if (!this.items.has(id)) this.items.set(id, merged(undefined, { id, parentId: null, type: "", payload: objectOr(undefined), count: ids.length, version: "" }));
+      if (!this.items.has(id))
+        this.items.set(
+          id,
+          merged(undefined, {
+            id,
+            parentId: null,
+            type: "",
+            payload: objectOr(undefined),
+            count: ids.length,
+            version: "",
+          }),
+        );
       this.change(id, { children: ids, next });
     } finally {
       this.change(id, { busy: false });
@@ -175,7 +200,11 @@ export class Forest {
   }
 
   private async page(id: string, token: string | null): Promise<{ ids: string[]; next: string | null }> {
-    const answer = await this.tools.call("list_children", { nodeId: id, limit: PAGE, ...(token !== null && { pageToken: token }) });
+    const answer = await this.tools.call("list_children", {
+      nodeId: id,
+      limit: PAGE,
+      ...(token !== null && { pageToken: token }),
+    });
     const version = text(answer, "version");
     const reads = list(answer, "items").map((one) => readOf(one, version));
     for (const read of reads) this.take(read);
@@ -198,7 +227,11 @@ export class Forest {
       this.items.delete(one);
     }
     const parent = item.parentId === null ? undefined : this.items.get(item.parentId);
-    if (parent?.children) this.change(parent.id, { children: parent.children.filter((one) => one !== id), count: Math.max(0, parent.count - 1) });
+    if (parent?.children)
+      this.change(parent.id, {
+        children: parent.children.filter((one) => one !== id),
+        count: Math.max(0, parent.count - 1),
+      });
   }
 
   private change(id: string, change: Partial<Item>): void {
@@ -216,7 +249,8 @@ export class Forest {
       const children = item.children.filter((id) => this.items.has(id));
       const of = Math.max(item.count, children.length);
       if (item.next !== null) stack.push({ id: `more:${row.id}`, depth: row.depth + 1, place: of, of, more: row.id });
-      for (let index = children.length - 1; index >= 0; index -= 1) stack.push({ id: children[index] as string, depth: row.depth + 1, place: index + 1, of, more: null });
+      for (let index = children.length - 1; index >= 0; index -= 1)
+        stack.push({ id: children[index] as string, depth: row.depth + 1, place: index + 1, of, more: null });
     }
     this.rows.value = rows;
   }

@@ -57,7 +57,11 @@ export interface Mark {
   at: number;
 }
 
-export type SearchState = { state: "idle" } | { state: "busy" } | { state: "found"; hits: Hit[]; next: string | null } | { state: "bad"; message: string };
+export type SearchState =
+  | { state: "idle" }
+  | { state: "busy" }
+  | { state: "found"; hits: Hit[]; next: string | null }
+  | { state: "bad"; message: string };
 
 export class TreeModel {
   readonly forest: Forest;
@@ -144,7 +148,8 @@ export class TreeModel {
       this.touch([], false);
     } else if (news.type === "approval" && news.approved !== null) {
       const notice = this.notice.peek();
-      if (notice?.kind === "approval" && notice.id === news.id) this.notice.value = { ...notice, approved: news.approved };
+      if (notice?.kind === "approval" && notice.id === news.id)
+        this.notice.value = { ...notice, approved: news.approved };
     }
   }
 
@@ -194,12 +199,24 @@ export class TreeModel {
     const { title } = act;
     const again = (): void => void this.attempt(act, key, this.version, true);
     if (error instanceof ApiError) {
-      this.notice.value = { kind: "unknown", title, message: `${error.message} It is not known whether the change was made; trying again makes it only once.`, again };
+      this.notice.value = {
+        kind: "unknown",
+        title,
+        message: `${error.message} It is not known whether the change was made; trying again makes it only once.`,
+        again,
+      };
       return null;
     }
     if (!(error instanceof ToolError)) throw error;
     if (error.reason === "approval_required") {
-      this.notice.value = { kind: "approval", title, message: error.message, id: error.fact("approvalId"), approved: null, again };
+      this.notice.value = {
+        kind: "approval",
+        title,
+        message: error.message,
+        id: error.fact("approvalId"),
+        approved: null,
+        again,
+      };
       return null;
     }
     if (error.reason !== "stale_version" && error.reason !== "missing_version") {
@@ -252,11 +269,19 @@ export class TreeModel {
     const before = this.search.peek();
     if (token === null) this.search.value = { state: "busy" };
     try {
-      const answer = await this.tools.call("select_nodes", { queryDsl: query, limit: 50, ...(token !== null && { pageToken: token }) });
+      const answer = await this.tools.call("select_nodes", {
+        queryDsl: query,
+        limit: 50,
+        ...(token !== null && { pageToken: token }),
+      });
       if (ticket !== this.ticket) return;
       const next = get(answer, "nextPageToken");
       const older = token !== null && before.state === "found" ? before.hits : [];
-      this.search.value = { state: "found", hits: [...older, ...list(answer, "items").map(hitOf)], next: typeof next === "string" ? next : null };
+      this.search.value = {
+        state: "found",
+        hits: [...older, ...list(answer, "items").map(hitOf)],
+        next: typeof next === "string" ? next : null,
+      };
     } catch (error) {
       if (ticket === this.ticket) this.search.value = { state: "bad", message: messageOf(error) };
     }
@@ -366,7 +391,10 @@ export class TreeModel {
 
   private mark({ nodeIds, agent, tool }: TreeNews): void {
     const at = Date.now();
-    this.marks.value = new Map([...this.marks.peek(), ...nodeIds.slice(0, 500).map((id) => [id, { agent, tool, at }] as const)]);
+    this.marks.value = new Map([
+      ...this.marks.peek(),
+      ...nodeIds.slice(0, 500).map((id) => [id, { agent, tool, at }] as const),
+    ]);
     this.unmarkSoon();
   }
 
@@ -408,13 +436,24 @@ function crumbOf(json: Json): Crumb {
 function hitOf(json: Json): Hit {
   const form = objectOr(json);
   const id = text(form, "nodeId");
-  return { id, name: nameOf({ id, payload: objectOr(get(form, "payload")) }), type: text(form, "payloadType"), path: list(form, "path").map(crumbOf) };
+  return {
+    id,
+    name: nameOf({ id, payload: objectOr(get(form, "payload")) }),
+    type: text(form, "payloadType"),
+    path: list(form, "path").map(crumbOf),
+  };
 }
 
 function snapshotOf(json: Json): Snapshot {
   const form = objectOr(json);
   const nodes = get(form, "nodeCount");
-  return { id: text(form, "snapshotId"), label: text(form, "label"), agent: text(form, "agent"), createdAt: text(form, "createdAt"), nodes: typeof nodes === "number" ? nodes : 0 };
+  return {
+    id: text(form, "snapshotId"),
+    label: text(form, "label"),
+    agent: text(form, "agent"),
+    createdAt: text(form, "createdAt"),
+    nodes: typeof nodes === "number" ? nodes : 0,
+  };
 }
 
 export function messageOf(error: unknown): string {

@@ -46,7 +46,13 @@ export function readOf(json: Json | undefined, version: string): Read {
 export function merged(known: Item | undefined, read: Read): Item {
   const held = known ?? { children: null, next: null, open: false, busy: false };
   const { children, next, open, busy } = held;
-  return { ...read, children: read.count === 0 ? null : children, next: read.count === 0 ? null : next, open: open && read.count > 0, busy };
+  return {
+    ...read,
+    children: read.count === 0 ? null : children,
+    next: read.count === 0 ? null : next,
+    open: open && read.count > 0,
+    busy,
+  };
 }
 
 /** What to call a node: its name or title, else its id. */

@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import yaml
 
-from toolgrove.pool.json_pointer import NOWHERE, step
+from toolgrove.notation import json_pointer, strict_json
 from toolgrove.pool.offer import Unavailable
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -35,7 +34,7 @@ class BadReference(ValueError):
     """A `$ref` that leads out of the document, nowhere, or in circles."""
 
 
-class Document:
+class OpenApiDocument:
     """The document as plain JSON, and a way to follow its references."""
 
     def __init__(self, whole: Mapping[str, Any]) -> None:
@@ -54,15 +53,13 @@ class Document:
         """What a reference inside of the document points at."""
         if not reference.startswith("#/"):
             raise BadReference(f"it refers to {reference[:80]!r}, outside of the document, which is never fetched")
-        node: Any = self.whole
-        for token in unquote(reference[2:]).split("/"):
-            node = step(node, token)
-            if node is NOWHERE:
-                raise BadReference(f"it refers to {reference[:80]!r}, which the document does not hold")
+        node = json_pointer.at(self.whole, reference[1:])
+        if node is json_pointer.NOWHERE:
+            raise BadReference(f"it refers to {reference[:80]!r}, which the document does not hold")
         return node
 
 
-def load(path: Path) -> Document:
+def load(path: Path) -> OpenApiDocument:
     """Read a file in JSON or YAML; what is wrong with it is fit for the receipt."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for without end
@@ -79,13 +76,13 @@ def load(path: Path) -> Document:
         raise Unavailable(f"the OpenAPI document is neither sound JSON nor sound YAML{_place(error)}") from None
     if not isinstance(whole, dict) or not _VERSION.match(str(whole.get("openapi", ""))):
         raise Unavailable("the document does not say openapi: 3.0 or 3.1")
-    return Document(whole)
+    return OpenApiDocument(whole)
 
 
 def _parsed(text: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
-            return json.loads(text)
+            return strict_json.decode(text)
         except json.JSONDecodeError:
             pass  # YAML, too, may begin with a brace
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader

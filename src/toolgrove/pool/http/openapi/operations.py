@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolgrove.config import HttpToolConfig
-from toolgrove.pool.http.openapi.document import BadReference, Document, load
+from toolgrove.config.http_tool import CHANGING
+from toolgrove.pool.globs import Globs
+from toolgrove.pool.http.openapi.document import BadReference, OpenApiDocument, load
 from toolgrove.pool.http.openapi.parameters import Unfit, signature
 from toolgrove.pool.http.openapi.schema import Schemas, TooMuch
-from toolgrove.pool.http.operation import Operation, Refused
+from toolgrove.pool.http.operation import HttpOperation, Refused
 from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template
 from toolgrove.pool.naming import pool_name
 from toolgrove.pool.offer import Unavailable
@@ -23,7 +25,7 @@ _DESCRIPTION = 1_000
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json(?:;.*)?", re.IGNORECASE)
 
 
-def read_document(name: str, config: HttpToolConfig) -> list[Operation | Refused]:
+def read_document(name: str, config: HttpToolConfig) -> list[HttpOperation | Refused]:
     """Every operation of an entry's document, in its order; raises Unavailable if there is no document to read."""
     assert config.openapi is not None  # noqa: S101 - the caller looks
     document = load(config.openapi)
@@ -34,7 +36,7 @@ def read_document(name: str, config: HttpToolConfig) -> list[Operation | Refused
     return [reader.read(path, shared, method, operation) for path, shared, method, operation in found]
 
 
-def _found(document: Document) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
+def _found(document: OpenApiDocument) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
     paths = document.whole.get("paths")
     for path, shared in paths.items() if isinstance(paths, Mapping) else ():
         try:
@@ -50,16 +52,17 @@ def _found(document: Document) -> Iterator[tuple[str, Mapping[str, Any], str, Ma
 class _Reader:
     """What the operations of a document have in common."""
 
-    def __init__(self, name: str, config: HttpToolConfig, document: Document) -> None:
+    def __init__(self, name: str, config: HttpToolConfig, document: OpenApiDocument) -> None:
         self._name = name
         self._config = config
         self._document = document
         self._base = _base(config, document)
+        self._reads = Globs(() if isinstance(config.reads, bool) else config.reads)
         self._given = frozenset(header.casefold() for header in config.headers)
 
     def read(
         self, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
-    ) -> Operation | Refused:
+    ) -> HttpOperation | Refused:
         """One operation as a tool, or why it cannot be one."""
         own_name = _own_name(path, method, operation.get("operationId"))
         name = pool_name(self._name, own_name)
@@ -70,7 +73,7 @@ class _Reader:
 
     def _read(
         self, name: str, own_name: str, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
-    ) -> Operation:
+    ) -> HttpOperation:
         if self._config.url is None and (operation.get("servers") or shared.get("servers")):
             raise Unfit("it names servers of its own; set url in the entry to send every call to one host")
         url = self._base.below(path)
@@ -80,7 +83,8 @@ class _Reader:
         if url.slots != in_path:
             odd = sorted(url.slots ^ in_path)[0]
             raise Unfit(f"its path and its path parameters differ in {odd!r}")
-        return Operation(
+        open_to_word = method.upper() not in CHANGING
+        return HttpOperation(
             name=name,
             own_name=own_name,
             entry=f"httpTools.{self._name}",
@@ -93,6 +97,8 @@ class _Reader:
             inputs=tuple(taken.inputs),
             body=taken.body,
             allow_private=self._config.allow_private,
+            reads=open_to_word and self._reads.match(own_name) is not None,
+            reads_if=f'httpTools.{self._name}.reads: ["{own_name}"]' if open_to_word else "",
         )
 
     def _answer(self, operation: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -118,7 +124,7 @@ class _Reader:
         return {**schema, "$defs": schemas.defs} if schemas.defs else schema
 
 
-def _base(config: HttpToolConfig, document: Document) -> UrlTemplate:
+def _base(config: HttpToolConfig, document: OpenApiDocument) -> UrlTemplate:
     try:
         base = parse_template(_server(document) if config.url is None else config.url)
         if base.slots:
@@ -129,7 +135,7 @@ def _base(config: HttpToolConfig, document: Document) -> UrlTemplate:
     return base
 
 
-def _server(document: Document) -> str:
+def _server(document: OpenApiDocument) -> str:
     servers = document.whole.get("servers")
     server = servers[0] if isinstance(servers, list) and servers else None
     url = server.get("url") if isinstance(server, Mapping) else None

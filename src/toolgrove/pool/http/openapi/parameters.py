@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgrove.config.http_tool import may_be_argument, overrides_method
-from toolgrove.pool.http.openapi.document import Document
+from toolgrove.pool.http.openapi.document import OpenApiDocument
 from toolgrove.pool.http.openapi.schema import Schemas
 from toolgrove.pool.http.operation import Body, Input, Place
-from toolgrove.pool.http.wire import Style
+from toolgrove.pool.http.parameter_style import Style
 
 _ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]")
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json")
@@ -44,7 +44,7 @@ class Signature:
 
 
 def signature(
-    document: Document, shared: Any, operation: Mapping[str, Any], schemas: Schemas, given: frozenset[str]
+    document: OpenApiDocument, shared: Any, operation: Mapping[str, Any], schemas: Schemas, given: frozenset[str]
 ) -> Signature:
     """The arguments of an operation; `given` names the headers that the operator sets."""
     whole = Signature()
@@ -54,7 +54,7 @@ def signature(
     return whole
 
 
-def _parameters(document: Document, *lists: Any) -> Iterator[Mapping[str, Any]]:
+def _parameters(document: OpenApiDocument, *lists: Any) -> Iterator[Mapping[str, Any]]:
     """The parameters; those of the operation replace those that its path shares."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for one in lists:

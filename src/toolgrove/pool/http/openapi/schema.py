@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from toolgrove.pool.http.openapi.document import BadReference, Document
+from toolgrove.pool.http.openapi.document import BadReference, OpenApiDocument
 
 _ONE = frozenset(
     (
@@ -40,7 +40,7 @@ class Schemas:
     Where a request is described, what only the server sets (`readOnly`) is left out, and the other way round.
     """
 
-    def __init__(self, document: Document, *, side: Literal["request", "response"], budget: int) -> None:
+    def __init__(self, document: OpenApiDocument, *, side: Literal["request", "response"], budget: int) -> None:
         self._document = document
         self._hidden = "readOnly" if side == "request" else "writeOnly"
         self._left = budget

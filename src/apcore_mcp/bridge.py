@@ -1,0 +1,122 @@
+"""The bridge: one registry behind one MCP endpoint. The only module that knows every part."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from apcore import Executor
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from apcore_mcp.explorer import Explorer
+from apcore_mcp.internals import watch
+from apcore_mcp.modules import Source, registry_of
+from apcore_mcp.options import Hook, Options
+from apcore_mcp.server.health import health
+from apcore_mcp.server.listener import RegistryListener
+from apcore_mcp.server.router import ExecutionRouter
+from apcore_mcp.server.transport import http_transport, listen
+from apcore_mcp.version import __version__
+from mcp_serve.clear_json import ClearJson
+from mcp_serve.endpoint import Endpoint
+from mcp_serve.guard import Guard, is_loopback
+from mcp_serve.http_server import run_http
+from mcp_serve.stdio import run_stdio
+
+logger = logging.getLogger(__name__)
+BEYOND_LOOPBACK = (
+    "ANYBODY WHO REACHES %s CAN CALL EVERY TOOL%s: the bridge asks nobody who they are. Serve 127.0.0.1, or put it "
+    "behind something that does."
+)
+
+
+class Bridge:
+    """One registry, its table of tools and the endpoint that serves them."""
+
+    def __init__(self, source: Source, options: Options) -> None:
+        if options.log_level is not None:
+            logging.basicConfig(level=options.log_level.upper())
+            logging.getLogger("apcore_mcp").setLevel(options.log_level.upper())
+        self.options = options
+        self.registry = registry_of(source)
+        self.tools = RegistryListener()
+        executor = source if isinstance(source, Executor) else Executor(self.registry)
+        router = ExecutionRouter(executor, lookup=self.tools.entry, validate_inputs=options.validate_inputs)
+        version = options.version or __version__
+        self.endpoint = Endpoint(options.name, version, self.tools, router.handle_call, logger=logger)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Follow the registry, say that we started, and call the hooks around it."""
+        options = self.options
+        self.tools.on_change = self.endpoint.tools_changed
+        self.tools.start(self.registry, options.tags, options.prefix, options.cache_schemas)
+        try:
+            if options.dynamic:
+                watch(self.registry)
+            count = len(self.tools.tools)
+            if count == 0:
+                logger.warning("No modules registered; server starting with zero tools")
+            logger.info("apcore-mcp server started: %d tools registered, transport=%s", count, options.transport)
+            await _call(options.on_startup)
+            yield
+        finally:
+            await _call(options.on_shutdown)
+            if options.dynamic:
+                self.registry.unwatch()
+            self.tools.stop()
+
+    def app(self) -> Starlette:
+        """The ASGI app: MCP, the health check and, if wanted, the Explorer."""
+        options = self.options
+        mcp = http_transport(options.transport, self.endpoint)
+        routes = [*mcp.routes, health(self._count)]
+        if options.explorer:
+            routes += Explorer(self.tools, self.endpoint, options).routes()
+
+        @asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            async with self.running(), mcp.running():
+                yield
+
+        middleware = [
+            Middleware(Guard, bound=options.host, allowed=options.allowed_hosts),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
+            Middleware(ClearJson),
+        ]
+        app = Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+        app.router.redirect_slashes = False
+        return app
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve over the transport of the options until `stop` is set."""
+        if self.options.transport == "stdio":
+            async with self.running():
+                await run_stdio(self.endpoint, stop)
+        else:
+            await self._run_http(stop)
+
+    async def _run_http(self, stop: asyncio.Event) -> None:
+        options = self.options
+        app = self.app()
+        with listen(options.host, options.port) as listening:
+            async with app.router.lifespan_context(app):
+                explorer = f", Explorer at {options.explorer_prefix}/" if options.explorer else ""
+                logger.info("Listening on http://%s:%d%s", options.host, options.port, explorer)
+                if not is_loopback(options.host):
+                    logger.warning(BEYOND_LOOPBACK, options.host, " and the Explorer" if options.explorer else "")
+                await run_http(app, self.endpoint.drain, listening, stop)
+
+    def _count(self) -> int:
+        return len(self.tools.tools)
+
+
+async def _call(hook: Hook | None) -> None:
+    if hook is None:
+        return
+    result = hook()
+    if inspect.isawaitable(result):
+        await result

@@ -1,0 +1,18 @@
+"""Serving MCP: a table of tools and a `run` callable in, MCP out, over stdio, Streamable HTTP and SSE, in both eras.
+
+Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
+
+- ``answer``: what a call of a tool answers
+- ``calls``: calls in flight, which may be suspended, resumed and drained
+- ``clear_json``: refuses bodies that two readers could read differently
+- ``connections``: takes as many connections as there is room for
+- ``endpoint``: one MCP server over a table, whichever way its clients come
+- ``guard``: refuses foreign hosts and pages of other origins
+- ``http_server``: runs an ASGI app until it is told to stop
+- ``http``: the routes of Streamable HTTP and SSE
+- ``sdk_internals``: what we rely on in the MCP SDK without a promise
+- ``signals``: stops on SIGINT and SIGTERM
+- ``stdio``: serves stdin and stdout
+- ``table``: the tools to serve
+- ``uvicorn_internals``: the same in uvicorn
+"""

@@ -1,0 +1,243 @@
+"""Calls in flight. A call that asks the user on 2026-07-28 is suspended until the client comes back with the answer."""
+
+import asyncio
+import logging
+import math
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NamedTuple
+
+from mcp_serve.answer import Answer, error_result
+from mcp_serve.table import Json
+
+ANSWER_WITHIN = 600.0
+MAX_SUSPENDED = 1_000
+FREE_FORM: Json = {"type": "object", "properties": {"response": {"type": "string", "title": "Response"}}}
+GONE = "This call no longer waits for an answer: it was answered, it expired, or the server restarted. Call again."
+SHUTTING_DOWN = "The server is shutting down. Call again when it is back."
+
+
+class User(NamedTuple):
+    """Who asks, as an authentication middleware in front of us said."""
+
+    id: str
+    scopes: tuple[str, ...] = ()
+
+
+class Question(NamedTuple):
+    """What the tool wants to know, and the one-time id under which the answer resumes it."""
+
+    id: str
+    message: str
+    schema: Json
+
+
+Outcome = Answer | Question
+
+
+class Channel(NamedTuple):
+    """How one request reaches its client. Without `ask`, a question ends the request and suspends the run."""
+
+    send_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
+    wants_chunks: bool = False
+    can_answer: bool = False
+    ask: Callable[[str, Json], Coroutine[Any, Any, Any]] | None = None
+    meta: Any = None
+
+    @property
+    def may_suspend(self) -> bool:
+        """Whether a question can make the run outlive this request."""
+        return self.can_answer and self.ask is None
+
+
+class ToolRun:
+    """One run of a tool, across every request that it spans, and what the tool may ask of its client."""
+
+    def __init__(self, user: User | None, channel: Channel, suspend: Callable[["ToolRun"], str | None]) -> None:
+        self.user = user
+        self.is_cancelled = False
+        self.question: Question | None = None
+        self._suspend = suspend
+        self._loop = asyncio.get_running_loop()
+        self._last_progress = -math.inf
+        self._answer: asyncio.Future[Any | None] | None = None
+        self._on_cancel: list[Callable[[], object]] = []
+        self.attach(channel)
+
+    def attach(self, channel: Channel) -> None:
+        """Let the run speak through this request from now on."""
+        self.channel = channel
+        self._turn: asyncio.Future[Outcome] = self._loop.create_future()
+
+    async def turn(self) -> Outcome:
+        """The result, or the next question; a request that goes away cancels the run."""
+        try:
+            return await self._turn
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+
+    def on_cancel(self, tell: Callable[[], object]) -> None:
+        """Call this when nobody waits for the result any more."""
+        self._on_cancel.append(tell)
+        if self.is_cancelled:
+            tell()
+
+    def cancel(self) -> None:
+        """Tell the tool that nobody waits, and never let it speak to the client again."""
+        self.is_cancelled = True
+        for tell in self._on_cancel:
+            tell()
+        self.channel = Channel()
+        self.resume(None)
+
+    def resume(self, answer: Any | None) -> None:
+        """Give the tool the answer to its question."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def finish(self, work: "asyncio.Future[Answer]") -> None:
+        """End the request that waits with the result of the work."""
+        if not self._turn.done():
+            self._turn.set_result(error_result(SHUTTING_DOWN) if work.cancelled() else work.result())
+
+    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Tell the client how far the tool is; from any thread."""
+        await self._at_home(self._send_progress(progress, total, message))
+
+    async def elicit(self, message: str, schema: Json | None) -> Any | None:
+        """Ask the user; None if nobody can answer, or the user declines. From any thread."""
+        return await self._at_home(self._elicit(message, schema or FREE_FORM))
+
+    async def _at_home(self, work: Any) -> Any:
+        """Run on the server's loop, whichever loop and thread the tool is in."""
+        if asyncio.get_running_loop() is self._loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def _send_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        send = self.channel.send_progress
+        if send is None or not math.isfinite(progress):
+            return
+        # The protocol wants each value above the one before; the message is worth more than the exact number.
+        if progress <= self._last_progress:
+            progress = math.nextafter(self._last_progress, math.inf)
+        self._last_progress = progress
+        await send(progress, total, message)
+
+    async def _elicit(self, message: str, schema: Json) -> Any | None:
+        if not self.channel.can_answer or self._turn.done():
+            return None
+        if self.channel.ask is not None:
+            return await self._ask(self.channel.ask(message, schema))
+        question_id = self._suspend(self)
+        if question_id is None:
+            return None
+        self._answer = self._loop.create_future()
+        self.question = Question(question_id, message, schema)
+        self._turn.set_result(self.question)
+        return await self._answer
+
+    async def _ask(self, asking: Coroutine[Any, Any, Any]) -> Any | None:
+        """The client's answer, or None as soon as nobody waits for the run."""
+
+        def answered(ask: asyncio.Future[Any]) -> None:
+            failed = ask.cancelled() or ask.exception() is not None
+            self.resume(None if failed else ask.result())
+
+        self._answer = self._loop.create_future()
+        task = asyncio.ensure_future(asking)
+        task.add_done_callback(answered)
+        try:
+            return await self._answer
+        finally:
+            task.cancel()
+
+
+RunTool = Callable[[str, Json | None, ToolRun], Awaitable[Answer]]
+"""Runs one tool call; never raises."""
+
+
+class Calls:
+    """Starts, suspends, resumes and drains the runs of tools.
+
+    With `in_place`, a call runs in the task of its request, as a task of its own costs more than many a call, and a
+    run that nobody waits for is cancelled. Only one that a question may suspend, so that it outlives its request, has
+    a task of its own then. Without it every run has one, and goes on when it is cancelled until it heeds that.
+    """
+
+    def __init__(self, run: RunTool, *, in_place: bool = False, logger: logging.Logger | None = None) -> None:
+        self._run = run
+        self._in_place = in_place
+        self._logger = logger or logging.getLogger(__name__)
+        self._is_draining = False
+        self._running: dict[asyncio.Future[Answer], ToolRun] = {}
+        self._suspended: dict[str, ToolRun] = {}
+
+    async def begin(self, name: str, arguments: Json | None, channel: Channel, user: User | None = None) -> Outcome:
+        """Run a tool until it answers, or asks a question that suspends it."""
+        if self._is_draining:
+            return error_result(SHUTTING_DOWN)
+        run = ToolRun(user, channel, self._suspend)
+        if self._in_place and not channel.may_suspend:
+            return await self._run_in_place(name, arguments, run)
+        work = asyncio.ensure_future(self._run(name, arguments, run))
+        if self._in_place:
+            run.on_cancel(work.cancel)
+        self._running[work] = run
+        work.add_done_callback(run.finish)
+        work.add_done_callback(self._running.pop)
+        return await run.turn()
+
+    async def resume(self, question_id: str, answer: Any | None, channel: Channel, answered: bool = True) -> Outcome:
+        """Go on with a suspended run; a request that brings no answer is asked again."""
+        run = self._suspended.pop(question_id, None)
+        if run is None or run.question is None or run not in self._running.values():
+            return error_result(GONE)
+        if not answered and (again := self._suspend(run)):
+            return run.question._replace(id=again)
+        run.attach(channel)
+        run.resume(answer)
+        return await run.turn()
+
+    async def drain(self, seconds: float) -> None:
+        """Refuse new calls, let the running ones end, cancel what is left."""
+        self._is_draining = True
+        for question_id in list(self._suspended):
+            self._expire(question_id)
+        if self._running:
+            await asyncio.wait(self._running, timeout=seconds)
+        for run in list(self._running.values()):
+            run.cancel()
+
+    async def _run_in_place(self, name: str, arguments: Json | None, run: ToolRun) -> Answer:
+        loop = asyncio.get_running_loop()
+        request = asyncio.current_task(loop)
+        if request is not None:
+            run.on_cancel(request.cancel)
+        ended: asyncio.Future[Answer] = loop.create_future()
+        self._running[ended] = run
+        try:
+            return await self._run(name, arguments, run)
+        except asyncio.CancelledError:
+            if not run.is_cancelled or request is None:
+                raise
+            request.uncancel()  # not the client went away, but we do
+            return error_result(SHUTTING_DOWN)
+        finally:
+            del self._running[ended]
+            ended.cancel()
+
+    def _suspend(self, run: ToolRun) -> str | None:
+        if len(self._suspended) >= MAX_SUSPENDED:
+            self._logger.warning("%d calls wait for an answer already; a further question is not asked", MAX_SUSPENDED)
+            return None
+        question_id = secrets.token_urlsafe(16)
+        self._suspended[question_id] = run
+        asyncio.get_running_loop().call_later(ANSWER_WITHIN, self._expire, question_id)
+        return question_id
+
+    def _expire(self, question_id: str) -> None:
+        run = self._suspended.pop(question_id, None)
+        if run is not None:
+            run.cancel()

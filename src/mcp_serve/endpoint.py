@@ -1,0 +1,168 @@
+"""One MCP server over a tool table: what every transport serves, in both protocol eras."""
+
+import asyncio
+import logging
+from functools import partial
+from secrets import token_bytes
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server, ServerRequestContext
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
+from mcp_serve.sdk_internals import AnnouncingServer, drop_idle_tracing, schema_lookup, when_connection_ends
+from mcp_serve.table import Json, ToolTable
+
+DOCS = "docs://"
+NEWS_WITHIN = 5.0
+"""Seconds after which a client that does not read is not told of a change: it must not hold the others."""
+_ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+Context = ServerRequestContext[Any, Any]
+
+
+class Endpoint:
+    """Lists, calls, documents and announces the tools of one table."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        tools: ToolTable,
+        run: RunTool,
+        *,
+        in_place: bool = False,
+        logger: logging.Logger | None = None,
+    ) -> None:
+        self._tools = tools
+        self._logger = logger or logging.getLogger(__name__)
+        self.calls = Calls(run, in_place=in_place, logger=self._logger)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop that serves those who want to hear of changes; None while there is nobody."""
+        self._is_announcing = False
+        self._sessions: set[ServerSession] = set()
+        self._bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self._bus)
+        self.server: Server[Any] = AnnouncingServer(
+            name,
+            version=version,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_read_resource=self._read_resource,
+            on_subscriptions_listen=self._listen,
+            **schema_lookup(self._header_schema),
+        )
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
+        drop_idle_tracing(self.server)
+        security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=_user_id)
+        self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
+
+    async def drain(self, seconds: float) -> None:
+        """Stop telling of changes, and let the running calls end."""
+        self.listen.close()
+        await self.calls.drain(seconds)
+
+    def tools_changed(self) -> None:
+        """Tell every client, once per burst, on the loop that serves them; callable from any thread."""
+        if self._loop is not None and not self._loop.is_closed() and not self._is_announcing:
+            self._is_announcing = True  # before the call: the loop's thread may be quicker than this one
+            self._loop.call_soon_threadsafe(self._announce)
+
+    def _announce(self) -> None:
+        self._is_announcing = False
+        published = (self._bus.publish(ToolsListChanged()), self._bus.publish(ResourcesListChanged()))
+        self._sending = asyncio.gather(*published, *map(self._notify, self._sessions))
+
+    async def _notify(self, session: ServerSession) -> None:
+        try:
+            async with asyncio.timeout(NEWS_WITHIN):
+                await session.send_tool_list_changed()
+                await session.send_resource_list_changed()
+        except Exception:
+            self._logger.warning("A client could not be told that the tools changed", exc_info=True)
+
+    async def _listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
+        self._loop = asyncio.get_running_loop()
+        return await self.listen(ctx, params)
+
+    async def _remember(self, ctx: Context, params: types.NotificationParams) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sessions.add(ctx.session)
+        when_connection_ends(ctx.session, partial(self._sessions.discard, ctx.session))
+
+    def _header_schema(self, name: str) -> Json | None:
+        entry = self._tools.entry(name)
+        return None if entry is None else entry.header_schema
+
+    async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        channel = _channel(ctx)
+        if params.request_state is None:
+            outcome = await self.calls.begin(params.name, params.arguments, channel, _user(ctx))
+        else:
+            answer = (params.input_responses or {}).get("answer")
+            outcome = await self.calls.resume(params.request_state, accepted(answer), channel, answer is not None)
+        return _asked(outcome) if isinstance(outcome, Question) else outcome
+
+    async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
+        documented = [name for name, entry in self._tools.entries().items() if entry.documentation]
+        resources = [types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
+        return types.ListResourcesResult(resources=resources)
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        entry = self._tools.entry(params.uri.removeprefix(DOCS)) if params.uri.startswith(DOCS) else None
+        if entry is None or not entry.documentation:
+            raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": params.uri})
+        content = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=entry.documentation)
+        return types.ReadResourceResult(contents=[content])
+
+
+def accepted(answer: Any) -> Any | None:
+    """What the user entered, or None unless the user accepted."""
+    if isinstance(answer, types.ElicitResult) and answer.action == "accept":
+        return answer.content or {}
+    return None
+
+
+def _asked(question: Question) -> types.InputRequiredResult:
+    form = types.ElicitRequestFormParams(message=question.message, requested_schema=question.schema)
+    asked: Any = {"answer": types.ElicitRequest(params=form)}
+    return types.InputRequiredResult(input_requests=asked, request_state=question.id)
+
+
+def _channel(ctx: Context) -> Channel:
+    session = ctx.session
+    is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+    async def ask(message: str, schema: Any) -> Any | None:
+        return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
+
+    return Channel(
+        send_progress=session.report_progress,
+        wants_chunks=ctx.meta is not None and "progress_token" in ctx.meta,
+        can_answer=(is_modern or session.can_send_request) and session.check_client_capability(_ELICITATION),
+        ask=None if is_modern else ask,
+        meta=ctx.meta,
+    )
+
+
+def _user(ctx: Context) -> User | None:
+    """The user that an authentication middleware in front of us put on the request."""
+    scope = getattr(ctx.request, "scope", {})
+    user = scope.get("user")
+    if user is None or not user.is_authenticated:
+        return None
+    return User(user.display_name, tuple(scope["auth"].scopes))
+
+
+def _user_id(ctx: Context) -> str | None:
+    """Who asked must answer."""
+    user = _user(ctx)
+    return None if user is None else user.id

@@ -1,0 +1,101 @@
+"""The guard at the edge: foreign hosts and pages of other origins; it looks at headers only."""
+
+import contextlib
+import ipaddress
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal, NamedTuple
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", re.ASCII)
+_ORIGIN = re.compile(r"https?://(.*)", re.DOTALL)
+
+Cause = Literal["host", "origin"]
+OnRefusal = Callable[[Cause, Scope], Awaitable[None]]
+
+
+class Refusal(NamedTuple):
+    """Why a request is not let in, by which header."""
+
+    cause: Cause
+    status: int
+    message: str
+
+
+async def _ignore(cause: Cause, scope: Scope) -> None:
+    """Nobody wants to hear of it."""
+
+
+class Guard:
+    """Lets in what names us as its host and comes from no other page.
+
+    Welcome are loopback, the bound address and the allowed names; bound beyond loopback, IP literals and our own name.
+    `on_refusal` hears of every foreign host and origin before it is answered.
+    """
+
+    def __init__(
+        self, app: ASGIApp, bound: str, allowed: Iterable[str] | None = None, on_refusal: OnRefusal = _ignore
+    ) -> None:
+        self._app = app
+        self._on_refusal = on_refusal
+        self._is_beyond_loopback = not is_loopback(bound)
+        names = [bound, *(allowed or ())]
+        if self._is_beyond_loopback:
+            names.append(socket.gethostname())
+        self._names = {name.casefold().strip("[]") for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope["headers"])
+        if refusal is not None:
+            await self._on_refusal(refusal.cause, scope)
+            await refuse(refusal.status, refusal.message)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> Refusal | None:
+        hosts = [value.decode("latin-1") for key, value in headers if key == b"host"]
+        origins = [value.decode("latin-1") for key, value in headers if key == b"origin"]
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+            return Refusal("host", 400, "Exactly one valid Host header is required")
+        if not self._is_us(hosts[0]):
+            unknown = f"Unknown host {hosts[0]}; the operator can add it to allowed_hosts"
+            return Refusal("host", 421, unknown)
+        if not all(self._is_our_page(origin) for origin in origins):
+            return Refusal("origin", 403, "Requests from this origin are not allowed")
+        return None
+
+    def _is_our_page(self, origin: str) -> bool:
+        match = _ORIGIN.fullmatch(origin)
+        return match is not None and self._is_us(match[1])
+
+    def _is_us(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match[1].strip("[]").casefold().removesuffix(".")
+        if name in self._names or is_loopback(name):
+            return True
+        return self._is_beyond_loopback and _is_address(name)
+
+
+def refuse(status: int, message: str, code: int = -32600) -> Response:
+    """An answer that MCP clients read as a JSON-RPC error and people as a sentence."""
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}, status)
+
+
+def _is_address(name: str) -> bool:
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(name)
+        return True
+    return False
+
+
+def is_loopback(name: str) -> bool:
+    """Whether only this machine reaches it."""
+    return name == "localhost" or (_is_address(name) and ipaddress.ip_address(name).is_loopback)

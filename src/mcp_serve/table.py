@@ -1,0 +1,38 @@
+"""The table of tools that an endpoint serves."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from mcp_types import Tool
+
+Json = dict[str, Any]
+_IN_HEADERS = '"x-mcp-header"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolEntry:
+    """One row: the tool as `tools/list` shows it, and the text that `resources/read` gives about it."""
+
+    tool: Tool
+    documentation: str | None = None
+
+    @cached_property
+    def header_schema(self) -> Json | None:
+        """The input schema if it wants arguments in headers too; the SDK searches it at every call for those."""
+        schema = self.tool.input_schema
+        return schema if _IN_HEADERS in json.dumps(schema, default=str) else None
+
+
+class ToolTable(Protocol):
+    """The tools to serve, by name; may change at any time."""
+
+    def entries(self) -> Mapping[str, ToolEntry]:
+        """All of them, in the order in which they are listed."""
+        ...
+
+    def entry(self, name: str) -> ToolEntry | None:
+        """One of them, or None if there is no such tool."""
+        ...

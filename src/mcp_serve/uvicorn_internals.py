@@ -1,0 +1,138 @@
+"""What we rely on in uvicorn without a promise; tests/unit/test_dependency_insides.py says what moved."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import httptools
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from mcp_serve.connections import Connections
+
+HEAD_WITHIN = 10.0
+BODY_WITHIN = 30.0
+MAX_HEAD = 2**16
+MAX_BODY = 2**24
+"""Bytes on the wire; what a body may say is limited further in."""
+LAST_WORDS = 2
+"""Seconds that streams have to end in."""
+INVALID = "Invalid HTTP request received; its target must be a path, such as /health."
+
+
+class HttpServer(uvicorn.Server):
+    """Leaves signals to others, and listening too: it serves the connections that it is given."""
+
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+        setup = uvicorn.Config(
+            app,
+            http=StrictHttp,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=LAST_WORDS,
+        )
+        setup.load()
+        super().__init__(setup)
+        self._connections = connections
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are not the server's business."""
+        yield
+
+    def connection(self) -> asyncio.Protocol:
+        """What speaks HTTP on a new connection."""
+        return StrictHttp(self._connections, config=self.config, server_state=self.server_state, app_state={})
+
+
+class StrictHttp(HttpToolsProtocol):
+    """Closes a connection whose request does not arrive in time, or is endless; offers no other protocol."""
+
+    def __init__(self, connections: Connections, **setup: Any) -> None:
+        super().__init__(**setup)
+        self._connections = connections
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the clock of the first request."""
+        super().connection_made(transport)
+        self._connections.opened(transport)
+        self._deadline = self.loop.call_later(HEAD_WITHIN, transport.close)
+        self._room = MAX_HEAD
+        self._wants_upgrade = False
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within the time and the room that a request has."""
+        if self._deadline.cancelled():
+            self._deadline = self.loop.call_later(HEAD_WITHIN, self.transport.close)
+        self._room -= len(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self.logger.warning(INVALID)
+            self.send_400_response(INVALID)
+        if self._room < 0 and not self.transport.is_closing():
+            self.send_400_response("The request is too long.")
+
+    def _feed(self, data: bytes) -> None:
+        """Let the parser read, and again without the wish for another protocol: with one, it would drop the body."""
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                if not self._wants_upgrade:  # CONNECT, which the app refuses
+                    return
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
+                self._wants_upgrade = False
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/" + version]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header without the blanks around it; the parser strips them on the left only."""
+        super().on_header(name, value.rstrip(b" \t"))
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, unless the head is to be read again."""
+        self._wants_upgrade = self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
+        if self._wants_upgrade:
+            return
+        if not self.url.startswith(b"/"):
+            raise ValueError("a target with an authority would name two hosts")  # the parser makes 400 of it
+        self._connections.asked(self.transport)
+        super().on_headers_complete()
+        self._room = MAX_BODY
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(BODY_WITHIN, self.transport.close)
+        self.headers = []  # trailers are not for the app
+
+    def on_message_complete(self) -> None:
+        """Stop the clock until the next request."""
+        if self._wants_upgrade:
+            return
+        super().on_message_complete()
+        self._room = MAX_HEAD
+        self._deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        """Be idle, unless another request came meanwhile."""
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._connections.answered(self.transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock for good."""
+        self._deadline.cancel()
+        self._connections.closed(self.transport)
+        super().connection_lost(exc)

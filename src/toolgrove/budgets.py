@@ -1,0 +1,57 @@
+"""Budgets over time, by a monotonic clock, so that setting the clock frees nothing; what follows when one is spent is
+up to the owner."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+Monotonic = Callable[[], float]
+
+
+class RefillingBudget:
+    """Fills up by `rate` a second, up to `burst`; for amounts such as bytes, of which a short rush is fine."""
+
+    def __init__(self, rate: float, *, burst: float, monotonic: Monotonic) -> None:
+        self._rate = rate
+        self._burst = self._left = burst
+        self._monotonic = monotonic
+        self._then = monotonic()
+
+    def take(self, amount: float = 1.0) -> bool:
+        """Take an amount out, if there is as much."""
+        if not self.has(amount):
+            return False
+        self._left -= amount
+        return True
+
+    def has(self, amount: float = 1.0) -> bool:
+        """Whether there is as much; time that passes while the budget is full fills nothing."""
+        now = self._monotonic()
+        passed, self._then = now - self._then, now
+        self._left = min(self._left + passed * self._rate, self._burst)
+        return amount <= self._left
+
+
+class MovingWindow:
+    """So many events in any stretch of so many seconds; remembers each event that still counts."""
+
+    def __init__(self, amount: int, seconds: float, *, monotonic: Monotonic) -> None:
+        self._amount = amount
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._events: deque[float] = deque()
+
+    def admit(self) -> float | None:
+        """Count an event; where there is no room, the seconds until there is, and nothing is counted."""
+        wait = self.wait()
+        if wait is None:
+            self._events.append(self._monotonic())
+        return wait
+
+    def wait(self) -> float | None:
+        """The seconds until there is room for an event; None where there is."""
+        now, events = self._monotonic(), self._events
+        while events and events[0] <= now - self._seconds:
+            events.popleft()
+        return events[0] + self._seconds - now if len(events) >= self._amount else None

@@ -1,0 +1,28 @@
+"""Leaves a durable record of a call that changes something outside before it is sent, so that a crash can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from toolgrove.call.toolset import granted
+from toolgrove.types import Call, Next, Result
+
+
+def changes_outside(call: Call) -> bool:
+    """Whether the call has an effect that we do not keep ourselves; what we keep is recorded together with it."""
+    tool = granted(call)
+    return tool.mutates and tool.kind != "builtin"
+
+
+class BegunStep:
+    """Right before the call leaves: whatever refuses it comes earlier."""
+
+    def __init__(self, begin: Callable[[Call], Awaitable[None]]) -> None:
+        self._begin = begin
+
+    def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
+        return self._sent(call, onward) if changes_outside(call) else onward(call)
+
+    async def _sent(self, call: Call, onward: Next) -> Result:
+        await self._begin(call)
+        return await onward(call)

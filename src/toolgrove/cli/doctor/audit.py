@@ -1,0 +1,58 @@
+"""The audit log: is its key private, does it end where it stood, and what of it waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from toolgrove.cli.audit_log import log_of
+from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.doctor.modes import open_to_others
+from toolgrove.config import Config
+from toolgrove.notary import notary_of
+from toolgrove.pool.secrets import Secrets
+from toolgrove.store.audit import BROKEN, AuditFile, AuditLog, AuditQuery
+
+
+def check(config: Config) -> Iterator[Finding]:
+    """Look at its ends and at what it says about itself; 'toolgrove audit verify' reads all of it."""
+    notary = notary_of(config, Secrets(config.secrets, folder=config.folder))
+    workspace = config.workspace
+    place, copy = workspace.store_path or workspace.audit_log, workspace.audit_log
+    if notary is None or place is None or not place.exists():
+        return
+    if who := open_to_others(notary.key):
+        yield _finding("warning", notary.key, f"the key of the audit log can be read by {who}; chmod 600 it")
+    try:
+        log = log_of(config)
+        last, broken = _newest(log, AuditQuery()), _newest(log, AuditQuery(tool=BROKEN))
+        unknown = _newest(log, AuditQuery(outcome="unknown"))
+        copied = 0 if copy is None or copy == place else _newest(AuditFile(copy), AuditQuery())
+    except OSError as problem:
+        yield _finding("error", place, str(problem))
+        return
+    notary.read()
+    noted = notary.noted()
+    had = max(copied, noted.number if noted is not None else 0)
+    if had > last:
+        text = f"ends at audit record {last}, and once had {had}: an older copy was put back, or its end was cut off; "
+        yield _finding("error", place, f"{text}put a newer one in its place, or go on with a marked break")
+    elif broken:
+        text = f"audit record {broken} marks a break: an older copy was put back, or the end was cut off"
+        yield _finding("warning", place, f"{text}; see 'toolgrove audit verify'")
+    if unknown:
+        text = "the outcome of some calls is unknown; see 'toolgrove audit list --outcome unknown'"
+        yield _finding("warning", place, text)
+
+
+def _newest(log: AuditLog, query: AuditQuery) -> int:
+    """The number of the last record that a query asks for; 0 if there is none."""
+    page = anyio.run(log.records, replace(query, newest=True, limit=1))
+    return int(page.records[0]["number"]) if page.records else 0
+
+
+def _finding(level: Level, path: Path, message: str) -> Finding:
+    return Finding(area="audit", level=level, subject=str(path), message=message)

@@ -1,0 +1,131 @@
+"""JSON values: copying, strict equality, order, their texts, and what counts as one at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from toolgrove.errors import NotJson
+
+MAX_NESTING = 32
+_CONTAINERS = frozenset((dict, list))
+_SCALARS = frozenset((str, int, bool, type(None)))
+
+
+def copied(value: Any) -> Any:
+    """The value without a container shared with the original."""
+    kind = type(value)
+    if kind is dict:
+        return {key: copied(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
+    if kind is list:
+        return [copied(item) if type(item) in _CONTAINERS else item for item in value]
+    return value
+
+
+def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
+    """A copy that is plain JSON for certain; keys are interned, since a tree repeats them endlessly."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is float:
+        if math.isfinite(value):
+            return value
+        raise NotJson(path=path, problem="is not a finite number")
+    if room == 0:
+        raise NotJson(path=path, problem="is nested too deeply")
+    if isinstance(value, dict):
+        whole: dict[str, Any] = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                raise NotJson(path=path, problem=f"has the key {key!r}, which is not a string")
+            inner = f"{path}.{key}" if path else key
+            whole[sys.intern(key)] = item if type(item) in _SCALARS else detached(item, inner, room - 1)
+        return whole
+    if isinstance(value, list | tuple):
+        return [detached(item, f"{path}[{index}]", room - 1) for index, item in enumerate(value)]
+    if isinstance(value, str | int | float):
+        return detached(_plain(value), path, room)
+    raise NotJson(path=path, problem="holds a value that JSON does not know")
+
+
+def _plain(value: Any) -> Any:
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(value)  # pragma: no cover
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality as JSON means it: 1 and 1.0 are equal, 1 and true are not."""
+    if left is right:
+        return True
+    if isinstance(left, bool) or isinstance(right, bool):
+        return False
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(same(item, right[key]) for key, item in left.items())
+        )
+    if isinstance(left, list):
+        return (
+            isinstance(right, list)
+            and len(left) == len(right)
+            and all(same(one, other) for one, other in zip(left, right, strict=True))
+        )
+    return bool(left == right)
+
+
+def identical(left: Any, right: Any) -> bool:
+    """Equality to the letter: also the order of keys, and 1 is not 1.0."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(identical(item, right[key]) for key, item in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(identical, left, right))
+    return bool(left == right)
+
+
+def order_key(value: Any) -> tuple[int, Any]:
+    """A total order over JSON values: numbers, strings, booleans, then the rest by its text."""
+    if isinstance(value, bool):
+        return (2, value)
+    if isinstance(value, int | float):
+        return (0, value)
+    if isinstance(value, str):
+        return (1, value)
+    return (3, canonical(value))
+
+
+def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every string of a JSON value, keys included, with the path that leads to it."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            inner = f"{path}.{key}" if path else str(key)
+            yield inner, str(key)
+            yield from texts(item, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, f"{path}[{index}]")
+
+
+def compact(value: Any, *, ascii: bool = False, default: Callable[[Any], Any] | None = None) -> str:
+    """The shortest text of a value, at a quarter of the standard encoder's cost."""
+    try:
+        return to_json(value, ensure_ascii=ascii, fallback=default).decode()
+    except PydanticSerializationError:  # a lone surrogate, or nested too deeply for it
+        return json.dumps(value, ensure_ascii=ascii, separators=(",", ":"), default=default)
+
+
+canonical: Callable[[Any], str] = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+"""The one text of a value, whatever the order of its keys; what is hashed and compared."""

@@ -1,0 +1,70 @@
+"""Audit records: one for every call, each bound to the one before it.
+
+- ``record``: what a record says
+- ``bodies``: what a call was given and what came back, beside its record
+- ``caps``: how long each part of a record may be
+- ``chain``: how records are bound to each other, and read back
+- ``notary``: the key that seals them, and the mark where the chain stood last
+- ``notices``: what a log says about itself: a lost end, a new key, an earlier part
+- ``proof``: whether a log is whole, and what could not be checked
+- ``unfinished``: calls that began to change something outside and have no end
+- ``sinks``: where sealed records go: a ring in memory, a file of JSON Lines
+- ``resuming``: what has to be said first when a log goes on
+- ``log``: asking for records, page by page
+- ``file``: the same from a file of JSON Lines
+- ``export``: records as JSON Lines or CSV for other programs
+"""
+
+from toolgrove.store.audit.bodies import NO_BODIES, Bodies
+from toolgrove.store.audit.caps import capped
+from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_link, seal, unsigned
+from toolgrove.store.audit.export import as_csv, as_lines
+from toolgrove.store.audit.file import AuditFile
+from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery
+from toolgrove.store.audit.notary import Notary
+from toolgrove.store.audit.notices import BROKEN
+from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
+from toolgrove.store.audit.record import OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
+from toolgrove.store.audit.resuming import resume
+from toolgrove.store.audit.sinks import RING_BYTES, AuditRing, AuditSink, JsonLines, Tail, close_logs, end_of_log
+from toolgrove.store.audit.unfinished import Kept, Unfinished
+
+__all__ = [
+    "BROKEN",
+    "GENESIS",
+    "NO_BODIES",
+    "OUTCOME_UNKNOWN",
+    "RING_BYTES",
+    "START",
+    "AuditFile",
+    "AuditLog",
+    "AuditPage",
+    "AuditQuery",
+    "AuditRecord",
+    "AuditRing",
+    "AuditSink",
+    "Bodies",
+    "Breach",
+    "ChainCheck",
+    "JsonLines",
+    "Kept",
+    "Kind",
+    "Notary",
+    "Outcome",
+    "Place",
+    "Proof",
+    "Sealed",
+    "Tail",
+    "Unfinished",
+    "as_csv",
+    "as_lines",
+    "capped",
+    "close_logs",
+    "end_of_log",
+    "hash_of",
+    "read_link",
+    "resume",
+    "seal",
+    "unsigned",
+    "verify",
+]

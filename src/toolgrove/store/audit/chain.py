@@ -1,0 +1,95 @@
+"""The chain: each record is bound to the one before it by that one's hash, and sealed where there is a key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from toolgrove.notation.json_value import compact
+from toolgrove.store.audit.bodies import NO_BODIES, Bodies, parted
+
+GENESIS = "0" * 64
+
+
+class Place(NamedTuple):
+    """A place in the chain: a record's number and hash. Kept elsewhere it is an anchor."""
+
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+    @classmethod
+    def read(cls, text: str) -> Place:
+        """The place that a text names; raises ValueError where it names none."""
+        number, _, digest = text.strip().partition(":")
+        if not number.isdecimal() or len(digest) != len(GENESIS) or not digest.isalnum():
+            raise ValueError(f"{text.strip()[:100]!r} is not an anchor as 'toolgrove audit anchor' prints it")
+        return cls(int(number), digest)
+
+
+START = Place(0, GENESIS)
+
+
+class Sealed(NamedTuple):
+    """A record in its place in the chain; `line` is its exact text, and `bodies` stand beside it."""
+
+    line: str
+    hash: str
+    bodies: Bodies = NO_BODIES
+
+    @property
+    def text(self) -> str:
+        """The line with the bodies in it."""
+        return self.bodies.beside(self.line)
+
+
+class Link(NamedTuple):
+    """A record as it was read back, whose hash fits its text; the bodies beside it are not looked at yet."""
+
+    record: Mapping[str, Any]
+    place: Place
+    previous: str
+    seal: str
+    bodies: Bodies
+
+
+def seal(form: Mapping[str, Any], after: Place, sign: Callable[[str], str], bodies: Bodies = NO_BODIES) -> Sealed:
+    """Bind the form of a record to the one before it."""
+    facts = compact(form, ascii=True)[1:-1]
+    body = f'{{"number":{after.number + 1},{facts},"previous":"{after.hash}"}}'
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    mark = sign(digest)
+    ending = f',"seal":"{mark}"}}' if mark else "}"
+    return Sealed(f'{body[:-1]},"hash":"{digest}"{ending}', digest, bodies)
+
+
+def unsigned(text: str) -> str:
+    """Signs nothing: the seals of a chain without a key."""
+    return ""
+
+
+def hash_of(line: str) -> str:
+    """The hash in the line of a record, the bodies aside."""
+    return line.rpartition(',"hash":"')[2][: len(GENESIS)]
+
+
+def read_link(text: str) -> Link | None:
+    """The record of a line; None where the text is no record, or another than was written."""
+    line, bodies = parted(text)
+    try:
+        record = json.loads(line)
+        number, previous, digest = record["number"], record["previous"], record["hash"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    bound, _, rest = line.partition(f',"hash":"{digest}"')
+    mark = str(record.get("seal", ""))
+    # Nothing may follow the hash but the seal: of two values under one name, readers take the last.
+    if rest != (f',"seal":"{mark}"}}' if mark else "}") or type(number) is not int:
+        return None
+    if hashlib.sha256(f"{bound}}}".encode()).hexdigest() != digest:
+        return None
+    return Link(record, Place(number, digest), previous, mark, bodies)

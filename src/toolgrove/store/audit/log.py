@@ -1,0 +1,81 @@
+"""Reading the audit records back: by kind, agent, tool, outcome and time, page by page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolgrove.store.audit.chain import Place
+from toolgrove.store.audit.proof import Proof
+from toolgrove.store.audit.record import Kind, Outcome
+
+PAGE = 8 * 1024 * 1024
+"""How many bytes a page may have before it ends early; one record always fits."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditQuery:
+    """Which records, and from which end; `since` is a timestamp as the records carry it.
+
+    `after` is the number where a page ended, `before` the same where the newest come first.
+    """
+
+    agent: str | None = None
+    tool: str | None = None
+    outcome: Outcome | None = None
+    kind: Kind | None = None
+    since: str | None = None
+    after: int = 0
+    before: int | None = None
+    newest: bool = False
+    limit: int = 100
+
+    def wants(self, record: dict[str, Any]) -> bool:
+        """Whether a record belongs to the answer."""
+        return (
+            record["number"] > self.after
+            and (self.before is None or record["number"] < self.before)
+            and self.agent in (None, record["agent"])
+            and self.tool in (None, record["operation"])
+            and self.outcome in (None, record["outcome"])
+            and self.kind in (None, record.get("kind", "call"))
+            and (self.since is None or record["timestamp"] >= self.since)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditPage:
+    """Records in the order asked for, with their bodies, to the letter as the log holds them.
+
+    `next` is the `after` of the page behind this one, or its `before`.
+    """
+
+    lines: Sequence[str]
+    next: int | None = None
+
+    @classmethod
+    def of(cls, found: Iterable[str], limit: int) -> AuditPage:
+        """The first of the found records."""
+        lines: list[str] = []
+        size = 0
+        for line in found:
+            if lines and (len(lines) == limit or size + len(line) > PAGE):
+                return cls(lines=lines, next=json.loads(lines[-1])["number"])
+            lines.append(line)
+            size += len(line)
+        return cls(lines=lines)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The records as JSON."""
+        return [json.loads(line) for line in self.lines]
+
+
+class AuditLog(Protocol):
+    """The records that are kept."""
+
+    async def records(self, query: AuditQuery) -> AuditPage: ...
+
+    async def verify(self, anchors: Iterable[Place] = ()) -> Proof: ...

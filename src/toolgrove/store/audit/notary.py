@@ -1,0 +1,137 @@
+"""The notary: a key of this machine that seals the chain, and a mark outside of the log that says where it stood last.
+
+Both stand in the state folder, never in what they seal: whoever can write the log alone can neither make a seal nor
+take a record off its end unseen.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from toolgrove.errors import GroveError
+from toolgrove.store.audit.chain import Place
+from toolgrove.store.unusable import StoreUnusable
+
+log = logging.getLogger("toolgrove.store")
+_SEAL = 16
+_SHORTEST = 16
+_MARK = 256
+
+
+class Notary:
+    """Seals texts and remembers the end of the chain; without a key it does the second only.
+
+    `secret` gives a key that is kept elsewhere; else there is the file `key`, which `open` makes.
+    """
+
+    def __init__(self, *, key: Path, mark: Path, secret: Callable[[], str] | None = None) -> None:
+        self.key = key
+        self._mark = mark
+        self._secret = secret
+        self._bytes: bytes | None = None
+        self._open: FileIO | None = None
+        self._failed = False
+
+    @property
+    def has_key(self) -> bool:
+        """Whether seals can be made and checked."""
+        return self._bytes is not None
+
+    def open(self) -> None:
+        """Have a key; the first time one is made."""
+        if self._secret is None and not self.key.exists():
+            self._make()
+        try:
+            self._take(self._text())
+        except GroveError as error:
+            raise self._unusable("is not there", error.message) from None
+
+    def read(self) -> None:
+        """Take the key if there is one, and make none: enough to check seals."""
+        with suppress(GroveError, FileNotFoundError):
+            self._take(self._text())
+
+    def close(self) -> None:
+        """Let go of the mark."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def seal(self, text: str) -> str:
+        """The seal of a text; empty without a key."""
+        return "" if self._bytes is None else blake2b(text.encode(), key=self._bytes, digest_size=_SEAL).hexdigest()
+
+    def holds(self, text: str, seal: str) -> bool:
+        """Whether a seal is one of this key for this text."""
+        return self._bytes is not None and hmac.compare_digest(self.seal(text).encode(), seal.encode())
+
+    def note(self, place: Place) -> None:
+        """Remember where the chain stands; whoever waits for the record need not fail if that cannot be written."""
+        form = f'{{"number":{place.number},"hash":"{place.hash}","seal":"{self.seal(f"mark {place}")}"}}'
+        try:
+            if self._open is None:
+                self._open = FileIO(private(self._mark, os.O_CREAT | os.O_WRONLY), "wb")  # what is there stays whole
+            self._open.seek(0)
+            self._open.write(form.ljust(_MARK).encode())  # of one length, so that nothing is left behind it
+        except OSError as error:
+            if not self._failed:
+                log.error("The mark of the audit log cannot be written to %s: %s.", self._mark, error.strerror)
+            self._failed = True
+        else:
+            self._failed = False
+
+    def noted(self) -> Place | None:
+        """Where the chain stood last; None where nothing was noted, or not by this key."""
+        try:
+            form: Any = json.loads(self._mark.read_bytes())
+            place = Place(int(form["number"]), str(form["hash"]))
+            seal = str(form["seal"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+        return place if self._bytes is None or self.holds(f"mark {place}", seal) else None
+
+    def _take(self, text: str) -> None:
+        if len(text) < _SHORTEST:
+            raise self._unusable(f"is shorter than {_SHORTEST} characters", "Set a long random one.")
+        self._bytes = blake2b(text.encode()).digest()
+
+    def _text(self) -> str:
+        try:
+            if self._secret is not None:
+                return self._secret()
+            return self.key.read_text("ascii").strip()
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise self._unusable(f"cannot be read: {why}", "Check who owns the file.") from None
+
+    def _make(self) -> None:
+        try:
+            self.key.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with FileIO(self.key, "xb", opener=private) as file:
+                file.write(f"{secrets.token_hex(32)}\n".encode())
+                os.fsync(file.fileno())
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise self._unusable(f"cannot be made: {error.strerror}", "Check who owns its folder.") from None
+
+    def _unusable(self, problem: str, advice: str) -> StoreUnusable:
+        where = self.key if self._secret is None else "in workspace.auditKey"
+        return StoreUnusable(kind="key of the audit log", where=where, problem=problem, advice=advice)
+
+
+def private(path: str | Path, flags: int) -> int:
+    """Open a file; one that is made by it is its owner's alone."""
+    return os.open(path, flags, 0o600)

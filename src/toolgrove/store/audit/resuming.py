@@ -1,0 +1,47 @@
+"""Going on with a log: what has to be said first, of an end that is missing, another key, and calls cut off."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolgrove.store.audit.chain import Place
+from toolgrove.store.audit.notary import Notary
+from toolgrove.store.audit.notices import broken, newly_sealed
+from toolgrove.store.audit.sinks import Tail
+
+log = logging.getLogger("toolgrove.store")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resumption:
+    """The place after which the chain goes on, its first records, and where it stood that was found cut off."""
+
+    after: Place
+    forms: Sequence[Mapping[str, Any]]
+    lost: Place | None = None
+
+
+def resume(tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp: str) -> Resumption:
+    """How a log goes on; `missed` are places that it must have passed and does not hold."""
+    after, lost = tail.place, None
+    forms: list[Mapping[str, Any]] = []
+    if missed:
+        lost = max(*missed, after)
+        log.error(
+            "The audit log ends at record %d, and once had %d: an older copy was put back, or its end was cut off. "
+            "It goes on with a marked break, of which 'toolgrove audit verify' tells.",
+            after.number,
+            lost.number,
+        )
+        after = Place(lost.number, after.hash)
+        forms.append(broken(timestamp, lost=lost))
+    if notary is not None and notary.has_key and after.number and not tail.is_sealed:
+        log.warning("From now on this machine's key seals the audit log; its records so far have another seal or none.")
+        forms.append(newly_sealed(timestamp))
+    cut_off = tail.unfinished.close(timestamp)
+    for form in cut_off:
+        log.warning("The outcome of call %s of %s is unknown.", form["callId"], form["operation"])
+    return Resumption(after=after, forms=[*forms, *cut_off], lost=lost)

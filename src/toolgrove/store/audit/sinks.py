@@ -1,0 +1,200 @@
+"""Where sealed records go: a ring in memory, a file of JSON Lines, or whatever a project brings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from errno import ENOSPC
+from io import SEEK_END, FileIO
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolgrove.store.audit.bodies import NO_BODIES, Bodies
+from toolgrove.store.audit.chain import START, Place, Sealed, read_link, unsigned
+from toolgrove.store.audit.notary import Notary, private
+from toolgrove.store.audit.notices import heading, read_heading
+from toolgrove.store.audit.unfinished import Unfinished
+from toolgrove.store.unusable import StoreUnusable
+
+RING_BYTES = 16 * 1024 * 1024
+_OPENINGS = (b'{"number":', b'{"goesOnFrom":')
+
+
+class AuditSink(Protocol):
+    """Takes sealed records; raises OSError when it cannot."""
+
+    def write(self, sealed: Sealed) -> None: ...
+
+
+class AuditRing:
+    """The latest records, in memory; as text, which the collector of garbage need not look at.
+
+    Bodies have a budget of their own, so that a few large ones cannot fill the memory: the oldest go first. One thread
+    may write while others read: a reader sees the records that there are when it begins.
+    """
+
+    def __init__(self, size: int = 10_000, *, body_bytes: int = RING_BYTES) -> None:
+        self._lines: deque[tuple[int, str]] = deque(maxlen=size)
+        self._bodies: deque[tuple[int, Bodies, int]] = deque()
+        self._room = body_bytes
+        self._count = 0
+
+    def write(self, sealed: Sealed) -> None:
+        """Keep it until newer ones push it out."""
+        self._count += 1
+        self._lines.append((self._count, sealed.line))
+        if sealed.bodies is not NO_BODIES:
+            size = sealed.bodies.size
+            self._bodies.append((self._count, sealed.bodies, size))
+            self._room -= size
+        while self._bodies and (self._room < 0 or self._bodies[0][0] < self._lines[0][0]):
+            self._room += self._bodies.popleft()[2]
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(json.loads, self.lines())
+
+    def __reversed__(self) -> Iterator[dict[str, Any]]:
+        return map(json.loads, reversed(self.lines()))
+
+    def lines(self) -> list[str]:
+        """The records as they would stand in a file."""
+        bodies = {at: kept for at, kept, _ in self._bodies.copy()}
+        return [bodies.get(at, NO_BODIES).beside(line) for at, line in self._lines.copy()]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tail:
+    """The end of a log: its last place, whether this machine's key sealed that, and the calls without an end."""
+
+    place: Place
+    is_sealed: bool
+    unfinished: Unfinished
+
+
+class JsonLines:
+    """A file with one record per line, each written at once and whole.
+
+    A file that was moved away begins anew, with a line that names the record that it goes on from.
+    """
+
+    def __init__(self, path: Path, notary: Notary | None = None) -> None:
+        self.path = path
+        self._notary = notary
+        self._file: FileIO | None = None
+        self._start = 0
+
+    def tail(self) -> Tail:
+        """How the file ends; what a crash left of a torn line is cut off."""
+        line = torn = b""
+        whole = 0
+        unfinished = Unfinished()
+        try:
+            with self.path.open("rb") as file:
+                for read in file:
+                    if read.endswith(b"\n"):
+                        line, whole = read, whole + len(read)
+                        if not unfinished.is_empty or b'"begun"' in read:
+                            _hear(unfinished, read)
+                    else:
+                        torn = read
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise self._unusable(f"cannot be read: {error.strerror}") from None
+        place, seal = self._end(line.decode(errors="replace")) if line else (START, "")
+        if torn:
+            if all(torn[: len(opening)] != opening[: len(torn)] for opening in _OPENINGS):
+                raise self._unusable("ends with something that is no record")
+            os.truncate(self.path, whole)
+        is_sealed = self._notary is not None and self._notary.holds(place.hash, seal)
+        return Tail(place=place, is_sealed=is_sealed, unfinished=unfinished)
+
+    def _end(self, line: str) -> tuple[Place, str]:
+        part, link = read_heading(line), read_link(line)
+        if part is not None:
+            return part
+        if link is not None:
+            return link.place, link.seal
+        raise self._unusable("ends with a line that is no record")
+
+    def _unusable(self, problem: str) -> StoreUnusable:
+        advice = "Check the path in workspace.auditLog, or move the file away to begin a new log."
+        return StoreUnusable(kind="audit log", where=self.path, problem=problem, advice=advice)
+
+    def write(self, sealed: Sealed) -> None:
+        """Append one line; a torn one is taken back, so that the chain goes on after the fault."""
+        file = self._current()
+        self._start = file.seek(0, SEEK_END)
+        text = f"{sealed.text}\n"
+        if self._start == 0:
+            text = self._heading(sealed) + text
+        line = text.encode()
+        try:
+            if file.write(line) != len(line):
+                raise OSError(ENOSPC, "the audit log took only part of a record", str(self.path))
+        except OSError:
+            self.take_back()
+            raise
+
+    def sync(self) -> None:
+        """Make what was written so far outlive the machine's power."""
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+    def take_back(self) -> None:
+        """Cut the last line off again."""
+        if self._file is not None:
+            self._file.truncate(self._start)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _current(self) -> FileIO:
+        """The file under our name, which may be another one than before."""
+        if self._file is not None:
+            try:
+                is_same = os.path.samestat(os.stat(self.path), os.fstat(self._file.fileno()))
+            except FileNotFoundError:
+                is_same = False
+            if not is_same:
+                self.close()
+        if self._file is None:
+            self._file = FileIO(self.path, "ab", opener=private)
+        return self._file
+
+    def _heading(self, sealed: Sealed) -> str:
+        link = read_link(sealed.line)
+        if link is None or link.place.number == 1:
+            return ""
+        return (
+            heading(Place(link.place.number - 1, link.previous), self._notary.seal if self._notary else unsigned) + "\n"
+        )
+
+
+def _hear(unfinished: Unfinished, line: bytes) -> None:
+    try:
+        unfinished.hear(json.loads(line))
+    except (ValueError, TypeError, KeyError):
+        return  # the chain tells of it
+
+
+def end_of_log(sinks: Iterable[AuditSink]) -> Tail:
+    """How the log file among the sinks ends: where a chain goes on."""
+    tails = [sink.tail() for sink in sinks if isinstance(sink, JsonLines)]
+    return tails[-1] if tails else Tail(place=START, is_sealed=False, unfinished=Unfinished())
+
+
+def close_logs(sinks: Iterable[AuditSink]) -> None:
+    """Close the files among the sinks."""
+    for sink in sinks:
+        if isinstance(sink, JsonLines):
+            sink.close()

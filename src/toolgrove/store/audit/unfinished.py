@@ -1,0 +1,108 @@
+"""Calls that began to change something outside, and those of which nobody knows how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from toolgrove.store.audit.record import OUTCOME_UNKNOWN
+
+State = Literal["begun", "unknown", "told"]
+_ITS_OWN = frozenset(
+    ("number", "previous", "hash", "seal", "arguments", "argumentsHash", "result", "resultHash", "durationMs")
+)
+_CUT_OFF = "The process ended while this call was under way. It may have run: look before it is called again."
+
+
+@dataclass(slots=True)
+class Doubt:
+    """A call whose outcome is unknown; once its agent was told so, the next repetition goes on."""
+
+    call_id: str
+    begun_at: str
+    form: Mapping[str, Any]
+    is_told: bool = False
+
+
+class Kept(NamedTuple):
+    """A call as a store has to remember it; without a state it may be forgotten."""
+
+    call_id: str
+    state: State | None
+    form: Mapping[str, Any]
+
+
+class Unfinished:
+    """Listens to every record; one thread may tell it while another asks."""
+
+    def __init__(self, kept: Sequence[Kept] = ()) -> None:
+        self._open: dict[str, Mapping[str, Any]] = {}
+        self._doubts: dict[str, Doubt] = {}
+        for call_id, state, form in kept:
+            if state == "begun":
+                self._open[call_id] = form
+            elif state is not None:
+                self._doubts[_request(form)] = _doubt(form, is_told=state == "told")
+
+    def copy(self) -> Unfinished:
+        """What it holds now, for `take_back`."""
+        twin = Unfinished()
+        twin.take_back(self)
+        return twin
+
+    def take_back(self, before: Unfinished) -> None:
+        """Forget what was heard since the copy was made."""
+        self._open, self._doubts = dict(before._open), dict(before._doubts)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every call that began has ended, and none is in doubt."""
+        return not self._open and not self._doubts
+
+    def doubt(self, request: str) -> Doubt | None:
+        """The earlier call with this fingerprint, if its outcome is unknown."""
+        return self._doubts.get(request)
+
+    def hear(self, form: Mapping[str, Any]) -> Sequence[Kept]:
+        """Take note of a record; what a store has to remember or may forget since then."""
+        call_id, outcome = form["callId"], form["outcome"]
+        if outcome == "begun":
+            self._open[call_id] = form
+            settled = self._doubts.pop(_request(form), None)  # it runs anew, so its agent knows
+            return [Kept(call_id, "begun", form), *([Kept(settled.call_id, None, settled.form)] if settled else [])]
+        if outcome == "unknown":
+            begun = self._open.pop(call_id, form)
+            self._doubts[_request(begun)] = _doubt(begun)
+            return [Kept(call_id, "unknown", begun)]
+        if self._open.pop(call_id, None) is not None:
+            return [Kept(call_id, None, form)]
+        error = form.get("error")
+        if self._doubts and error is not None and error.get("reason") == OUTCOME_UNKNOWN:
+            return [Kept(doubt.call_id, "told", doubt.form) for doubt in self._told(error.get("callId"))]
+        return ()
+
+    def close(self, timestamp: str) -> list[Mapping[str, Any]]:
+        """The records of calls that were cut off; to be heard in their turn."""
+        error = {"code": "internal", "reason": OUTCOME_UNKNOWN, "message": _CUT_OFF}
+        end = {"timestamp": timestamp, "outcome": "unknown", "durationMs": 0.0, "error": error}
+        return [{**_facts(form), **end} for form in self._open.values()]
+
+    def _told(self, call_id: Any) -> Iterator[Doubt]:
+        for doubt in list(self._doubts.values()):
+            if doubt.call_id == call_id:
+                doubt.is_told = True
+                yield doubt
+
+
+def _request(form: Mapping[str, Any]) -> str:
+    return str(form.get("request", ""))
+
+
+def _facts(form: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says, without its place in the chain and its bodies."""
+    return {name: value for name, value in form.items() if name not in _ITS_OWN}
+
+
+def _doubt(form: Mapping[str, Any], *, is_told: bool = False) -> Doubt:
+    return Doubt(call_id=form["callId"], begun_at=form["timestamp"], form=form, is_told=is_told)

@@ -1,0 +1,84 @@
+"""The journal: one append takes the effects, the idempotency record and the audit record, or none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from toolgrove.store.audit import AuditRecord, Unfinished
+from toolgrove.tree.effects import Effects
+from toolgrove.tree.saved import Saved
+from toolgrove.types import Result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IdempotencyRecord:
+    """The result that a key stands for."""
+
+    agent: str
+    key: str
+    request: str
+    result: Result
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyLimits:
+    """How many idempotency keys an agent may have, and for how many seconds each holds."""
+
+    per_agent: int = 10_000
+    lifetime: float = 86_400.0
+
+
+class JournalEntry(NamedTuple):
+    """All that one call leaves behind; a `durable` one is on the disk when `append` returns."""
+
+    audit: AuditRecord
+    effects: Effects | None = None
+    idempotency: IdempotencyRecord | None = None
+    durable: bool = False
+
+
+class Behind(OSError):
+    """The effects rest on a revision that the journal does not stand at."""
+
+    def __init__(self, *, base: int, revision: int) -> None:
+        super().__init__(
+            f"The change rests on revision {base}, and the journal stands at {revision}. Take the change back, "
+            "catch up with the journal, and run the call again."
+        )
+
+
+RECORD_BYTES = 2 * 1024**3
+"""How many bytes of arguments and results a journal keeps unless told otherwise."""
+
+
+class Journal(Protocol):
+    """Keeps entries, in the order in which `append` was called.
+
+    `append` takes its place before it first waits, is atomic, and finishes even if the caller is cancelled
+    meanwhile. When it returns, effects and idempotency record are durable, together with the audit record; a
+    bare audit record may still be on its way, unless the entry is `durable`. When it raises OSError, nothing of the
+    entry is kept; when it lets a cancellation through, all of it is. Effects are kept only if they rest on the
+    revision the journal stands at: compare and swap; else it raises Behind.
+    """
+
+    async def open(self) -> Saved | None:
+        """Make ready; the workspace as it was left, or None if there is nothing to go on with."""
+        ...
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """The calls that began to change something outside and have no end, and those of which nobody knows it."""
+        ...
+
+    def fingerprint(self, text: str) -> str:
+        """What a text is known again by, also after a restart, and by nobody who has not the key."""
+        ...
+
+    async def append(self, entry: JournalEntry) -> None: ...
+
+    async def recall(self, agent: str, key: str) -> IdempotencyRecord | None: ...
+
+    async def close(self) -> None:
+        """Keep what is on its way, and let go."""
+        ...

@@ -1,0 +1,192 @@
+"""The journal of a process that may forget: everything in memory, audit lines also to a file if wished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from toolgrove.notation.times import to_milliseconds
+from toolgrove.store.audit import (
+    NO_BODIES,
+    RING_BYTES,
+    START,
+    AuditFile,
+    AuditPage,
+    AuditQuery,
+    AuditRing,
+    AuditSink,
+    Bodies,
+    ChainCheck,
+    JsonLines,
+    Notary,
+    Place,
+    Proof,
+    Sealed,
+    Unfinished,
+    capped,
+    close_logs,
+    end_of_log,
+    resume,
+    seal,
+    unsigned,
+)
+from toolgrove.store.journal.journal import RECORD_BYTES, Behind, IdempotencyRecord, JournalEntry, KeyLimits
+from toolgrove.types import Clock
+
+
+class GroupSync:
+    """Syncs files; those who ask while it is at it share the next one."""
+
+    def __init__(self, files: Sequence[JsonLines]) -> None:
+        self._files = files
+        self._lock = anyio.Lock()
+        self._asked = self._done = 0
+
+    async def __call__(self) -> None:
+        self._asked += 1
+        mine = self._asked
+        async with self._lock:
+            if self._done < mine:
+                covered = self._asked
+                for file in self._files:
+                    await anyio.to_thread.run_sync(file.sync)
+                self._done = covered
+
+
+class MemoryJournal:
+    """Keeps audit records in a ring and idempotency records until they expire."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        sinks: Sequence[AuditSink] = (),
+        limits: KeyLimits | None = None,
+        record_bytes: int = RECORD_BYTES,
+        notary: Notary | None = None,
+    ) -> None:
+        self.audit = AuditRing(body_bytes=min(record_bytes, RING_BYTES))
+        self.unfinished = Unfinished()
+        self.fault: OSError | None = None
+        """Why the last entry was refused; None while all is well."""
+        self._clock = clock
+        self._sinks = sinks
+        self._limits = limits or KeyLimits()
+        self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
+        self._revision = 0
+        self._notary = notary
+        self._sign = unsigned if notary is None else notary.seal
+        self._files = [sink for sink in sinks if isinstance(sink, JsonLines)]
+        self._place: Place | None = None
+        self._sync = GroupSync(self._files)
+
+    async def open(self) -> None:
+        """Begin with an empty workspace, and go on with the log in a file, if there is one."""
+        self._begin()
+
+    async def close(self) -> None:
+        """Let go of the files."""
+        close_logs(self._sinks)
+        if self._notary is not None:
+            self._notary.close()
+
+    def fingerprint(self, text: str) -> str:
+        """The seal of a text; without a key its hash."""
+        return self._sign(text) or hashlib.sha256(text.encode()).hexdigest()
+
+    def _begin(self) -> Place:
+        noted = None
+        if self._notary is not None:
+            self._notary.open()
+            noted = self._notary.noted()
+        tail = end_of_log(self._sinks)
+        if tail.place == START and noted is not None:  # the file was moved away, and the next says where it goes on
+            tail = replace(tail, place=noted, is_sealed=True)
+        missed = [noted] if noted is not None and noted.number >= tail.place.number and noted != tail.place else []
+        going_on = resume(tail, missed, self._notary, to_milliseconds(self._clock.wall()))
+        self.unfinished, self._place = tail.unfinished, going_on.after
+        for form in going_on.forms:
+            self._place = self._keep_record(form, self._place)
+        return self._place
+
+    async def append(self, entry: JournalEntry) -> None:
+        """Keep an entry; a sink that cannot write keeps all of it out."""
+        effects = entry.effects
+        if effects is not None and effects.base != self._revision:
+            raise Behind(base=effects.base, revision=self._revision)
+        try:
+            record = capped(entry.audit)
+            self._place = self._keep_record(record.to_json(), self._place or self._begin(), record.bodies)
+        except OSError as fault:
+            self.fault = fault
+            raise
+        self.fault = None
+        if entry.idempotency is not None:
+            self._keep(entry.idempotency)
+        if effects is not None:
+            self._revision = effects.revision
+        if entry.durable and self._files:
+            await self._sync()
+
+    def _keep_record(self, form: Mapping[str, Any], after: Place, bodies: Bodies = NO_BODIES) -> Place:
+        """Seal a record and write it; where the chain stands then."""
+        sealed = seal(form, after, self._sign, bodies)
+        self._write(sealed)
+        place = Place(after.number + 1, sealed.hash)
+        if self._notary is not None:
+            self._notary.note(place)
+        self.audit.write(sealed)
+        self.unfinished.hear(form)
+        return place
+
+    def _write(self, sealed: Sealed) -> None:
+        """Hand a record to every sink; if one of them fails, the logs that have it already lose it again."""
+        written: list[AuditSink] = []
+        try:
+            for sink in self._sinks:
+                sink.write(sealed)
+                written.append(sink)
+        except Exception:
+            for sink in written:
+                if isinstance(sink, JsonLines):
+                    sink.take_back()
+            raise
+
+    async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
+        """The result under a key, unless it has expired."""
+        keys = self._keys.get(agent)
+        kept = keys.get(key) if keys else None
+        if kept is None or self._clock.monotonic() - kept[0] > self._limits.lifetime:
+            return None
+        return kept[1]
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of those that are still in the ring."""
+        kept = self.audit.lines()
+        found = (line for line in (reversed(kept) if query.newest else kept) if query.wants(json.loads(line)))
+        return AuditPage.of(found, query.limit)
+
+    async def verify(self, anchors: Iterable[Place] = ()) -> Proof:
+        """Whether the file was left as it was written; the ring, where there is no file."""
+        if self._files:
+            return await AuditFile(self._files[-1].path, self._notary).verify(anchors)
+        check = ChainCheck(self._notary, known=anchors)
+        for line in self.audit.lines():
+            check.follow(line)
+        return check.finish()
+
+    def _keep(self, record: IdempotencyRecord) -> None:
+        keys = self._keys.setdefault(record.agent, OrderedDict())
+        now = self._clock.monotonic()
+        keys[record.key] = (now, record)
+        keys.move_to_end(record.key)
+        limits = self._limits
+        while len(keys) > limits.per_agent or now - next(iter(keys.values()))[0] > limits.lifetime:
+            keys.popitem(last=False)

@@ -1,0 +1,57 @@
+"""AuditCopies of the audit records outside the store, such as a log file; late ones are made up for."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Collection, Sequence
+from contextlib import closing
+
+from toolgrove.store.audit import AuditSink, Bodies, JsonLines, Place, Sealed, close_logs, hash_of
+
+log = logging.getLogger("toolgrove.store")
+
+
+class AuditCopies:
+    """Hands every record to every sink, in order; the store stays the original."""
+
+    def __init__(self, sinks: Sequence[AuditSink], last: int) -> None:
+        self._sinks = sinks
+        self._ends = [sink.tail().place if isinstance(sink, JsonLines) else None for sink in sinks]
+        self._copied = [last if end is None else end.number for end in self._ends]
+
+    @property
+    def ends(self) -> list[Place]:
+        """Where the logs among the sinks ended when they were opened."""
+        return [end for end in self._ends if end is not None]
+
+    def pass_over(self, missed: Collection[Place], last: int) -> None:
+        """Let logs whose end the store does not hold go on after `last`, with the record that marks the break."""
+        self._copied = [last if end in missed else copied for end, copied in zip(self._ends, self._copied, strict=True)]
+
+    def least(self, last: int) -> int:
+        """The last record that every sink has, of those up to the last one."""
+        return min(self._copied, default=last)
+
+    def update(self, connection: sqlite3.Connection, last: int) -> None:
+        """Bring every sink up to the last record; one that cannot write is tried again next time."""
+        for at, sink in enumerate(self._sinks):
+            if self._copied[at] < last:
+                self._catch_up(connection, at, sink)
+
+    def _catch_up(self, connection: sqlite3.Connection, at: int, sink: AuditSink) -> None:
+        query = (
+            "SELECT number, line, arguments, result FROM audit LEFT JOIN audit_body USING (number) "
+            "WHERE number > ? ORDER BY number"
+        )
+        try:
+            with closing(connection.execute(query, (self._copied[at],))) as rows:
+                for number, line, *texts in rows:
+                    sink.write(Sealed(line, hash_of(line), Bodies(*texts)))
+                    self._copied[at] = number
+        except Exception:  # the entries are kept: whatever befalls a copy, nobody may be told otherwise
+            log.exception("a copy of the audit log cannot be written; the store has the records")
+
+    def close(self) -> None:
+        """Close the files."""
+        close_logs(self._sinks)

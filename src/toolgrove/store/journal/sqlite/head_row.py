@@ -1,0 +1,61 @@
+"""The head of a store: where it stands, in one row that every transaction rewrites."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from typing import Any, NamedTuple
+
+from toolgrove.store.audit import GENESIS, Place
+from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, encode
+from toolgrove.tree.effects import Mark
+
+
+class Head(NamedTuple):
+    """Revision and mark of the workspace, both ends of the audit chain under a seal, how much its bodies fill, and what
+    tokens are made with."""
+
+    epoch: str
+    secret: str
+    revision: int = 0
+    mark: Mark = Mark()
+    audit_number: int = 0
+    audit_hash: str = GENESIS
+    audit_floor: str = ""
+    audit_floor_number: int = 0
+    audit_body_bytes: int = 0
+    audit_seal: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Where the audit chain stands."""
+        return Place(self.audit_number, self.audit_hash)
+
+    @property
+    def floor(self) -> Place:
+        """What the oldest audit record rests on: the newest of those that retention took away."""
+        return Place(self.audit_floor_number, self.audit_floor or GENESIS)
+
+    @property
+    def seal_text(self) -> str:
+        """What its seal is made of: both ends of the chain, so that neither can be cut off."""
+        return f"head {self.epoch} {self.floor} {self.place}"
+
+    @classmethod
+    def fresh(cls) -> Head:
+        """The head of a new store."""
+        return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32))
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection) -> Head | None:
+        """The head in the file; None in a new one."""
+        rows = connection.execute("SELECT body, crc FROM head").fetchall()
+        for form in decode_all("head", rows):
+            facts: dict[str, Any] = {**form, "mark": Mark(**form["mark"])}
+            return cls(**facts)
+        return None
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Put it into the open transaction."""
+        body = encode({**self._asdict(), "mark": self.mark._asdict()})
+        connection.execute("INSERT OR REPLACE INTO head (one, body, crc) VALUES (1, ?, ?)", (body, checksum(body)))

@@ -1,0 +1,141 @@
+"""Reading a workspace back, and refusing what is not exactly what was written."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from toolgrove.store.journal.sqlite.encoding import Damaged, decode_all
+from toolgrove.store.journal.sqlite.head_row import Head
+from toolgrove.store.journal.sqlite.rows import SAME
+from toolgrove.tree.effects import TreeSnapshot
+from toolgrove.tree.history import Commit
+from toolgrove.tree.node import NO_TAGS, Image, Payload
+from toolgrove.tree.property_path import PropertyFilter
+from toolgrove.tree.saved import Past, Saved
+from toolgrove.tree.tree import ROOT
+from toolgrove.tree.view import View
+
+
+def load(connection: sqlite3.Connection, head: Head) -> Saved:
+    """The workspace that the tables hold."""
+    nodes = _nodes(connection, head)
+    return Saved(
+        epoch=head.epoch,
+        secret=bytes.fromhex(head.secret),
+        revision=head.revision,
+        mark=head.mark,
+        nodes=nodes,
+        past=_past(connection, head, nodes),
+        folds=dict(map(_fold, _bodies(connection, "fold", "moment"))),
+        views=_views(connection),
+        bookmarks=_bookmarks(connection),
+        snapshots=[_snapshot(form) for form in _bodies(connection, "snapshot", "number")],
+    )
+
+
+def _bodies(connection: sqlite3.Connection, table: str, order: str) -> Iterator[Any]:
+    rows = connection.execute(f"SELECT body, crc FROM {table} ORDER BY {order}")  # noqa: S608  our own names
+    return decode_all(table, rows.fetchall())
+
+
+def _nodes(connection: sqlite3.Connection, head: Head) -> Mapping[str, Image]:
+    nodes: dict[str, Image] = {}
+    for node_id, *image in _bodies(connection, "node", "id"):
+        nodes[node_id] = _image(image)
+    found = len(nodes) + (ROOT not in nodes)  # an untouched root has no row
+    if found != head.mark.nodes:
+        raise Damaged(f"nodes written: {head.mark.nodes}, nodes found: {found}")
+    orphan = next((key for key, one in nodes.items() if one.parent_id not in nodes and one.parent_id not in _TOP), None)
+    if orphan is not None:
+        raise Damaged(f"the parent of node {orphan!r} is missing")
+    return nodes
+
+
+_TOP = (None, ROOT)
+
+
+def _image(form: list[Any]) -> Image:
+    if type(form[1]) is not int:
+        form[1] = Fraction(form[1])
+    form[4] = frozenset(form[4]) if form[4] else NO_TAGS
+    return Image._make(form)
+
+
+def _past(connection: sqlite3.Connection, head: Head, nodes: Mapping[str, Image]) -> list[Past]:
+    rows = connection.execute("SELECT revision, base, body, crc FROM journal ORDER BY revision").fetchall()
+    stands = head.mark.floor
+    for revision, base, *_ in rows:
+        if base != stands and not (base < stands == head.mark.floor):
+            raise Damaged(f"the journal has a gap before revision {revision}")
+        stands = revision
+    if stands != head.revision and (rows or head.revision > head.mark.floor):
+        raise Damaged(f"the journal ends at revision {stands} instead of {head.revision}")
+    # From the newest to the oldest: a payload that a commit left alone is the one found after it.
+    payloads = {node_id: image.payload for node_id, image in nodes.items()}
+    forms = list(decode_all("journal", [row[2:] for row in rows]))
+    past = [_one_past(form, payloads) for form in reversed(forms)]
+    past.reverse()
+    return past
+
+
+def _one_past(form: Any, payloads: dict[str, Payload]) -> Past:
+    agent, move, commits, *delegated = form
+    read = [_commit(agent, commit, payloads) for commit in reversed(commits)]
+    return Past(agent=agent, move=move, commits=tuple(read[::-1]), delegated=bool(delegated))
+
+
+def _commit(agent: str, form: Any, payloads: dict[str, Payload]) -> Commit:
+    seq, tool, images, parents, dropped, returned = form
+    before: dict[str, Image | None] = {}
+    for node_id, image in images.items():
+        if image is None:
+            before[node_id] = None
+            continue
+        if image[3] == SAME:
+            image[3] = payloads[node_id]
+        payloads[node_id] = image[3]
+        before[node_id] = _image(image)
+    return Commit(
+        seq=seq,
+        agent=agent,
+        tool=tool,
+        before=before,
+        parents=frozenset(parents),
+        dropped=tuple(map(tuple, dropped)),
+        returned=tuple(map(tuple, returned)),
+    )
+
+
+def _fold(form: Any) -> tuple[int, Commit]:
+    moment, seq, images, dropped = form
+    return moment, _commit("", (seq, "", images, (), dropped, ()), {})
+
+
+def _views(connection: sqlite3.Connection) -> dict[tuple[str, str], View]:
+    views: dict[tuple[str, str], View] = {}
+    for agent, session, seq, default, node_filter, view_filter in _bodies(connection, "view", "agent, session"):
+        views[agent, session] = View(
+            session=session,
+            default_expanded=default,
+            node_filter=PropertyFilter(*map(tuple, node_filter)),
+            view_filter=PropertyFilter(*map(tuple, view_filter)),
+            seq=seq,
+        )
+    for agent, session, node_id, flag in _bodies(connection, "expanded", "place"):
+        views[agent, session].expanded[node_id] = flag
+    return views
+
+
+def _bookmarks(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
+    bookmarks: dict[str, dict[str, str]] = {}
+    for agent, label, node_id in _bodies(connection, "bookmark", "agent, label"):
+        bookmarks.setdefault(agent, {})[label] = node_id
+    return bookmarks
+
+
+def _snapshot(form: Any) -> TreeSnapshot:
+    snapshot_id, label, agent, seq, created, nodes = form
+    return TreeSnapshot(id=snapshot_id, label=label, agent=agent, seq=seq, created=created, nodes=nodes)

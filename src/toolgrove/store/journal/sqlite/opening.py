@@ -1,0 +1,135 @@
+"""Opening a store: taken, checked and read, or refused with one line that says what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolgrove.notation.times import to_milliseconds
+from toolgrove.store.audit import AuditSink, Notary, Place, Tail, end_of_log, read_link, resume
+from toolgrove.store.journal.journal import KeyLimits
+from toolgrove.store.journal.sqlite import unfinished_calls
+from toolgrove.store.journal.sqlite.audit_bodies import AuditBodies
+from toolgrove.store.journal.sqlite.audit_copies import AuditCopies
+from toolgrove.store.journal.sqlite.audit_retention import AuditRetention
+from toolgrove.store.journal.sqlite.diagnosis import unusable
+from toolgrove.store.journal.sqlite.encoding import Damaged
+from toolgrove.store.journal.sqlite.head_row import Head
+from toolgrove.store.journal.sqlite.idempotency_keys import IdempotencyKeys
+from toolgrove.store.journal.sqlite.ledger import Ledger
+from toolgrove.store.journal.sqlite.loading import load
+from toolgrove.store.journal.sqlite.owner import Owner, create
+from toolgrove.store.journal.sqlite.schema import connect, connect_reader, establish, flaw
+from toolgrove.tree.saved import Saved
+from toolgrove.types import Clock
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened:
+    """A store in use."""
+
+    owner: Owner
+    connection: sqlite3.Connection
+    reader: sqlite3.Connection
+    ledger: Ledger
+    keys: IdempotencyKeys
+    copies: AuditCopies
+    notary: Notary | None
+
+    def close(self) -> None:
+        """Leave one tidy file behind, and let go."""
+        self.copies.close()
+        self.reader.close()
+        try:
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error:  # a full disk, say; the next start reads the -wal file
+            pass
+        finally:
+            self.connection.close()
+            if self.notary is not None:
+                self.notary.close()
+            self.owner.release()
+
+
+def open_store(
+    path: Path,
+    clock: Clock,
+    *,
+    sinks: Sequence[AuditSink],
+    limits: KeyLimits,
+    audit_days: int | None,
+    record_bytes: int,
+    notary: Notary | None,
+) -> tuple[Opened, Saved]:
+    """The store and the workspace in it."""
+    try:
+        owner = Owner(path)
+    except OSError as error:
+        raise unusable(path, error) from None
+    connections: list[sqlite3.Connection] = []
+    try:
+        create(path)
+        if notary is not None:
+            notary.open()
+        connection = connect(path)
+        connections.append(connection)
+        establish(path, connection)
+        problem = flaw(connection)
+        if problem is not None:
+            raise Damaged(problem)
+        head = Head.read(connection) or _begin(connection, sinks)
+        saved = load(connection, head)
+        reader = connect_reader(path)
+        connections.append(reader)
+        keys = IdempotencyKeys(connection, clock, limits)
+        copies = AuditCopies(sinks, head.audit_number)
+        retention, unfinished = AuditRetention(clock, audit_days), unfinished_calls.read(connection)
+        ledger = Ledger(connection, head, keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)
+        _go_on(connection, head, copies, ledger, notary, to_milliseconds(clock.wall()))
+    except BaseException as error:
+        for one in connections:
+            one.close()
+        if notary is not None:
+            notary.close()
+        owner.release()
+        if isinstance(error, (Damaged, sqlite3.Error, OSError, KeyError, TypeError, ValueError)):
+            raise unusable(path, error) from None
+        raise
+    opened = Opened(
+        owner=owner, connection=connection, reader=reader, ledger=ledger, keys=keys, copies=copies, notary=notary
+    )
+    return opened, saved
+
+
+def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
+    """The head of a new store; its audit chain goes on from a log file that is already there."""
+    number, digest = end_of_log(sinks).place
+    head = Head.fresh()._replace(audit_number=number, audit_hash=digest, audit_floor=digest, audit_floor_number=number)
+    head.write(connection)
+    return head
+
+
+def _go_on(
+    connection: sqlite3.Connection, head: Head, copies: AuditCopies, ledger: Ledger, notary: Notary | None, now: str
+) -> None:
+    """Write what the audit log has to say first."""
+    noted = None if notary is None else notary.noted()
+    passed = [*copies.ends, *([noted] if noted is not None else [])]
+    missed = [place for place in passed if not _holds(connection, head, place)]
+    is_sealed = notary is not None and notary.holds(head.seal_text, head.audit_seal)
+    tail = Tail(place=head.place, is_sealed=is_sealed, unfinished=ledger.unfinished)
+    going_on = resume(tail, missed, notary, now)
+    if going_on.lost is not None:
+        copies.pass_over(missed, going_on.lost.number)
+    ledger.announce(going_on.forms, going_on.after)
+
+
+def _holds(connection: sqlite3.Connection, head: Head, place: Place) -> bool:
+    """Whether a place is one that the store's chain passed; what retention took away is believed."""
+    if place.number <= head.floor.number or place == head.place:
+        return True
+    found = connection.execute("SELECT line FROM audit WHERE number = ?", (place.number,)).fetchone()
+    link = read_link(found[0]) if found is not None else None
+    return link is not None and link.place == place

@@ -1,0 +1,26 @@
+"""Calls that began to change something outside, in their table: few rows, gone when the call has ended."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from toolgrove.store.audit import Kept, Unfinished
+from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, encode, key
+
+
+def read(connection: sqlite3.Connection) -> Unfinished:
+    """Those that the file remembers."""
+    rows = connection.execute("SELECT body, crc FROM unfinished").fetchall()
+    return Unfinished([Kept(*form) for form in decode_all("unfinished", rows)])
+
+
+def write(connection: sqlite3.Connection, kept: Sequence[Kept]) -> None:
+    """Remember or forget calls in the open transaction."""
+    for one in kept:
+        if one.state is None:
+            connection.execute("DELETE FROM unfinished WHERE call = ?", (key(one.call_id),))
+        else:
+            body = encode(one)
+            values = (key(one.call_id), body, checksum(body))
+            connection.execute("INSERT OR REPLACE INTO unfinished (call, body, crc) VALUES (?, ?, ?)", values)

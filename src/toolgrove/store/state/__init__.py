@@ -1,0 +1,65 @@
+"""What a project keeps besides its workspace: pins, approvals and tokens.
+
+- ``pins``: what a pin says, and the protocol that keeps pins
+- ``approvals``: what an approval says, and the protocol that keeps approvals
+- ``tokens``: how a token is kept, and the protocol that keeps tokens
+- ``deeds``: what people did to the others, on its way into the audit log
+- ``memory``: all of them in a process that may forget
+- ``sqlite``: all of them in a file that several processes share
+"""
+
+from toolgrove.store.state.approvals import (
+    Approval,
+    ApprovalKey,
+    ApprovalRequest,
+    Approvals,
+    ApprovalState,
+    ApprovalTable,
+    Lasting,
+    Moment,
+)
+from toolgrove.store.state.deeds import Deed, Deeds
+from toolgrove.store.state.memory import MemoryApprovals, MemoryDeeds, MemoryPins, MemoryTokens
+from toolgrove.store.state.pins import FIRST_USE, Pin, Pins, PinState
+from toolgrove.store.state.sqlite import (
+    SqliteApprovals,
+    SqliteDeeds,
+    SqlitePins,
+    SqliteTokens,
+    StateFile,
+    StateTooNew,
+    StateUnavailable,
+)
+from toolgrove.store.state.tokens import OPERATOR, Tokens, hashed, token_id
+
+__all__ = [
+    "FIRST_USE",
+    "OPERATOR",
+    "Approval",
+    "ApprovalKey",
+    "ApprovalRequest",
+    "ApprovalState",
+    "ApprovalTable",
+    "Approvals",
+    "Deed",
+    "Deeds",
+    "Lasting",
+    "MemoryApprovals",
+    "MemoryDeeds",
+    "MemoryPins",
+    "MemoryTokens",
+    "Moment",
+    "Pin",
+    "PinState",
+    "Pins",
+    "SqliteApprovals",
+    "SqliteDeeds",
+    "SqlitePins",
+    "SqliteTokens",
+    "StateFile",
+    "StateTooNew",
+    "StateUnavailable",
+    "Tokens",
+    "hashed",
+    "token_id",
+]

@@ -1,0 +1,24 @@
+"""The state file: pins, approvals and tokens in one SQLite file that several processes share.
+
+- ``file``: the file, its tables and its transactions
+- ``pins``: pins in it
+- ``approvals``: approvals in it
+- ``tokens``: tokens in it
+- ``deeds``: what people did, until it is on record
+"""
+
+from toolgrove.store.state.sqlite.approvals import SqliteApprovals
+from toolgrove.store.state.sqlite.deeds import SqliteDeeds
+from toolgrove.store.state.sqlite.file import StateFile, StateTooNew, StateUnavailable
+from toolgrove.store.state.sqlite.pins import SqlitePins
+from toolgrove.store.state.sqlite.tokens import SqliteTokens
+
+__all__ = [
+    "SqliteApprovals",
+    "SqliteDeeds",
+    "SqlitePins",
+    "SqliteTokens",
+    "StateFile",
+    "StateTooNew",
+    "StateUnavailable",
+]

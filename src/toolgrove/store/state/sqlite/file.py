@@ -1,0 +1,234 @@
+"""The state file: what several processes of one project share, in SQLite.
+
+Transactions are short and begin by taking the write lock, so that a gateway and a command line never deadlock. Reads
+and pins run where they are called: a reader has a connection of its own, so in WAL mode it never waits, and a pin is
+one row, written once per tool. Approvals go through a worker thread, since they may have to wait for another process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+VERSION = 7
+PATIENCE = 2.0
+_SCHEMA = """
+CREATE TABLE pins (
+    server TEXT NOT NULL,
+    own_name TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    pinned_at REAL NOT NULL,
+    pinned_by TEXT NOT NULL,
+    seen_hash TEXT NOT NULL,
+    seen_definition TEXT,
+    seen_at REAL,
+    refused_hash TEXT NOT NULL DEFAULT '',
+    refused_by TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (server, own_name)
+) WITHOUT ROWID;
+CREATE TABLE met (server TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    arguments_hash TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    definition_hash TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    receipt TEXT NOT NULL,
+    sends TEXT,
+    chain TEXT NOT NULL,
+    effect TEXT NOT NULL,
+    footprint_hash TEXT NOT NULL,
+    earlier TEXT,
+    state TEXT NOT NULL,
+    requested_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    monotonic REAL NOT NULL,
+    decided_at REAL,
+    decided_by TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    lasts TEXT,
+    uses INTEGER NOT NULL,
+    closed_at REAL,
+    call_id TEXT NOT NULL,
+    process INTEGER NOT NULL,
+    replaces TEXT NOT NULL
+);
+CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, definition_hash);
+CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL) WITHOUT ROWID;
+CREATE TABLE deeds (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL);
+"""
+_STEPS = (
+    "ALTER TABLE approvals ADD COLUMN sends TEXT",
+    # An approval from before knows nothing of chains, footprints and the running clock: the call asks anew.
+    """
+    ALTER TABLE approvals ADD COLUMN chain TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE approvals ADD COLUMN effect TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN footprint_hash TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN monotonic REAL NOT NULL DEFAULT 0;
+    ALTER TABLE approvals ADD COLUMN lasts TEXT;
+    ALTER TABLE approvals ADD COLUMN uses INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE approvals ADD COLUMN call_id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN process INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE approvals ADD COLUMN replaces TEXT NOT NULL DEFAULT '';
+    UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved');
+    """,
+    # Every server that has a pin was met.
+    """
+    ALTER TABLE pins ADD COLUMN refused_hash TEXT NOT NULL DEFAULT '';
+    ALTER TABLE pins ADD COLUMN refused_by TEXT NOT NULL DEFAULT '';
+    CREATE TABLE met (server TEXT PRIMARY KEY) WITHOUT ROWID;
+    INSERT INTO met SELECT DISTINCT server FROM pins;
+    """,
+    """
+    ALTER TABLE tokens ADD COLUMN used_at REAL;
+    UPDATE tokens SET used_at = 0;
+    CREATE TABLE deeds (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL);
+    """,
+    "ALTER TABLE approvals ADD COLUMN earlier TEXT",
+    """
+    ALTER TABLE tokens RENAME TO single_tokens;
+    CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL) WITHOUT ROWID;
+    INSERT INTO tokens SELECT hash, holder, used_at FROM single_tokens;
+    DROP TABLE single_tokens;
+    """,
+)
+"""What leads from each format to the next, the first one first."""
+
+
+class StateUnavailable(OSError):
+    """The state file cannot be read or written now."""
+
+
+class StateTooNew(Exception):
+    """A newer Toolgrove wrote the file."""
+
+    def __init__(self, path: Path, version: int) -> None:
+        super().__init__(
+            f"{path} has format {version}, and this version of Toolgrove knows formats up to {VERSION}: "
+            "update Toolgrove, or name another state file."
+        )
+
+
+class StateFile:
+    """One SQLite file, readable by its owner only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._reading = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Open the file, and make it if there is none; transactions do so by themselves."""
+        with self._lock:
+            if self._connection is None:
+                with _as_unavailable(self.path):
+                    self._connection = _opened(self.path)
+                    self._reader = _connect(self.path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock, self._reading:
+            for connection in (self._reader, self._connection):
+                if connection is not None:
+                    connection.close()
+            self._reader = self._connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Look, without keeping anybody from writing."""
+        if self._reader is None:
+            self.open()
+        with self._reading, _as_unavailable(self.path):
+            yield self._required(self._reader)
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Change something, whole or not at all; durable means that it also outlives a power cut."""
+        with self._lock:
+            self.open()
+            connection = self._required(self._connection)
+            with _as_unavailable(self.path):
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+
+    def _required(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:  # pragma: no cover
+            raise StateUnavailable(f"{self.path} is closed")
+        return connection
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Made by us, so that it never stands open for a moment; SQLite gives its side files the same mode. One that is
+    # there is not opened: closing it would drop the locks that SQLite holds on it in this process.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+    connection = _connect(path)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection for calls from any thread, one at a time under a lock; transactions are ours to begin."""
+    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            raise StateTooNew(path, version)
+        if version < VERSION:
+            script = _SCHEMA if version == 0 else ";".join(_STEPS[version - 1 :])
+            for statement in filter(str.strip, script.split(";")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # after some faults SQLite has done so itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _as_unavailable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StateUnavailable(f"{path} cannot be used: {error}") from error

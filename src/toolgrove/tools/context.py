@@ -1,0 +1,114 @@
+"""What a tree tool works with while one call runs: the workspace, who calls, and pages of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from toolgrove.notation.json_value import canonical
+from toolgrove.tools.schema import PAGE_DEFAULT
+from toolgrove.tree.effects import Change
+from toolgrove.tree.history import Commit
+from toolgrove.tree.node import Node
+from toolgrove.tree.payload_type import PayloadTypes
+from toolgrove.tree.position import position
+from toolgrove.tree.property_path import PropertyFilter
+from toolgrove.tree.rank import rank_of, rank_text
+from toolgrove.tree.tree import Tree
+from toolgrove.tree.undo import Move
+from toolgrove.tree.view import View
+from toolgrove.tree.workspace import Limits, Workspace
+from toolgrove.types import Arguments, Caller
+
+# How large a page is, and where it starts, is no part of the question that a page token is bound to.
+_PAGE_ARGUMENTS = frozenset(("pageToken", "pageSize", "limit", "paging"))
+
+
+@dataclass(kw_only=True, slots=True)
+class ToolContext:
+    """The workspace as one call sees it, and what the call wants changed beside the tree."""
+
+    workspace: Workspace
+    caller: Caller
+    tool: str
+    now: float
+    dry_run: bool = False
+    changes: list[Change] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    move: Move = "do"
+    reviving: Sequence[Commit] = ()
+
+    @property
+    def tree(self) -> Tree:
+        return self.workspace.tree
+
+    @property
+    def view(self) -> View:
+        return self.workspace.view(self.caller)
+
+    @property
+    def types(self) -> PayloadTypes:
+        return self.workspace.types
+
+    @property
+    def limits(self) -> Limits:
+        """The most that one call may cover."""
+        return self.workspace.limits
+
+    def commit(self) -> bool:
+        """Close what was done so far as a commit of its own; a dry run keeps it open."""
+        if self.dry_run:
+            return bool(self.tree.before)
+        commit = self.workspace.commit(self.caller, self.tool, self.reviving)
+        if commit is not None:
+            self.commits.append(commit)
+        return commit is not None
+
+    def filter(self, arguments: Arguments, preset: PropertyFilter) -> PropertyFilter:
+        """The property filter of a read: what it says itself wins over the session's preset."""
+        if "includedProperties" not in arguments and "excludedProperties" not in arguments:
+            return preset
+        return PropertyFilter(
+            tuple(arguments.get("includedProperties", preset.included)),
+            tuple(arguments.get("excludedProperties", preset.excluded)),
+        )
+
+    # Pages ----------------------------------------------------------------------------------------
+
+    def question(self, arguments: Arguments) -> str:
+        """What a page token of this call is bound to."""
+        asked = {key: value for key, value in arguments.items() if key not in _PAGE_ARGUMENTS}
+        return canonical([self.caller.agent, self.caller.session, self.tool, asked])
+
+    def place(self, arguments: Arguments) -> Any:
+        """Where the page before ended; None on the first one."""
+        token = arguments.get("pageToken")
+        return None if token is None else self.workspace.tokens.read(self.question(arguments), token)
+
+    def page(
+        self, arguments: Arguments, found: Iterator[Any], place: Callable[[Any], Any]
+    ) -> tuple[list[Any], dict[str, str]]:
+        """The next items, and the token for those after them."""
+        size = arguments.get("limit") or arguments.get("pageSize") or PAGE_DEFAULT
+        items = list(islice(found, size + 1))
+        if len(items) <= size:
+            return items, {}
+        items.pop()
+        token = self.workspace.tokens.issue(self.question(arguments), place(items[-1]))
+        return items, {"nextPageToken": token}
+
+
+def place_of(node: Node, root: Node) -> list[str]:
+    """A node's place in pre-order, as a token carries it."""
+    return [rank_text(rank) for rank in position(node, root)]
+
+
+def ranks_of(place: Sequence[str] | None) -> list[Any] | None:
+    """The ranks that a token carried."""
+    return None if place is None else [rank_of(text) for text in place]
+
+
+def ids(nodes: Iterable[Node]) -> list[str]:
+    return [node.id for node in nodes]

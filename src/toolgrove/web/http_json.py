@@ -1,0 +1,74 @@
+"""JSON in requests and answers: bodies that no form on a foreign page could send, and answers that are never cached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from toolgrove.errors import GroveError, InvalidArgument
+from toolgrove.notation import strict_json
+from toolgrove.web.schemas import ErrorCode, ErrorFacts, Failure
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_STATUS = {
+    "invalid_argument": 400,
+    "not_found": 404,
+    "forbidden": 403,
+    "conflict": 409,
+    "rate_limited": 429,
+    "internal": 500,
+}
+
+
+class _Json(JSONResponse):
+    """JSON of any text, even of half a character."""
+
+    def render(self, content: Any) -> bytes:
+        return encoded(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def encoded(text: str) -> bytes:
+    """JSON as bytes; half a character, which UTF-8 does not have, becomes the escape that JSON has for it."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+async def json_body(request: Request) -> Any:
+    """What the body says; None where it is not JSON."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise InvalidArgument("Send the body as Content-Type application/json.", reason="content_type")
+    try:
+        return strict_json.decode_utf8(await request.body())
+    except ValueError:
+        return None
+
+
+def answer(content: Any, status: int = 200) -> Response:
+    """JSON that is no object of the schemas, or that has another status than 200."""
+    return _Json(content, status, headers=HEADERS)
+
+
+def problem(status: int, code: ErrorCode, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+    """A refusal that says what to do next."""
+    content = Failure(error=ErrorFacts(code=code, message=message)).to_json()
+    return _Json(content, status, headers={**HEADERS, **(headers or {})})
+
+
+def failure(error: GroveError) -> Response:
+    """An error of ours with the status that fits it."""
+    unsupported = error.facts.get("reason") == "content_type"
+    return answer(error.to_json(), 415 if unsupported else _STATUS[error.code])
+
+
+def stream(events: AsyncIterator[Mapping[str, Any]]) -> Response:
+    """Server-sent events, one per mapping; JSON has no bare line ends, so no event can hold another."""
+
+    async def lines() -> AsyncIterator[bytes]:
+        async for event in events:
+            yield encoded(f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
+
+    headers = {**HEADERS, "X-Accel-Buffering": "no"}
+    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)

@@ -1,0 +1,289 @@
+"""The HTTP API in one table: what is routed, what is open to everybody, and what the reference says, come from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel
+
+from toolgrove.store.audit import Kind, Outcome
+from toolgrove.store.state import ApprovalState
+from toolgrove.web import schemas
+
+Who = Literal["everybody", "agent", "operator"]
+MAX_RECORDS = 1_000
+_EVENTS = "text/event-stream"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter:
+    """A part of the address after the question mark."""
+
+    name: str
+    meaning: str
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Operation:
+    """One method at one address. `answer` is what a success holds: a type, or the media types of what is no JSON."""
+
+    method: str
+    path: str
+    name: str
+    who: Who
+    summary: str
+    answer: Any = None
+    query: tuple[Parameter, ...] = ()
+    body: type[BaseModel] | None = None
+    failures: tuple[int, ...] = ()
+    status: int = 200
+
+
+def _text(name: str, meaning: str, *choices: str) -> Parameter:
+    return Parameter(name=name, meaning=meaning, schema={"type": "string", **({"enum": choices} if choices else {})})
+
+
+def _number(name: str, meaning: str, **bounds: int) -> Parameter:
+    return Parameter(name=name, meaning=meaning, schema={"type": "integer", "minimum": 0, **bounds})
+
+
+def _switch(name: str, meaning: str) -> Parameter:
+    return Parameter(name=name, meaning=meaning, schema={"type": "string", "enum": ("1", "true")})
+
+
+_AUDIT = (
+    _text("agent", "Only calls of this agent."),
+    _text("tool", "Only calls of this tool."),
+    _text("outcome", "Only calls that ended so.", *get_args(Outcome)),
+    _text("kind", "Only records of this kind.", *get_args(Kind)),
+    _text("since", "Only records from this time on, such as 2026-01-31T12:00."),
+    _number("after", "Only records with a larger number."),
+    _number("before", "Only records with a smaller number."),
+    _switch("newest", "The newest first."),
+    _number("limit", "At most so many; 100 unless told.", maximum=MAX_RECORDS),
+)
+_MCP = "/agents/{agent}/mcp"
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        method="POST",
+        path=_MCP,
+        name="mcp",
+        who="agent",
+        summary="MCP over Streamable HTTP: one JSON-RPC message; the answer is JSON or an event stream.",
+        answer=("application/json", _EVENTS),
+        failures=(404,),
+    ),
+    Operation(
+        method="GET",
+        path=_MCP,
+        name="mcp_stream",
+        who="agent",
+        summary="MCP: the stream of a session in the older protocol eras.",
+        answer=_EVENTS,
+        failures=(404, 405),
+    ),
+    Operation(
+        method="DELETE",
+        path=_MCP,
+        name="mcp_end",
+        who="agent",
+        summary="MCP: end a session of the older protocol eras.",
+        failures=(404, 405),
+    ),
+    Operation(
+        method="GET",
+        path="/agents/{agent}/openai-tools",
+        name="openai_tools",
+        who="agent",
+        summary="The agent's tools as OpenAI tool definitions.",
+        query=(
+            _switch("strict", "Schemas that OpenAI's strict mode takes."),
+            _switch("embedAnnotations", "Tell in the descriptions what a tool does to the world."),
+        ),
+        answer=list[schemas.OpenAiTool],
+        failures=(404,),
+    ),
+    Operation(
+        method="GET",
+        path="/agents/{agent}/receipt",
+        name="receipt",
+        who="agent",
+        summary="Why the agent has each tool of the pool, or has not. With its own token, an agent reads only of the "
+        "tools that it has, and of those that its role keeps away.",
+        answer=schemas.Receipt,
+        failures=(404,),
+    ),
+    Operation(
+        method="POST",
+        path="/agents/{agent}/runs",
+        name="run",
+        who="agent",
+        summary="Make calls one after the other; the events are tool_started, tool_progress, tool_succeeded, "
+        "tool_failed, and run_finished at the end. Those of sub-agents, at any depth, are among them, without their "
+        "results: each event has agent, depth, chain and runId, one of a sub-agent parentCallId as well. A sub-agent "
+        "that does not exist, or fails, is a tool_failed. run_finished counts them under delegated. Whoever reads too "
+        "slowly gets events_lost with a count.",
+        body=schemas.Run,
+        answer=_EVENTS,
+        failures=(400, 404, 415),
+    ),
+    Operation(
+        method="GET",
+        path="/health",
+        name="health",
+        who="everybody",
+        summary="Whether the gateway can do its work.",
+        answer=schemas.Health,
+        failures=(503,),
+    ),
+    Operation(
+        method="GET",
+        path="/console",
+        name="console",
+        who="everybody",
+        summary="The console's page; what it shows it asks for with the operator's token.",
+        answer="text/html",
+    ),
+    Operation(
+        method="GET",
+        path="/console/",
+        name="console_folder",
+        who="everybody",
+        summary="The same page.",
+        answer="text/html",
+    ),
+    Operation(method="GET", path="/", name="home", who="everybody", summary="Leads to the console.", status=307),
+    Operation(
+        method="GET",
+        path="/api/openapi.json",
+        name="openapi",
+        who="everybody",
+        summary="This document.",
+        answer="application/json",
+    ),
+    Operation(
+        method="GET",
+        path="/api/project",
+        name="project",
+        who="operator",
+        summary="The project at a glance.",
+        answer=schemas.Project,
+    ),
+    Operation(
+        method="GET",
+        path="/api/pool",
+        name="pool",
+        who="operator",
+        summary="Every tool of every source, with its standing.",
+        answer=schemas.Pool,
+    ),
+    Operation(
+        method="GET",
+        path="/api/events",
+        name="events",
+        who="operator",
+        summary="What happens, as it happens: watching, heartbeat, events_lost, tool_succeeded, tool_failed, "
+        "tree_changed, pool_changed, approval_requested, approval_decided, approval_revoked.",
+        answer=_EVENTS,
+    ),
+    Operation(
+        method="GET",
+        path="/api/approvals",
+        name="approvals",
+        who="operator",
+        summary="Calls that wait for a person, or waited.",
+        query=(_text("state", "Only those in this state.", *get_args(ApprovalState)),),
+        answer=schemas.ApprovalList,
+        failures=(400,),
+    ),
+    Operation(
+        method="GET",
+        path="/api/approvals/{id}",
+        name="approval",
+        who="operator",
+        summary="One approval, by its id.",
+        answer=schemas.Approval,
+        failures=(404,),
+    ),
+    Operation(
+        method="POST",
+        path="/api/approvals/{id}",
+        name="decide",
+        who="operator",
+        summary="Approve or reject a call that waits. An approval holds for that agent on whoever's behalf it asked, "
+        "those arguments, that definition and that effect, once; with `for`, for any arguments until it expires.",
+        body=schemas.Decision,
+        answer=schemas.Approval,
+        failures=(400, 404, 409, 415),
+    ),
+    Operation(
+        method="DELETE",
+        path="/api/approvals/{id}",
+        name="revoke",
+        who="operator",
+        summary="Take back an approval that is not used up.",
+        answer=schemas.Approval,
+        failures=(404, 409),
+    ),
+    Operation(
+        method="GET",
+        path="/api/pins",
+        name="pins",
+        who="operator",
+        summary="The pinned definitions of MCP tools, and what waits for a person.",
+        answer=schemas.PinList,
+    ),
+    Operation(
+        method="POST",
+        path="/api/pins/{server}/{tool:path}",
+        name="decide_pin",
+        who="operator",
+        summary="Accept or refuse a definition that waits: exactly the one that was looked at.",
+        body=schemas.PinDecision,
+        answer=schemas.Pin,
+        failures=(400, 404, 409, 415),
+    ),
+    Operation(
+        method="GET",
+        path="/api/audit",
+        name="audit",
+        who="operator",
+        summary="The audit log, a page at a time.",
+        query=_AUDIT,
+        answer=schemas.AuditPage,
+        failures=(400,),
+    ),
+    Operation(
+        method="GET",
+        path="/api/audit/verify",
+        name="verify",
+        who="operator",
+        summary="Whether the log is as it was written, record by record.",
+        answer=schemas.Verification,
+    ),
+    Operation(
+        method="GET",
+        path="/api/audit/export",
+        name="export",
+        who="operator",
+        summary="The log as a file: JSON Lines, or CSV that a spreadsheet reads as text.",
+        query=(
+            _text("format", "jsonl unless told.", "jsonl", "csv"),
+            *_AUDIT[:-1],
+            _number("limit", "At most so many; all unless told."),
+        ),
+        answer=("application/jsonl", "text/csv"),
+        failures=(400,),
+    ),
+    Operation(
+        method="GET",
+        path="/metrics",
+        name="metrics",
+        who="operator",
+        summary="Counters and durations for Prometheus.",
+        answer="text/plain",
+    ),
+)

@@ -1,0 +1,282 @@
+"""What we rely on in other packages without a promise: each test says what moved, and who has to follow."""
+
+import asyncio
+import contextlib
+import inspect
+import json
+import signal
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import httptools
+import mcp_types as types
+import pydantic
+import pytest
+from apcore.registry import registry as apcore_registry
+from mcp import Client
+from mcp.server import Server
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from packaging.version import Version
+from starlette.authentication import AuthCredentials, SimpleUser
+from starlette.types import Message, Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+from watchdog.events import FileSystemEventHandler
+
+from apcore_mcp import internals
+from apcore_mcp.extensions import discovered
+from mcp_serve import sdk_internals, uvicorn_internals
+from mcp_serve.connections import Connections
+from mcp_serve.endpoint import Endpoint
+from mcp_serve.http import StreamableHTTP
+from mcp_serve.table import ToolEntry
+from toolgrove.pool.http.openapi.document import load
+from toolgrove.web.identity import Principal
+from toolgrove.web.sessions import Sessions
+
+SDK = "The MCP SDK moved something: see mcp_serve/sdk_internals.py."
+UVICORN = "uvicorn moved something: see mcp_serve/uvicorn_internals.py."
+APCORE = "apcore moved something: see apcore_mcp/internals.py."
+
+
+class Empty:
+    """A table without tools."""
+
+    def entries(self) -> dict[str, ToolEntry]:
+        return {}
+
+    def entry(self, name: str) -> ToolEntry | None:
+        return None
+
+
+async def nothing(name: str, arguments: Any, run: Any) -> Any:
+    raise AssertionError("there is no tool to run")
+
+
+async def silent(scope: Scope, receive: Receive, send: Send) -> None:
+    """An app that answers nobody."""
+
+
+def endpoint() -> Endpoint:
+    return Endpoint("insides", "1", Empty(), nothing)
+
+
+# The MCP SDK
+
+
+@pytest.mark.anyio
+async def test_the_sdk_lets_us_hear_of_the_end_of_a_connection() -> None:
+    ended = asyncio.Event()
+
+    async def initialized(ctx: Any, params: Any) -> None:
+        assert hasattr(ctx.session, "_connection"), f"{SDK} A session no longer knows its connection."
+        sdk_internals.when_connection_ends(ctx.session, ended.set)
+
+    server: Server[Any] = Server("insides")
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
+    async with Client(server, mode="legacy"):
+        assert not ended.is_set(), f"{SDK} A connection's exit stack is left before its end."
+    assert ended.is_set(), f"{SDK} The end of a connection no longer leaves its exit stack."
+
+
+def test_the_sdk_has_one_middleware_of_its_own_and_that_is_its_tracing() -> None:
+    names = [type(each).__name__ for each in Server("insides").middleware]
+    assert names == ["OpenTelemetryMiddleware"], (
+        f"{SDK} A server begins with the middleware {names}; decide which of it drop_idle_tracing may take out."
+    )
+    kept = [type(each).__name__ for each in endpoint().server.middleware]
+    assert kept == ["RequestStateBoundary"], f"{SDK} Tracing that nobody collects is not taken out: {kept}."
+
+
+def test_the_sdk_asks_a_server_itself_what_to_say_at_the_handshake() -> None:
+    first, *_ = list(inspect.signature(Server.create_initialization_options).parameters)[1:]
+    assert first == "notification_options", f"{SDK} create_initialization_options begins with {first} now."
+    capabilities = endpoint().server.create_initialization_options().capabilities
+    assert capabilities.tools is not None
+    assert capabilities.tools.list_changed, f"{SDK} Clients are not told any more that the list of tools may change."
+
+
+def test_the_sdk_takes_a_lookup_of_schemas_from_2_3_on() -> None:
+    taken = bool(sdk_internals.schema_lookup(Empty().entry))  # type: ignore[arg-type]
+    assert taken == (Version(version("mcp")) >= Version("2.3")), (
+        f"{SDK} Without get_tool_input_schema every call runs a whole tools/list."
+    )
+
+
+async def posted(mcp: StreamableHTTP | Sessions, user: Any, body: Any, session: bytes = b"") -> tuple[int, bytes]:
+    """Status and session id of the answer to one POST of the handshake era."""
+    headers = [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
+    headers += [(b"mcp-session-id", session), (b"mcp-protocol-version", b"2025-06-18")] if session else []
+    started: list[Message] = []
+    messages = [{"type": "http.request", "body": json.dumps(body).encode()}]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            started.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers, "query_string": b""}
+    await mcp({**scope, "user": user, "auth": AuthCredentials([])}, receive, send)
+    [start] = started
+    return start["status"], dict(start["headers"]).get(b"mcp-session-id", b"")
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "insides", "version": "1"}},
+}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+@pytest.mark.anyio
+async def test_the_sdk_keeps_a_session_for_the_user_that_opened_it_if_it_is_one_of_its_own_kind() -> None:
+    user = sdk_internals.owned({"user": SimpleUser("ann")})["user"]
+    assert isinstance(user, AuthenticatedUser), f"{SDK} It knows users of another kind now."
+    mcp = StreamableHTTP(endpoint())
+    async with mcp.running():
+        status, session = await posted(mcp, SimpleUser("ann"), INITIALIZE)
+        assert (status, bool(session)) == (200, True)
+        assert (await posted(mcp, SimpleUser("ann"), LIST, session))[0] == 200
+        assert (await posted(mcp, SimpleUser("bob"), LIST, session))[0] == 404, (
+            f"{SDK} A session is open to users that did not open it."
+        )
+
+
+@pytest.mark.anyio
+async def test_the_sdk_ends_a_session_when_a_bare_delete_comes() -> None:
+    ann = Principal("ann")
+    mcp = StreamableHTTP(endpoint())
+    async with mcp.running():
+        sessions = Sessions(mcp)
+        _, session = await posted(sessions, ann, INITIALIZE)
+        moved = "The MCP SDK does not end a session by a DELETE without more: see toolgrove/web/sessions.py."
+        assert await sessions.end(ann) == 1, moved
+        assert (await posted(sessions, ann, LIST, session))[0] == 404, moved
+
+
+# uvicorn and httptools
+
+
+def test_uvicorn_reads_http_by_the_methods_that_we_add_to() -> None:
+    ours = [name for name, value in vars(uvicorn_internals.StrictHttp).items() if inspect.isfunction(value)]
+    added = {"_feed", "_head_without_upgrade"}
+    for name in {*ours, "_unset_keepalive_if_required", "send_400_response", "on_message_begin"} - added:
+        assert callable(getattr(HttpToolsProtocol, name, None)), f"{UVICORN} HttpToolsProtocol has no {name} any more."
+    for name in added:
+        assert not hasattr(HttpToolsProtocol, name), f"{UVICORN} HttpToolsProtocol has a {name} of its own."
+
+
+def test_uvicorn_keeps_the_head_of_a_request_where_we_look() -> None:
+    async def reading() -> None:
+        setup = Config(silent, http=HttpToolsProtocol, ws="none", log_config=None, lifespan="off")
+        reader = HttpToolsProtocol(config=setup, server_state=ServerState(), app_state={})
+        for name in ("loop", "logger", "parser", "transport"):
+            assert hasattr(reader, name), f"{UVICORN} A connection has no {name} any more."
+        reader.on_message_begin()
+        reader.on_url(b"/mcp")
+        reader.on_header(b"Host", b"localhost")
+        assert reader.url == b"/mcp", f"{UVICORN} The address of a request is elsewhere."
+        assert reader.headers == [(b"host", b"localhost")], f"{UVICORN} The headers of a request are elsewhere."
+        assert reader.scope["headers"] is reader.headers, f"{UVICORN} A trailer may reach the app now."
+
+    asyncio.run(reading())
+
+
+def test_uvicorn_leaves_signals_alone_and_listening_to_us() -> None:
+    async def serving() -> None:
+        before = signal.getsignal(signal.SIGTERM)
+        server = uvicorn_internals.HttpServer(silent, Connections(1))
+        task = asyncio.create_task(server.serve(sockets=[]))
+        while not server.started and not task.done():
+            await asyncio.sleep(0)
+        assert server.started, f"{UVICORN} It does not start: {task.exception()!r}."
+        assert signal.getsignal(signal.SIGTERM) is before, f"{UVICORN} It takes the signals in another way."
+        assert getattr(server, "servers", None) == [], f"{UVICORN} It listens although it was given no socket."
+        assert isinstance(server.connection(), HttpToolsProtocol)
+        server.should_exit = True
+        await task
+
+    asyncio.run(serving())
+
+
+def test_httptools_says_where_it_stopped_at_an_upgrade() -> None:
+    class Reader:
+        def on_headers_complete(self) -> None:
+            assert parser.should_upgrade(), "httptools tells of an upgrade later: see StrictHttp.on_headers_complete."
+
+    parser = httptools.HttpRequestParser(Reader())
+    head = b"POST / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 4\r\n\r\n"
+    with pytest.raises(httptools.HttpParserUpgrade) as stopped:
+        parser.feed_data(head + b"body")
+    assert stopped.value.args == (len(head),), "httptools says something else at an upgrade: see StrictHttp._feed."
+    assert (parser.get_method(), parser.get_http_version()) == (b"POST", "1.1")
+
+
+# apcore and pydantic
+
+
+@pytest.fixture
+def change_handler() -> Iterator[Any]:
+    """apcore's own handler, and the same one again after the test."""
+    found = getattr(apcore_registry, internals.HANDLER, None)
+    yield found
+    if found is not None:
+        setattr(apcore_registry, internals.HANDLER, found)
+
+
+def test_apcores_handler_of_changed_files_can_be_repaired(change_handler: Any) -> None:
+    if change_handler is None:  # older ones make it inside Registry.watch, where it works
+        assert Version(version("apcore")) < Version("0.32"), f"{APCORE} There is no {internals.HANDLER} any more."
+        return
+    assert callable(getattr(change_handler, "on_modified", None)), f"{APCORE} The handler has no on_modified any more."
+    assert hasattr(change_handler, "_DEBOUNCE_WINDOW_SEC"), f"{APCORE} The handler waits by another name."
+    with contextlib.suppress(Exception):  # nothing to watch
+        internals.watch(apcore_registry.Registry())
+    repaired = getattr(apcore_registry, internals.HANDLER)
+    assert issubclass(repaired, FileSystemEventHandler), f"{APCORE} Registry.watch takes its handler from elsewhere."
+    assert repaired._DEBOUNCE_WINDOW_SEC == 0 or repaired is change_handler
+
+
+def test_a_pydantic_model_can_be_made_to_remember_its_schema() -> None:
+    class Model(pydantic.BaseModel):
+        a: int
+
+    class Module:
+        input_schema = Model
+        output_schema = None
+
+    first = Model.model_json_schema()
+    internals.remember_schemas(Module())
+    moved = "pydantic makes schemas in another way: see remember_schemas in apcore_mcp/internals.py."
+    assert "model_json_schema" in vars(Model), moved
+    assert Model.model_json_schema() == first, moved
+    assert Model.model_json_schema(by_alias=False) == first, moved
+
+
+def test_apcore_imports_a_file_by_the_function_that_we_bound(tmp_path: Path) -> None:
+    resolve = getattr(apcore_registry, internals.RESOLVE, None)
+    assert resolve is not None, f"{APCORE} It imports files by another function than {internals.RESOLVE}."
+    assert "pre_approval_hook" in inspect.signature(resolve).parameters, f"{APCORE} The import budget has no way in."
+    (tmp_path / "exits.py").write_text("raise SystemExit(7)")
+    assert discovered(tmp_path).count == 0, APCORE
+
+
+# What Toolgrove itself relies on
+
+
+def test_pyyaml_reads_a_date_as_text_where_we_say_so(tmp_path: Path) -> None:
+    document = tmp_path / "openapi.yaml"
+    document.write_text("openapi: 3.1.0\ninfo: {title: t, version: 2026-01-01}\npaths: {}\n")
+    assert load(document).whole["info"]["version"] == "2026-01-01", (
+        "PyYAML looks its resolvers up elsewhere: see _Loader in toolgrove/pool/http/openapi/document.py."
+    )
