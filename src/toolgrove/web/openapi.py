@@ -118,7 +118,7 @@ def _reference(given: Any) -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    kinds = [one for one in vars(schemas).values() if _is_schema(one) and one.__module__ == schemas.__name__]
+    kinds = [kind for name, kind in vars(schemas).items() if name in schemas.__all__ and _is_schema(kind)]
     wanted = [(one, "validation", TypeAdapter(one)) for one in kinds if one not in (schemas.Answer, schemas.Body)]
     _, whole = TypeAdapter.json_schemas(wanted, ref_template=_REF)  # type: ignore[arg-type]
     found: dict[str, Any] = whole["$defs"]

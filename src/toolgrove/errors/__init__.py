@@ -1,0 +1,135 @@
+"""Every failure an agent can meet; each says what to do next.
+
+GroveError
+├── InvalidArgument    invalid_argument   the request is wrong: fix it and retry
+│   ├── SchemaMismatch, NotJson, UnreadableArguments   the arguments themselves
+│   ├── PayloadMismatch, UnknownType, GuardedProperty
+│   ├── BatchTooLarge, BadPageToken, KeyReused
+│   └── BadQuery                          a selection query, with a caret line
+├── NotFound           not_found          nothing has that name
+│   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed, ApprovalNotFound, PinNotFound
+├── Forbidden          forbidden          stop: this agent may not
+│   ├── ApprovalRequired                  a person must agree first, then the same call goes through
+│   ├── ApprovalRejected                  a person said no
+│   ├── ApprovalUnavailable               there is no one to ask, so nothing is sent
+│   ├── InboxFull                         the agent has as many calls waiting as it may
+│   ├── OwnApproval                       an agent must not decide about its own call
+│   ├── OutsideWriteRoot                  a change reaches beyond the subtree that is open
+│   ├── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
+│   └── SpawnBudgetSpent                  a run has started as many sub-agents as it may
+├── Conflict           conflict           read again, then retry with the latest version
+│   ├── StaleVersion
+│   ├── OutcomeUnknown                    the same call was cut off by a crash, and may have run
+│   ├── AlreadyDecided                    another decision about the approval stands
+│   ├── NotRevocable                      there is no open approval to take back
+│   ├── EffectChanged                     the call would change something else than was approved
+│   └── PinMoved                          the definition to accept is not the one that is there now
+├── RateLimited        rate_limited       wait retryAfter seconds
+│   └── ShareSpent                        the agent uses all of an upstream that is its to use
+├── Internal           internal           our fault; the call id leads to the log
+├── SecretUnset        internal           the operator has not set a secret that the tool needs
+├── RunnerMissing      internal           the operator has not said what runs sub-agents
+├── RunFailed          internal           a sub-agent's run ended without an answer
+└── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
+
+- ``agents``: tools and sub-agents that an agent has not, or may not start
+- ``approvals``: what stands between a call and the person who must agree
+- ``arguments``: what is wrong with what a call was given
+- ``kinds``: the base and the kinds of failure, one for each code
+- ``tree``: what the workspace refuses, or does not have
+- ``upstreams``: servers of tools, their secrets and their pins
+- ``wording``: cutting long texts, and guessing the word that was meant
+"""
+
+from __future__ import annotations
+
+from toolgrove.errors.agents import AgentNotFound, RunFailed, RunnerMissing, SpawnBudgetSpent, ToolNotFound
+from toolgrove.errors.approvals import (
+    AlreadyDecided,
+    ApprovalNotFound,
+    ApprovalRejected,
+    ApprovalRequired,
+    ApprovalUnavailable,
+    EffectChanged,
+    InboxFull,
+    NotRevocable,
+    OwnApproval,
+)
+from toolgrove.errors.arguments import (
+    BadPageToken,
+    BatchTooLarge,
+    KeyReused,
+    NotJson,
+    SchemaMismatch,
+    UnreadableArguments,
+)
+from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, Internal, InvalidArgument, NotFound, RateLimited
+from toolgrove.errors.tree import (
+    BadQuery,
+    GuardedProperty,
+    NodeNotFound,
+    OutsideWriteRoot,
+    PayloadMismatch,
+    StaleVersion,
+    UnknownType,
+    Unnamed,
+)
+from toolgrove.errors.upstreams import (
+    OutcomeUnknown,
+    PinMoved,
+    PinNotFound,
+    SecretOutOfScope,
+    SecretUnset,
+    ShareSpent,
+    UpstreamFailed,
+)
+from toolgrove.errors.wording import MESSAGE, NAME, brief, closest
+
+__all__ = [
+    "MESSAGE",
+    "NAME",
+    "AgentNotFound",
+    "AlreadyDecided",
+    "ApprovalNotFound",
+    "ApprovalRejected",
+    "ApprovalRequired",
+    "ApprovalUnavailable",
+    "BadPageToken",
+    "BadQuery",
+    "BatchTooLarge",
+    "Conflict",
+    "EffectChanged",
+    "Forbidden",
+    "GroveError",
+    "GuardedProperty",
+    "InboxFull",
+    "Internal",
+    "InvalidArgument",
+    "KeyReused",
+    "NodeNotFound",
+    "NotFound",
+    "NotJson",
+    "NotRevocable",
+    "OutcomeUnknown",
+    "OutsideWriteRoot",
+    "OwnApproval",
+    "PayloadMismatch",
+    "PinMoved",
+    "PinNotFound",
+    "RateLimited",
+    "RunFailed",
+    "RunnerMissing",
+    "SchemaMismatch",
+    "SecretOutOfScope",
+    "SecretUnset",
+    "ShareSpent",
+    "SpawnBudgetSpent",
+    "StaleVersion",
+    "ToolNotFound",
+    "UnknownType",
+    "Unnamed",
+    "UnreadableArguments",
+    "UpstreamFailed",
+    "brief",
+    "closest",
+]

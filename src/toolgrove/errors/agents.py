@@ -1,0 +1,59 @@
+"""What an agent has not, may not start, or could not finish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolgrove.errors.kinds import Forbidden, GroveError, NotFound
+from toolgrove.errors.wording import did_you_mean
+
+
+class ToolNotFound(NotFound):
+    """The agent has no tool of that name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"There is no tool {name!r}.{did_you_mean(name, known)}", tool=name)
+
+
+class AgentNotFound(NotFound):
+    """The project defines no agent of that name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        others = f"; agents: {', '.join(known)}.{did_you_mean(name, known)}" if known else " here."
+        super().__init__(f"No agent {name!r} is defined{others}", agent=name)
+
+
+class SpawnBudgetSpent(Forbidden):
+    """A run, with all that it spawned, asks for more sub-agents than it may start."""
+
+    def __init__(self, *, asked: int, remaining: int, limit: int) -> None:
+        advice = f"Ask for at most {remaining}" if remaining else "Finish the work with your own tools; do not retry"
+        super().__init__(
+            f"{asked} more sub-agents would pass the limit of {limit} for a run and all that it spawns. {advice}.",
+            reason="spawn_budget",
+            remaining=remaining,
+            limit=limit,
+        )
+
+
+class RunnerMissing(GroveError):
+    """Nothing is there that could run a sub-agent; says what the operator adds."""
+
+    code = "internal"
+
+    def __init__(self, *, problem: str, remedy: str) -> None:
+        super().__init__(
+            f"Sub-agents cannot run: {problem}. The operator {remedy}. Until then, do the work with your own tools.",
+            reason="no_runner",
+        )
+
+
+class RunFailed(GroveError):
+    """A sub-agent's run ended without an answer; `reason` says where it broke."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
+        super().__init__(message, reason=reason, **facts)
+        self.retryable = retryable

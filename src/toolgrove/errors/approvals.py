@@ -1,0 +1,109 @@
+"""What stands between a call and the person who must agree."""
+
+from __future__ import annotations
+
+from toolgrove.errors.kinds import Conflict, Forbidden, NotFound
+
+
+class ApprovalNotFound(NotFound):
+    """Nothing waits under that id."""
+
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(
+            f"No approval {approval_id!r} is in the inbox. 'toolgrove approvals' lists what waits.", reason="approval"
+        )
+
+
+class ApprovalRequired(Forbidden):
+    """The call waits in the inbox until a person decides."""
+
+    retryable = True
+
+    def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str, replaces: str | None = None) -> None:
+        anew = f"What it would change is not what it was when {replaces!r} was asked for. " if replaces else ""
+        super().__init__(
+            f"{tool} needs the approval of a person ({rule}). {anew}The call waits as {approval_id!r} until "
+            f"{expires_at}; repeat it with the same arguments once it is approved. Do not change the arguments: that "
+            "asks anew.",
+            reason="approval_required",
+            approvalId=approval_id,
+            expiresAt=expires_at,
+            replaces=replaces,
+        )
+
+
+class ApprovalRejected(Forbidden):
+    """A person decided against the call."""
+
+    def __init__(self, *, tool: str, approval_id: str, by: str, why: str) -> None:
+        because = f": {why}" if why else ""
+        super().__init__(
+            f"{by} rejected {tool} with these arguments{because}. Do not repeat it as it is; find another way, or "
+            "ask what would be accepted.",
+            reason="approval_rejected",
+            approvalId=approval_id,
+        )
+
+
+class ApprovalUnavailable(Forbidden):
+    """The request for an approval cannot be put before anybody."""
+
+    def __init__(self, *, tool: str, problem: str, hint: str) -> None:
+        super().__init__(f"{tool} needs an approval, and {problem}. {hint}", reason="approval_unavailable")
+
+
+class InboxFull(Forbidden):
+    """An agent has as many calls waiting as it may."""
+
+    def __init__(self, *, agent: str, limit: int) -> None:
+        super().__init__(
+            f"{limit} calls of agent {agent!r} wait for approval already. Wait until a person has decided about them.",
+            reason="approval_limit",
+            limit=limit,
+        )
+
+
+class OwnApproval(Forbidden):
+    """An agent must not decide about its own call."""
+
+    def __init__(self, *, approval_id: str, agent: str) -> None:
+        super().__init__(
+            f"{agent!r} asked for approval {approval_id!r} and cannot decide it; somebody else must.",
+            reason="own_approval",
+        )
+
+
+class AlreadyDecided(Conflict):
+    """Another decision came first, or none came in time."""
+
+    retryable = False
+
+    def __init__(self, *, approval_id: str, state: str, by: str) -> None:
+        if state == "expired":
+            text = "has expired; the agent must make its call again"
+        elif by:
+            verdict = "rejected" if state == "rejected" else "approved"
+            text = f"was already {verdict} by {by}; the first decision stands"
+        else:
+            text = f"is {state}"
+        super().__init__(f"Approval {approval_id!r} {text}.", reason="approval_decided", state=state)
+
+
+class NotRevocable(Conflict):
+    """Only an approval that is not used up can be taken back."""
+
+    retryable = False
+
+    def __init__(self, *, approval_id: str, state: str) -> None:
+        text = "still waits; reject it instead" if state == "pending" else f"is {state}; there is nothing to take back"
+        super().__init__(f"Approval {approval_id!r} {text}.", reason="approval_not_revocable", state=state)
+
+
+class EffectChanged(Conflict):
+    """The call would change something else than was approved."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What the call would change has changed since it was approved. Repeat it; a person is asked anew.",
+            reason="effect_changed",
+        )

@@ -1,0 +1,114 @@
+"""What the workspace refuses, or does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolgrove.errors.kinds import Conflict, Forbidden, InvalidArgument, NotFound
+from toolgrove.errors.wording import did_you_mean
+
+
+class PayloadMismatch(InvalidArgument):
+    """A payload does not fit its registered type."""
+
+    def __init__(self, *, payload_type: str, path: str, problem: str, node_id: str | None = None) -> None:
+        where = f"property {path!r}" if path else "the payload"
+        super().__init__(
+            f"{where} does not fit payload type {payload_type!r}: {problem}. "
+            "list_payload_types shows what the type allows.",
+            reason="payload_schema",
+            path=path,
+            payloadType=payload_type,
+            nodeId=node_id,
+        )
+
+
+class UnknownType(InvalidArgument):
+    """No payload type of that name is registered."""
+
+    def __init__(self, *, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"Payload type {name!r} is not registered; known types: {', '.join(known)}.{did_you_mean(name, known)}",
+            reason="unknown_type",
+            payloadType=name,
+        )
+
+
+class GuardedProperty(InvalidArgument):
+    """A structural property of a self-payload node was to be written."""
+
+    def __init__(self, *, name: str, payload_type: str, node_id: str | None = None) -> None:
+        super().__init__(
+            f"{name!r} belongs to the node itself on self-payload type {payload_type!r} and cannot be "
+            "written. Use move_node to change the parent; ids and types never change.",
+            reason="guarded_property",
+            property=name,
+            nodeId=node_id,
+        )
+
+
+class BadQuery(InvalidArgument):
+    """A selection query cannot be read; the message carries a caret line."""
+
+    def __init__(
+        self, *, query: str, position: int, problem: str, expected: Sequence[str] = (), hint: str | None = None
+    ) -> None:
+        start = max(0, position - 60)
+        line = query[start : position + 40].replace("\n", " ").replace("\t", " ")
+        caret = " " * (position - start) + "^"
+        wanted = f"\nexpected: {', '.join(expected)}" if expected else ""
+        advice = f"\nhint: {hint}" if hint else ""
+        super().__init__(
+            f"{problem} at position {position}\n  {line}\n  {caret}{wanted}{advice}",
+            reason="query",
+            position=position,
+            expected=list(expected) or None,
+            hint=hint,
+        )
+
+
+class NodeNotFound(NotFound):
+    """No node has that id."""
+
+    def __init__(self, node_id: str) -> None:
+        super().__init__(
+            f"No node has the id {node_id!r}. It may have been removed; use search or get_view to find current ids.",
+            nodeId=node_id,
+        )
+
+
+class Unnamed(NotFound):
+    """A snapshot, bookmark, ruleset or version that does not exist."""
+
+    def __init__(self, *, kind: str, name: str, known: Sequence[str], where: str) -> None:
+        super().__init__(
+            f"No {kind} {name!r} exists.{did_you_mean(name, known)} {where} shows what there is.", reason=kind
+        )
+
+
+class OutsideWriteRoot(Forbidden):
+    """A change reaches outside the subtree that the agent, or one above it, may write."""
+
+    def __init__(self, *, root: str, node_id: str, of: str | None) -> None:
+        holder = f", the write root of agent {of!r}, on whose behalf you work" if of is not None else ""
+        super().__init__(
+            f"You may write only at and below {root!r}{holder}; {node_id!r} lies outside. Nothing was changed.",
+            reason="write_root",
+            writeRoot=root,
+            nodeId=node_id,
+        )
+
+
+class StaleVersion(Conflict):
+    """The version token is missing or no longer current."""
+
+    def __init__(self, *, given: str | None, latest: str, changed: Sequence[str], count: int) -> None:
+        opening = "versionToken is missing" if given is None else "versionToken is not current"
+        detail = f": {count} node{'s' * (count != 1)} changed since" if count else ""
+        super().__init__(
+            f"{opening}{detail}. Read what you rely on again, then retry with versionToken "
+            f"{latest!r} (every result carries the current one as 'version').",
+            reason="missing_version" if given is None else "stale_version",
+            latestVersion=latest,
+            changedNodeIds=list(changed),
+        )

@@ -1,0 +1,93 @@
+"""What a tool's own server did, or what is missing to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, NotFound, RateLimited
+from toolgrove.errors.wording import did_you_mean
+
+
+class UpstreamFailed(GroveError):
+    """A tool's own server failed, hung or answered nonsense; `reason` says which."""
+
+    code = "internal"
+
+    def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
+        super().__init__(message, reason=reason, **facts)
+        self.retryable = retryable
+
+
+class OutcomeUnknown(Conflict):
+    """The same call was cut off by a crash before, and nobody knows whether it ran."""
+
+    def __init__(self, *, tool: str, call_id: str, begun_at: str) -> None:
+        super().__init__(
+            f"The last call of {tool!r} with these arguments ({call_id}, begun at {begun_at}) was cut off and may have "
+            "run. Find out whether it did. To run it all the same, send this call once more.",
+            reason="outcome_unknown",
+            callId=call_id,
+        )
+
+
+class ShareSpent(RateLimited):
+    """The agent has as many calls under way at an upstream as it may."""
+
+    def __init__(self, *, of: str, running: int, waiting: int, retry_after: float) -> None:
+        GroveError.__init__(
+            self,
+            f"{of} has {running} calls of this agent under way and {waiting} in line, and keeps the rest for others. "
+            f"Wait {retry_after:g} s before the next call.",
+            reason="upstream_busy",
+            retryAfter=retry_after,
+        )
+
+
+class SecretUnset(GroveError):
+    """A reference to a secret leads to nothing; names the field and the reference, never a value."""
+
+    code = "internal"
+
+    def __init__(self, *, reference: str, field: str, problem: str) -> None:
+        super().__init__(
+            f"{field} refers to {reference}, but {problem}. The operator must set it; do not retry until then.",
+            reason="secret_unset",
+            field=field,
+            reference=reference,
+        )
+
+
+class SecretOutOfScope(Forbidden):
+    """A tool's settings refer to a secret that is not meant for it."""
+
+    def __init__(self, *, reference: str, field: str, user: str, allowed: Sequence[str]) -> None:
+        tools = ", ".join(allowed) or "no tool"
+        super().__init__(
+            f"{field} refers to {reference}, which {user} may not use; it is for {tools}. "
+            "The operator can add the tool to that secret's 'tools'; do not retry.",
+            reason="secret_scope",
+            field=field,
+        )
+
+
+class PinNotFound(NotFound):
+    """No tool of that server has a pin."""
+
+    def __init__(self, *, server: str, own_name: str, known: Sequence[str]) -> None:
+        name = f"{server}/{own_name}"
+        super().__init__(
+            f"There is no pin for {name!r}.{did_you_mean(name, known)} 'toolgrove pins' lists all.", reason="pin"
+        )
+
+
+class PinMoved(Conflict):
+    """The definition to accept is not the one that the server has now."""
+
+    def __init__(self, *, server: str, own_name: str, given: str, seen: str) -> None:
+        now = f"the server now offers {seen}" if seen else "nothing waits to be accepted"
+        super().__init__(
+            f"{server}/{own_name} has no definition {given} to accept: {now}. Look at the difference again.",
+            reason="pin_moved",
+            seen=seen or None,
+        )

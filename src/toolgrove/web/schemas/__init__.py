@@ -1,0 +1,60 @@
+"""What the HTTP API takes and answers; its reference and the console's types are written from these.
+
+A body is a pydantic model, since a stranger sent it. An answer is a dataclass, since there is nothing to validate in
+what is ours; pydantic describes it and writes it.
+
+- ``agents``: what an agent asks for: its receipt, its tools for OpenAI-style APIs, and a run
+- ``approvals``: approvals, and a person's decision about one
+- ``audit``: the audit log: its records, a page of them, and what a check of the whole found
+- ``json_object``: what all of them have in common, and what a failure says
+- ``overview``: the project at a glance
+- ``pins``: pinned definitions, and a person's decision about one
+- ``pool``: sources, their tools, and those that were turned down
+"""
+
+from __future__ import annotations
+
+from toolgrove.web.schemas.agents import MAX_CALLS, OpenAiFunction, OpenAiTool, Receipt, Run, RunCall, Verdict
+from toolgrove.web.schemas.approvals import Approval, ApprovalList, Decision, EarlierCall, OutgoingRequest
+from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, UsedApproval, Verification
+from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
+from toolgrove.web.schemas.overview import AgentSummary, Health, Project, TrafficMinute
+from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
+from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source
+
+__all__ = [
+    "MAX_CALLS",
+    "AgentSummary",
+    "Answer",
+    "Approval",
+    "ApprovalList",
+    "AuditPage",
+    "AuditRecord",
+    "Body",
+    "Breach",
+    "Break",
+    "Decision",
+    "EarlierCall",
+    "ErrorCode",
+    "ErrorFacts",
+    "Failure",
+    "Health",
+    "OpenAiFunction",
+    "OpenAiTool",
+    "OutgoingRequest",
+    "Pin",
+    "PinDecision",
+    "PinList",
+    "Pool",
+    "PoolTool",
+    "Project",
+    "Receipt",
+    "RejectedTool",
+    "Run",
+    "RunCall",
+    "Source",
+    "TrafficMinute",
+    "UsedApproval",
+    "Verdict",
+    "Verification",
+]

@@ -1,0 +1,87 @@
+"""What an agent asks for: its receipt, its tools for OpenAI-style APIs, and a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from toolgrove.pool import receipt
+from toolgrove.web.schemas.json_object import CAMEL, Answer, Body
+from toolgrove.web.schemas.pool import RejectedTool, Source
+
+MAX_CALLS = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict(Answer):
+    """What was decided about a tool, and by which rule."""
+
+    verdict: receipt.Standing
+    rule: str
+    source: str
+    ancestor: Annotated[str | None, Field(description="The agent above a sub-agent that took it away.")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt(Answer):
+    """Why an agent has each tool of the pool, or has not; to the agent itself, only what it has or its role takes."""
+
+    agent: str
+    depth: int
+    chain: Annotated[list[str], Field(description="The agents above it, the outermost first, and itself.")]
+    revision: int
+    hash: str
+    tools: dict[str, Verdict]
+    sources: dict[str, Source]
+    rejected: list[RejectedTool]
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, given: receipt.Receipt) -> Receipt:
+        """An agent's receipt, tools and sources by name."""
+        return cls(
+            agent=given.agent,
+            depth=given.depth,
+            chain=list(given.chain),
+            revision=given.revision,
+            hash=given.hash,
+            tools={name: Verdict(**verdict._asdict()) for name, verdict in sorted(given.items())},
+            sources={name: Source.of(found) for name, found in sorted(given.sources.items())},
+            rejected=[RejectedTool.of(one) for one in given.rejected],
+            warnings=list(given.warnings),
+        )
+
+
+class OpenAiFunction(BaseModel):
+    """A function as OpenAI-style APIs take it."""
+
+    model_config = CAMEL
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    strict: bool | None = None
+
+
+class OpenAiTool(BaseModel):
+    """A tool as OpenAI-style APIs take it."""
+
+    model_config = CAMEL
+
+    type: Literal["function"]
+    function: OpenAiFunction
+
+
+class RunCall(Body):
+    """A tool and its arguments, as one step of a run."""
+
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class Run(Body):
+    """Calls, made one after the other."""
+
+    calls: list[RunCall] = Field(max_length=MAX_CALLS)

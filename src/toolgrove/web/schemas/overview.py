@@ -1,0 +1,58 @@
+"""The project at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from toolgrove.types import Role
+from toolgrove.web.schemas.json_object import Answer
+from toolgrove.web.schemas.pool import RejectedTool, Source
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Health(Answer):
+    """Whether the gateway can do its work, for a monitor to ask."""
+
+    status: Annotated[Literal["ok", "degraded"], Field(description="Degraded: what agents do cannot be kept.")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentSummary(Answer):
+    """What an agent is, and how many tools it has now."""
+
+    name: str
+    description: str
+    role: Role
+    read_only: bool
+    tools: int
+    warnings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrafficMinute(Answer):
+    """How many calls a minute had, and how many of them failed or were refused."""
+
+    minute: Annotated[int, Field(description="Its first second, in seconds since 1970.")]
+    calls: int
+    failures: int
+    refusals: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Project(Answer):
+    """The project as an overview shows it: sources, agents, traffic and what waits."""
+
+    project: str
+    revision: Annotated[int, Field(description="Counts the states of the pool.")]
+    sources: list[Source]
+    rejected: list[RejectedTool]
+    tools: int
+    agents: list[AgentSummary]
+    pending_approvals: int
+    traffic: Annotated[
+        list[TrafficMinute], Field(description="The last minutes in which something was called, oldest first.")
+    ]
+    healthy: bool
