@@ -37,6 +37,7 @@ from toolgrove.events import Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
 from toolgrove.notary import notary_of
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.resolve import Toolset, resolve
@@ -98,7 +99,8 @@ class Grove:
         self.pins, self.approvals, self.tokens = self._state.pins, self._state.approvals, self._state.tokens
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
-        self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions)
+        self.misdeeds = Misdeeds()
+        self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions, misdeeds=self.misdeeds)
         self._coordination = CoordinationSource(
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
         )

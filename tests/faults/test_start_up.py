@@ -63,7 +63,7 @@ async def test_a_server_that_only_stumbles_over_its_output_is_not_in_the_way(mod
             assert bad.problem or agent.receipt["bad_echo"].rule
 
 
-@pytest.mark.parametrize("mode", ["noise_start", "stderr_start"])
+@pytest.mark.parametrize("mode", ["noise_start", "json_noise_start", "stderr_start"])
 async def test_a_server_that_greets_the_world_first_still_works(mode: str) -> None:
     async with running({"chatty": fake(mode)}) as grove:
         await answers(await grove.agent("a"), "chatty")

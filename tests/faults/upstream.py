@@ -407,6 +407,9 @@ def begin(upstream: Upstream) -> None:
         put(b"\xff\xfe\xfa")
     elif mode == "noise_start":
         put(b"Starting the server ...")
+    elif mode == "json_noise_start":
+        put(b'{"not": json')
+        put(b'{"level": "info", "msg": "a log line"}')
     elif mode == "stderr_start":
         os.write(2, b"e" * 4_000_000)
     elif mode == "grandchild":

@@ -53,7 +53,12 @@ class Gateway:
     ) -> None:
         self._project = project
         self._endpoints = AgentEndpoints(project.agent, version)
-        self._live, self._runs, self._streams, metrics = Live(), Runs(), Streams(), Metrics(project.clock)
+        self._live, self._runs, self._streams, metrics = (
+            Live(),
+            Runs(),
+            Streams(),
+            Metrics(project.clock, project.misdeeds),
+        )
         self._listeners = (self._live.publish, metrics.count, self._follow)
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)
         self._revocations = None if anonymous else Revocations(lookup, self._streams, self._endpoints)

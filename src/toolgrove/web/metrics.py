@@ -20,6 +20,7 @@ from toolgrove.events import (
     ToolSucceeded,
     TreeChanged,
 )
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.types import Clock
 from toolgrove.web.schemas import TrafficMinute
 
@@ -53,8 +54,9 @@ class Metrics:
 
     media_type = prometheus.CONTENT_TYPE_LATEST
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, misdeeds: Misdeeds) -> None:
         self._clock = clock
+        self._misdeeds = misdeeds
         self._registry = prometheus.CollectorRegistry()
         self._registry.register(self)
         self._calls: Counter[tuple[str, str, str]] = Counter()
@@ -75,7 +77,7 @@ class Metrics:
         self._minutes: deque[list[int]] = deque(maxlen=MINUTES)
 
     def collect(self) -> Iterator[Metric]:
-        """The calls, as the library asks for them."""
+        """The calls and the misdeeds, as the library asks for them."""
         calls = CounterMetricFamily(
             "toolgrove_calls", "Calls by agent, tool and outcome.", labels=("agent", "tool", "outcome")
         )
@@ -88,6 +90,12 @@ class Metrics:
         for agent, times in self._times.items():
             seconds.add_metric((agent,), times.buckets(), times.total)
         yield seconds
+        misdeeds = CounterMetricFamily(
+            "toolgrove_upstream_misdeeds", "What MCP servers do against the protocol.", labels=("server", "kind")
+        )
+        for labels, count in self._misdeeds.counts():
+            misdeeds.add_metric(labels, count)
+        yield misdeeds
 
     def count(self, event: Event) -> None:
         """Add an event to the figures it concerns."""

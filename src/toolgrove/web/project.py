@@ -10,6 +10,7 @@ from toolgrove.call.inbox import Inbox
 from toolgrove.call.recorder import Recorder
 from toolgrove.config import Config
 from toolgrove.events import Listener
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.audit import AuditLog
@@ -28,6 +29,7 @@ class Project(Protocol):
     secrets: Secrets
     clock: Clock
     recorder: Recorder
+    misdeeds: Misdeeds
 
     @property
     def audit_log(self) -> AuditLog: ...

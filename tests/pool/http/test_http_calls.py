@@ -390,6 +390,19 @@ async def test_a_connection_that_breaks_off_fails_the_call(data: bytes) -> None:
         error = await failure(source(url=f"{server.base}/"))
         assert error.code == "internal"
         assert error.facts["reason"] in ("malformed", "disconnected")
+        assert "took effect" not in error.message
+        assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"SSH-2.0\r\n\r\n", b"HTTP/1.1 200 X\r\ncontent-length: 5000\r\n\r\nab", answer(body=b"x" * 2_000)]
+)
+async def test_a_changing_call_whose_answer_is_lost_says_that_its_effect_is_unknown(data: bytes) -> None:
+    async with upstream(cut_after(data)) as server:
+        error = await failure(source(url=f"{server.base}/", method="POST", maxBytes=1_000))
+        assert "Whether it took effect is unknown" in error.message
+        assert "do not retry" not in error.message
+        assert not error.retryable
         assert len(server.seen) == 1
 
 

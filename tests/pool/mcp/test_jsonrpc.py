@@ -98,12 +98,18 @@ def test_a_line_beyond_the_bound_is_refused_whether_it_ends_or_not(data: bytes) 
 @given(
     st.lists(st.text().map(str.encode).filter(lambda data: not set(data) & set(b"\r\n") and data.strip())),
     st.lists(st.integers(min_value=0)),
-    st.sampled_from([b"\n", b"\r\n"]),
+    st.sampled_from([b"\n", b"\r\n", b"\r"]),
 )
 def test_events_are_the_same_however_they_are_cut(payloads: list[bytes], places: list[int], end: bytes) -> None:
     stream = Events()
     data = b"".join(b": a comment" + end + b"data: " + one + end + b"id: 7" + end + end for one in payloads)
     assert [event for part in cut(data, places) for event in stream.feed(part)] == payloads
+
+
+def test_a_stream_may_begin_with_a_byte_order_mark() -> None:
+    stream = Events()
+    parts = [b"\xef", b"\xbb\xbfdata: one\r", b"\n\r", b"\ndata: two\r\r"]
+    assert [list(stream.feed(part)) for part in parts] == [[], [], [b"one"], [b"two"]]
 
 
 def test_only_message_events_count_and_their_lines_are_joined() -> None:

@@ -86,10 +86,16 @@ class SourceConnections:
                 await pool.aclose()
 
 
-async def exchange(connections: SourceConnections, request: HttpRequest, *, tool: str, max_bytes: int) -> HttpAnswer:
+class _BrokenOff(Exception):
+    """The answer began and did not arrive whole."""
+
+
+async def exchange(
+    connections: SourceConnections, request: HttpRequest, *, tool: str, max_bytes: int, mutates: bool
+) -> HttpAnswer:
     """The answer to a request, after at most a few redirects on the same origin."""
     safe = request.method in SAFE_METHODS
-    doubt = "Try again later." if safe else "Whether it took effect is unknown: look before you repeat it."
+    doubt = "Whether it took effect is unknown: look before you repeat it." if mutates else "Try again later."
     try:
         async with connections.borrow() as pool:
             for _ in range(MAX_HOPS + 1):
@@ -99,20 +105,26 @@ async def exchange(connections: SourceConnections, request: HttpRequest, *, tool
                 request = _redirected(request, answer, tool, follow=safe)
     except BodyTooLarge:
         raise UpstreamFailed(
-            f"The answer to {tool} is larger than {max_bytes} bytes and was not read. Ask for less, for instance a "
-            "page; the operator can raise maxBytes.",
+            f"The answer to {tool} is larger than {max_bytes} bytes and was not read. "
+            + (f"{doubt} " if mutates else "Ask for less, for instance a page. ")
+            + "The operator can raise maxBytes.",
             reason="too_large",
             limit=max_bytes,
         ) from None
     except (Garbled, httpcore2.ProtocolError):
+        advice = f"{doubt} Tell the operator." if mutates else "Tell the operator; do not retry."
         raise UpstreamFailed(
-            f"The server of {tool} does not answer in proper HTTP. Tell the operator; do not retry.", reason="malformed"
+            f"The server of {tool} does not answer in proper HTTP. {advice}", reason="malformed"
+        ) from None
+    except _BrokenOff:
+        raise UpstreamFailed(
+            f"The server of {tool} broke off its answer. {doubt}", reason="disconnected", retryable=not mutates
         ) from None
     except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
         raise _unreachable(error, tool) from None
     except httpcore2.NetworkError:
         raise UpstreamFailed(
-            f"The server of {tool} broke the connection. {doubt}", reason="disconnected", retryable=safe
+            f"The server of {tool} broke the connection. {doubt}", reason="disconnected", retryable=not mutates
         ) from None
     raise UpstreamFailed(
         f"The server of {tool} redirects more than {MAX_HOPS} times. Tell the operator; do not retry.",
@@ -155,6 +167,8 @@ async def _send(pool: AsyncConnectionPool, request: HttpRequest, max_bytes: int)
         elif response.status not in _REDIRECTS:
             body = await _read(response, told, max_bytes)
         return HttpAnswer(status=response.status, headers=told, body=body)
+    except httpcore2.ProtocolError:
+        raise _BrokenOff from None
     finally:
         with anyio.CancelScope(shield=True):
             await response.aclose()

@@ -137,7 +137,11 @@ class HttpSource:
             async with self._hosts.of(request.origin).place(share_of(call), self._config.timeout):
                 with anyio.fail_after(self._config.timeout):
                     answer = await exchange(
-                        self._connections, request, tool=operation.name, max_bytes=self._config.max_bytes
+                        self._connections,
+                        request,
+                        tool=operation.name,
+                        max_bytes=self._config.max_bytes,
+                        mutates=operation.mutates,
                     )
         except Overdue:
             raise UpstreamFailed(

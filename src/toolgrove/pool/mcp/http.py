@@ -28,6 +28,7 @@ from toolgrove.pool.mcp.jsonrpc import (
 )
 from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
 from toolgrove.pool.mcp.sse import Events
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.pool")
@@ -44,7 +45,16 @@ class HttpLink:
 
     streams = True
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, reach: Reach, clock: Clock) -> None:
+    def __init__(
+        self,
+        server: str,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        reach: Reach,
+        clock: Clock,
+        misdeeds: Misdeeds | None = None,
+    ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
         self._connections = Connections(Address.of(url), reach, clock)
@@ -54,6 +64,8 @@ class HttpLink:
         self._era: Era | None = None
         self._clock = clock
         self._inbound = InboundBudget(clock)
+        self._server = server
+        self._misdeeds = misdeeds or Misdeeds()
         self._answers = anyio.Semaphore(_ANSWERS)
 
     async def open(self, tasks: TaskGroup) -> None:
@@ -137,6 +149,7 @@ class HttpLink:
         if kind == b"application/json":
             message = decode(await _whole(connection, head))
             if message.get("id") != request.id:
+                self._misdeeds.note(self._server, "wrong_id")
                 raise Nonsense("answered another request than ours")
             return outcome(message)
         if kind == b"text/event-stream":
@@ -153,6 +166,8 @@ class HttpLink:
                 self._inbound.spend(len(data))
                 if "method" in message:
                     await self._heard(message, request)
+                else:
+                    self._misdeeds.note(self._server, "wrong_id")
             self._inbound.spend(0, stream.chatter())
         raise Broken("ended its stream without an answer")
 

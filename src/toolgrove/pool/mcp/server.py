@@ -24,6 +24,7 @@ from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
 from toolgrove.pool.mcp.session import Negotiation, Session
 from toolgrove.pool.mcp.stdio import StdioLink
 from toolgrove.pool.mcp.tool_list_freshness import ToolListFreshness
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -52,6 +53,7 @@ class Server:
         random: Callable[[], float],
         resolve: Resolve,
         folders: ProjectFolders,
+        misdeeds: Misdeeds,
     ) -> None:
         self.name = name
         self.session: Session | None = None
@@ -64,6 +66,7 @@ class Server:
         self._random = random
         self._resolve = resolve
         self._folders = folders
+        self._misdeeds = misdeeds
         self._negotiation = Negotiation(config.protocol)
         self._backoff = Backoff(random)
         self._settled = anyio.Event()
@@ -191,9 +194,11 @@ class Server:
         config = self._config
         if config.url is not None:
             url, headers = await to_thread.run_sync(self._address, config.url, abandon_on_cancel=True)
-            return HttpLink(url, headers, reach=self._reach(config.url), clock=self._clock)
+            return HttpLink(
+                self.name, url, headers, reach=self._reach(config.url), clock=self._clock, misdeeds=self._misdeeds
+            )
         command = await to_thread.run_sync(self._command, config.command or "", abandon_on_cancel=True)
-        return StdioLink(self.name, command, secrets=self._secrets, clock=self._clock)
+        return StdioLink(self.name, command, secrets=self._secrets, clock=self._clock, misdeeds=self._misdeeds)
 
     def _reach(self, written: str) -> Reach:
         """Loopback needs no further word where the file itself says it."""

@@ -22,6 +22,7 @@ from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result
 from toolgrove.pool.mcp.sandbox import NOWHERE, ProjectFolders
 from toolgrove.pool.mcp.server import Server
 from toolgrove.pool.mcp.session import Session
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Pins
@@ -50,6 +51,7 @@ class McpSource:
         clock: Clock | None = None,
         resolve: Resolve = resolve_host,
         folders: ProjectFolders = NOWHERE,
+        misdeeds: Misdeeds | None = None,
     ) -> None:
         self.name = name
         self._timeout = config.timeout
@@ -60,7 +62,15 @@ class McpSource:
         policy = PinPolicy(name, config, pins=pins, default=pin_mode, window=first_contact, clock=clock)
         self._catalog = Catalog(self, effects=effects, policy=policy, pins=pins, secrets=secrets)
         self._server = Server(
-            name, config, self._catalog, secrets=secrets, clock=clock, random=random, resolve=resolve, folders=folders
+            name,
+            config,
+            self._catalog,
+            secrets=secrets,
+            clock=clock,
+            random=random,
+            resolve=resolve,
+            folders=folders,
+            misdeeds=misdeeds or Misdeeds(),
         )
         self._breaker = Breaker(clock, random)
         self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")

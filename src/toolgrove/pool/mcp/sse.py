@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from toolgrove.pool.mcp.faults import Nonsense
 from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
 
+_MARK = b"\xef\xbb\xbf"
+
 
 class Events:
-    """Cuts a stream into events; keeps the one that is not complete yet."""
+    """Cuts a stream into events; keeps the one that is not complete yet.
+
+    A line ends with LF, CR or both. The byte order mark that a stream may begin with says nothing.
+    """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
+        self._begun = self._after_cr = False
         self._searched = 0
         self._data: list[bytes] = []
         self._name = b""
@@ -22,11 +28,17 @@ class Events:
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The data of every message event that is complete now."""
         buffer = self._buffer
-        buffer += chunk
+        if self._after_cr:
+            chunk, self._after_cr = chunk.removeprefix(b"\n"), not chunk
+        if chunk.endswith(b"\r"):
+            self._after_cr = True
+        buffer += chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
         while (end := buffer.find(b"\n", self._searched)) >= 0:
-            line = bytes(buffer[:end]).removesuffix(b"\r")
+            line = bytes(buffer[:end])
             del buffer[: end + 1]
             self._searched = 0
+            if not self._begun:
+                line, self._begun = line.removeprefix(_MARK), True
             if line:
                 self._take(line)
             elif data := self._finish():

@@ -29,11 +29,13 @@ from toolgrove.pool.mcp.jsonrpc import (
 from toolgrove.pool.mcp.line_reader import LineReader
 from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
 from toolgrove.pool.mcp.stderr import ErrorOutput
+from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.pool")
 _KEPT_PROGRESS = 64
+_KEPT_IDS = 1_000
 _LIKE_JSON = re.compile(rb"""\s*(\{\s*["}]|\[[\[{])""")
 
 
@@ -42,13 +44,17 @@ class StdioLink:
 
     streams = False
 
-    def __init__(self, server: str, command: Command, *, secrets: Secrets, clock: Clock) -> None:
+    def __init__(
+        self, server: str, command: Command, *, secrets: Secrets, clock: Clock, misdeeds: Misdeeds | None = None
+    ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
         self._server = server
         self._command = command
         self._errors = ErrorOutput(server, secrets, clock)
         self._inbound = InboundBudget(clock)
+        self._misdeeds = misdeeds or Misdeeds()
+        self._ended: dict[int, bool] = {}
         self._lines = LineReader()
         self._waiting: dict[int, _Waiting] = {}
         self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)
@@ -73,6 +79,13 @@ class StdioLink:
             raise
         finally:
             del self._waiting[request.id]
+            self._remember(request.id, answered=waiting.settled)
+
+    def _remember(self, key: int, *, answered: bool) -> None:
+        """Know the latest requests again, so that an answer that is only late is not held against the server."""
+        self._ended[key] = answered
+        if len(self._ended) > _KEPT_IDS:
+            del self._ended[next(iter(self._ended))]
 
     def _cancel(self, request: RpcRequest) -> None:
         try:
@@ -122,6 +135,8 @@ class StdioLink:
     def _heard(self, line: bytes) -> None:
         if not _LIKE_JSON.match(line):
             self._inbound.spend(len(line))  # a stray print; some servers greet the world on their output
+            if line.strip():
+                self._misdeeds.note(self._server, "stray_line")
             return
         try:
             message = decode(line)
@@ -136,15 +151,27 @@ class StdioLink:
         waiting = self._waiting.get(key) if type(key) is int else None
         if waiting is None or waiting.settled:
             self._inbound.spend(len(line))  # late, repeated or never asked for
+            self._heard_again(message, key)
         else:
             waiting.settle(message)
+
+    def _heard_again(self, message: Message, key: object) -> None:
+        """Count an answer that nobody waits for, unless we only gave up too early."""
+        if "result" not in message and "error" not in message:
+            self._misdeeds.note(self._server, "stray_line")
+        elif type(key) is not int or (key not in self._waiting and key not in self._ended):
+            self._misdeeds.note(self._server, "wrong_id")
+        elif key in self._waiting or self._ended[key]:
+            self._misdeeds.note(self._server, "repeated_answer")
 
     def _heard_nonsense(self, line: bytes, fault: Nonsense) -> None:
         key = likely_id(line)
         waiting = self._waiting.get(key) if key is not None else None
-        if waiting is None:
-            raise fault  # it may be the answer to any request, so none can rely on the rest
-        waiting.fail(fault)
+        if waiting is not None:
+            waiting.fail(fault)
+            return
+        self._inbound.spend(len(line))
+        self._misdeeds.note(self._server, "unreadable")
 
     def _heard_unasked(self, message: Message) -> None:
         method = message["method"]
