@@ -93,8 +93,8 @@ class Metrics:
         misdeeds = CounterMetricFamily(
             "toolgrove_upstream_misdeeds", "What MCP servers do against the protocol.", labels=("server", "kind")
         )
-        for labels, count in self._misdeeds.counts():
-            misdeeds.add_metric(labels, count)
+        for who, count in self._misdeeds.counts():
+            misdeeds.add_metric(who, count)
         yield misdeeds
 
     def count(self, event: Event) -> None:
