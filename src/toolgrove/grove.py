@@ -27,7 +27,6 @@ from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.recorder import Recorder
 from toolgrove.call.role import role_step
 from toolgrove.call.scrub import ScrubStep
-from toolgrove.call.strip import StripStep
 from toolgrove.call.toolset import granted, toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
@@ -125,8 +124,7 @@ class Grove:
             CutOffStep(self._journal),
             ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),
             BegunStep(audit.begin),
-            ScrubStep(self.secrets),
-            StripStep(lambda: self.config.results.strip_control, ScrubStep(self.secrets)),
+            ScrubStep(self.secrets, strips=lambda: self.config.results.strip_control),
         )
         self._chain = fold(steps, _run)
         self._ids = Ids()

@@ -195,7 +195,7 @@ class Call:
     - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
     - `targets`: by the workspace, the nodes that a write changed.
     - `content`: by a source that speaks MCP, the content blocks of its result; `ScrubStep` cleans them.
-    - `changed`: by `StripStep`, the policies that changed what the source answered.
+    - `changed`: by `ScrubStep`, the policies that changed what the source answered.
     - `duration`, `settled`: by `AuditStep`, with the record in the journal; a settled call gets no second one.
     - `error`: by `AuditStep`, what the agent is told when the call failed, and whether trying again can help.
     """

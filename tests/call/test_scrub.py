@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
 from grove_kit import ManualClock, recording
@@ -145,6 +146,33 @@ async def test_nothing_hides_in_a_question_that_a_tool_asks_a_person() -> None:
     _, call, _ = await leak(way)
     assert isinstance(call.client, Ear)
     assert call.client.heard == [r"run \u202egpj.exe\u200b?", None]
+
+
+async def test_what_others_do_goes_on_while_a_large_answer_is_scrubbed() -> None:
+    answered = anyio.Event()
+    ended = anyio.Event()
+    turns = 0
+
+    async def way(call: Call) -> Result:
+        call.content = [{"type": "text", "text": f"with {KEY} a line of a log\n" * 40_000}]
+        answered.set()
+        return {"content": call.content}
+
+    async def another() -> None:
+        nonlocal turns
+        await answered.wait()
+        while not ended.is_set():
+            turns += 1
+            await anyio.sleep(0)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(another)
+        result, call, _ = await leak(way)
+        ended.set()
+    assert turns > 0
+    assert (
+        call.content == result["content"] == [{"type": "text", "text": "with [secret KEY] a line of a log\n" * 40_000}]
+    )
 
 
 async def test_the_workspace_holds_no_secrets_and_is_left_alone() -> None:

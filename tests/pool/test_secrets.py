@@ -378,6 +378,23 @@ def test_messages_are_shown_at_once_and_lose_only_what_continues_a_secret() -> N
     assert messages.feed("next") == "next"
 
 
+def test_a_message_hides_a_secret_whatever_the_one_before_it_ended_with() -> None:
+    escaped = "".join(f"\\x{ord(one):02x}" for one in "sk-live-value")
+    for before in ("", "a path ends with \\", "half of one: %", "half of one: \\x7"):
+        messages = knowing("sk-live-value").messages()
+        messages.feed(before)
+        assert messages.feed(f"{escaped} it is") == "[secret KEY] it is"
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.integers(0, 60))
+def test_the_beginning_of_a_text_never_ends_in_half_a_secret(before: str, after: str, most: int) -> None:
+    known = knowing("sk-live-value")
+    shown = known.beginning(f"{before}sk-live-value{after}", most)
+    if not (before + after).count("s"):
+        assert "sk" not in shown
+    assert known.beginning(before, len(before)) == known.scrub_text(before)
+
+
 def test_nothing_shows_a_value_when_it_is_printed() -> None:
     known = secrets(scopes={"TOKEN": ["t"]}, TOKEN="the-token-value")
     known.fill("${env:TOKEN}", field="f", user="t")

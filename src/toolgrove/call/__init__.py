@@ -1,7 +1,7 @@
 """The gate around every call: small steps, folded into one chain; knows no pool and no transport.
 
 `Grove` folds them in this order: trace, audit, rate_limit, toolset, role, validate, idempotency, cut_off, approval,
-begun, scrub, strip.
+begun, scrub.
 
 - ``abandoned``: approvals that a process claimed and did not live to use
 - ``approval``: holds a call back until a person agreed to it
@@ -18,7 +18,7 @@ begun, scrub, strip.
 - ``recorder``: puts on record what no call stands for
 - ``role``: keeps readers from tools that change something
 - ``run_events``: the events of one run on their way to its reader, within bounds
-- ``scrub``: keeps secrets out of results, failures and progress
+- ``scrub``: keeps secrets out of results, failures and progress; the only owner of that
 - ``sensitive``: the arguments that a schema marks as nobody's business
 - ``strip``: takes unseen characters out of foreign results, where the operator wants that
 - ``toolset``: refuses a tool that the agent was not given

@@ -15,6 +15,7 @@ from toolgrove.errors import NotJson
 MAX_NESTING = 32
 _CONTAINERS = frozenset((dict, list))
 _SCALARS = frozenset((str, int, bool, type(None)))
+_SCALAR = 16
 
 
 def copied(value: Any) -> Any:
@@ -117,6 +118,23 @@ def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from texts(item, f"{path}[{index}]")
+
+
+def text_size(value: Any, *, enough: int) -> int:
+    """About how many characters the texts of a JSON value have; counting ends once there are enough."""
+    size = 0
+    waiting = [value]
+    while waiting and size < enough:
+        one = waiting.pop()
+        size += _SCALAR  # many small values take their time as well
+        if isinstance(one, str):
+            size += len(one)
+        elif isinstance(one, dict):
+            size += sum(map(len, one))
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+    return size
 
 
 def compact(value: Any, *, ascii: bool = False, default: Callable[[Any], Any] | None = None) -> str:

@@ -64,10 +64,11 @@ def one_line(text: str) -> str:
 
 def stripped(text: str) -> str:
     """The text without its unseen characters; tabs, line ends and joiners inside an emoji stay."""
-    if text.isascii() and text.isprintable():
+    hidden = _hidden(text, _LAYOUT)
+    if not hidden:
         return text
     joiners = {found.start() for found in _JOINED.finditer(text)}
-    return "".join(one for at, one in enumerate(text) if one in _LAYOUT or at in joiners or _shows(one))
+    return "".join(one for at, one in enumerate(text) if one not in hidden or at in joiners)
 
 
 def blanked(text: str) -> str:
@@ -76,9 +77,15 @@ def blanked(text: str) -> str:
 
 
 def _replaced(text: str, kept: frozenset[str], instead: Callable[[str], str]) -> str:
+    hidden = _hidden(text, kept)
+    return "".join(instead(one) if one in hidden else one for one in text) if hidden else text
+
+
+def _hidden(text: str, kept: frozenset[str]) -> set[str]:
+    """The unseen characters in a text; each of its different characters is looked at once."""
     if text.isascii() and text.isprintable():
-        return text
-    return "".join(one if one in kept or _shows(one) else instead(one) for one in text)
+        return set()
+    return {one for one in set(text) - kept if not _shows(one)}
 
 
 def _shows(character: str) -> bool:

@@ -194,6 +194,9 @@ class MessageScrubber:
         known = len(self._before)
         text = self._before + message
         spans = self._scrubber.spans(text)
+        if known:  # what came before may change how the beginning of this message reads
+            alone = self._scrubber.spans(message)
+            spans = _merged(sorted((*spans, *(Span(one.start + known, one.end + known, one.label) for one in alone))))
         opening = self._scrubber.opening(text)
         if opening.label and opening.end - opening.start >= _TELLING:
             spans = _merged(sorted((*spans, opening)))

@@ -58,10 +58,11 @@ class UnescapedText:
 
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 WIDEST = 12
+# Each alternative begins with a character, not with a group: only then does the search skip to the next candidate.
 _ESCAPE = re.compile(
-    r"%[0-7][0-9A-Fa-f]|(?:%[89A-Fa-f][0-9A-Fa-f])+"
+    r"%[0-7][0-9A-Fa-f]|%[89A-Fa-f][0-9A-Fa-f](?:%[89A-Fa-f][0-9A-Fa-f])*"
     r"|\\u[dD][89ABab][0-9A-Fa-f]{2}\\u[dD][C-Fc-f][0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}"
-    r"|\\x[0-7][0-9A-Fa-f]|(?:\\x[89A-Fa-f][0-9A-Fa-f])+|\\U[0-9A-Fa-f]{8}|\\[^uxU]"
+    r"|\\x[0-7][0-9A-Fa-f]|\\x[89A-Fa-f][0-9A-Fa-f](?:\\x[89A-Fa-f][0-9A-Fa-f])*|\\U[0-9A-Fa-f]{8}|\\[^uxU]"
     r"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});",
     re.DOTALL,
 )
@@ -70,7 +71,7 @@ CUT_ESCAPE = re.compile(
 )
 HALVES = "\ufffd" + "".join(map(chr, (*range(0x80, 0x100), *range(0xD800, 0xDC00))))
 """What the beginning of a character reads as while its end has not come yet."""
-_WRAP = re.compile(r"\r?\n[ \t]*")
+_WRAP = re.compile(r"\n[ \t]*|\r\n[ \t]*")
 
 
 @lru_cache(maxsize=8_192)

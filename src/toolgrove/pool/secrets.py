@@ -79,6 +79,10 @@ class Secrets:
         """The text without any secret that was read so far, in whatever encoding."""
         return self._scrubber.text(text)
 
+    def beginning(self, text: str, most: int) -> str:
+        """At most so many characters of a text, scrubbed before the rest is cut off: half a secret is not found."""
+        return self.scrub_text(text) if len(text) <= most else self.stream().feed(text[:most])
+
     def scrub(self, value: Any) -> Any:
         """The same for a JSON value, keys included."""
         return self._scrubber.value(value)

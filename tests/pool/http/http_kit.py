@@ -12,6 +12,8 @@ import anyio
 import anyio.abc
 
 from grove_kit import ManualClock
+from toolgrove.call import fold
+from toolgrove.call.scrub import ScrubStep
 from toolgrove.config import HttpToolConfig, SecretConfig
 from toolgrove.errors import GroveError
 from toolgrove.pool.http import HttpSource, Network
@@ -171,6 +173,14 @@ async def invoke(source: HttpSource, tool: Tool, arguments: dict[str, Any] | Non
     )
     json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
     return result
+
+
+async def scrubbed(source: HttpSource, secrets: Secrets, arguments: dict[str, Any]) -> Result:
+    """The result of a call as the chain hands it on."""
+    tool = (await tools(source))[source.name]
+    caller = Caller(agent="a", session="a", role="editor")
+    chain = fold((ScrubStep(secrets),), source.call)
+    return await chain(Call(id="c1", name=tool.spec.name, tool=tool, arguments=arguments, caller=caller))
 
 
 async def failure(source: HttpSource, arguments: dict[str, Any] | None = None, tool: str | None = None) -> GroveError:

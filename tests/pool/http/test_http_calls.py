@@ -39,6 +39,7 @@ from pool.http.http_kit import (
     network,
     no_secrets,
     scoped,
+    scrubbed,
     source,
     tools,
     upstream,
@@ -501,14 +502,12 @@ async def test_a_mutating_call_follows_no_redirect(status: int) -> None:
 async def test_a_secret_that_comes_back_is_scrubbed_from_results_and_errors() -> None:
     echo = json.dumps({"token": KEY, "list": [f"x{KEY}y"], KEY: 1}).encode()
     filler = b"." * (300 - 8)
+    secrets = scoped({"TOKEN": ["t"]}, TOKEN=KEY)
     async with upstream(by_path({"/ok": answer(body=echo), "/bad": answer(500, filler + KEY.encode())})) as server:
         get = source(
-            url=f"{server.base}/{{n}}",
-            headers={"X-Key": "${env:TOKEN}"},
-            inputSchema=inputs("n"),
-            secrets=scoped({"TOKEN": ["t"]}, TOKEN=KEY),
+            url=f"{server.base}/{{n}}", headers={"X-Key": "${env:TOKEN}"}, inputSchema=inputs("n"), secrets=secrets
         )
-        result = await call(get, {"n": "ok"})
+        result = await scrubbed(get, secrets, {"n": "ok"})
         assert server.seen[0].headers["x-key"] == KEY
         assert KEY not in json.dumps(result)
         assert "[secret TOKEN]" in json.dumps(result)

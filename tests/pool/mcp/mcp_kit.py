@@ -16,6 +16,8 @@ from typing import Any
 import anyio
 
 from ports import free_port
+from toolgrove.call import fold
+from toolgrove.call.scrub import ScrubStep
 from toolgrove.config import McpServerConfig, SecretConfig
 from toolgrove.errors import GroveError
 from toolgrove.pool.host import Resolve, resolve_host
@@ -83,10 +85,11 @@ def script(code: str, **more: Any) -> dict[str, Any]:
 
 
 class Hand:
-    """Calls the tools of one source as an agent that was resolved at one moment would."""
+    """Calls the tools of one source as an agent that was resolved at one moment would, with nobody to refuse it."""
 
-    def __init__(self, source: McpSource) -> None:
+    def __init__(self, source: McpSource, secrets: Secrets) -> None:
         self.source = source
+        self._chain = fold((ScrubStep(secrets),), source.call)
         self.changes = 0
         self.offers: dict[str, Offer] = {}
         self.content: list[dict[str, Any]] | None = None
@@ -108,7 +111,7 @@ class Hand:
         tool = self.tool(own_name)
         call = Call(id="c1", name=tool.spec.name, tool=tool, arguments=arguments, caller=CALLER, client=client)
         try:
-            return await self.source.call(call)
+            return await self._chain(call)
         finally:
             self.content = call.content
 
@@ -139,7 +142,7 @@ async def running(
     secrets = Secrets(scopes or {}, environ=os.environ if environ is None else environ)
     settings = McpServerConfig.model_validate(config)
     pins = pins or MemoryPins()
-    hand = Hand(McpSource(name, settings, secrets=secrets, pins=pins, clock=clock, resolve=resolve))
+    hand = Hand(McpSource(name, settings, secrets=secrets, pins=pins, clock=clock, resolve=resolve), secrets)
     with anyio.fail_after(DEADLINE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hand.source.run, hand.changed)

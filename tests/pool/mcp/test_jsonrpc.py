@@ -22,12 +22,16 @@ from toolgrove.pool.mcp.connection import Address
 from toolgrove.pool.mcp.faults import Broken, Misset, Nonsense
 from toolgrove.pool.mcp.inbound_budget import BURST, BYTES, MESSAGES, InboundBudget
 from toolgrove.pool.mcp.line_reader import LineReader
-from toolgrove.pool.mcp.result import check, failure_of, is_error, result_of
+from toolgrove.pool.mcp.result import MAX_TEXT, check, failure_of, is_error, result_of
 from toolgrove.pool.mcp.sse import Events
+from toolgrove.pool.secrets import Secrets
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6)
 objects = st.dictionaries(st.text(), values)
+KEY = "sk-canary-7f3q9Z"
+HIDING = Secrets({})
+HIDING.hide(KEY, name="KEY")
 
 
 def test_the_words_of_the_protocol_are_those_of_the_sdk() -> None:
@@ -150,7 +154,7 @@ def test_any_answer_is_a_result_a_failure_or_nonsense(answer: dict[str, Any]) ->
         check(answer, None)
     except (Nonsense, UpstreamFailed):
         return
-    outcome = failure_of(answer).to_json() if is_error(answer) else result_of(answer)
+    outcome = failure_of(answer, HIDING.beginning).to_json() if is_error(answer) else result_of(answer)
     assert isinstance(outcome, dict)
 
 
@@ -158,13 +162,15 @@ def test_any_answer_is_a_result_a_failure_or_nonsense(answer: dict[str, Any]) ->
 def test_an_error_in_our_form_keeps_each_of_our_codes(code: str) -> None:
     error = {"code": code, "message": "as told", "hint": "look", "reason": "own"}
     answer = {"isError": True, "content": [], "structuredContent": {"error": error}}
-    assert failure_of(answer).to_json() == {"error": error}
+    assert failure_of(answer, HIDING.beginning).to_json() == {"error": error}
 
 
 @pytest.mark.parametrize("odd", [{"reason": "x" * 65}, {"reason": {"deep": 1}}, {"reason": "two words"}, {"reason": 7}])
 def test_the_reason_of_a_foreign_error_is_a_word_or_ours(odd: dict[str, Any]) -> None:
     error = {"code": "forbidden", "message": "no", "hint": "look", **odd}
-    told = failure_of({"isError": True, "content": [], "structuredContent": {"error": error}}).to_json()["error"]
+    told = failure_of(
+        {"isError": True, "content": [], "structuredContent": {"error": error}}, HIDING.beginning
+    ).to_json()["error"]
     assert told == {"code": "forbidden", "message": "no", "hint": "look", "reason": "tool_error"}
 
 
@@ -175,9 +181,18 @@ def test_a_foreign_error_cannot_fill_the_audit_log() -> None:
         "reason": "own",
         **{f"k{at}": "x" * 100 for at in range(999)},
     }
-    told = failure_of({"isError": True, "content": [], "structuredContent": {"error": error}}).to_json()["error"]
+    told = failure_of(
+        {"isError": True, "content": [], "structuredContent": {"error": error}}, HIDING.beginning
+    ).to_json()["error"]
     assert told["reason"] == "own"
     assert len(json.dumps(told)) < 10_000
+
+
+@pytest.mark.parametrize("before", range(MAX_TEXT - len(KEY) - 1, MAX_TEXT + 1))
+def test_a_long_failure_is_not_cut_through_a_secret(before: int) -> None:
+    answer = {"isError": True, "content": [{"type": "text", "text": "." * before + KEY + "!" * MAX_TEXT}]}
+    told = HIDING.scrub_text(failure_of(answer, HIDING.beginning).message)
+    assert not any(KEY[:size] in told for size in range(2, len(KEY)))
 
 
 def test_a_breaker_lets_one_call_find_out() -> None:

@@ -157,8 +157,8 @@ class HttpSource:
                 retryable=not operation.mutates,
             ) from None
         if answer.status >= 400:
-            raise status_error(answer, operation, self._secrets.scrub_text, self._clock.wall())
-        result: Result = self._secrets.scrub(result_of(answer, tool=operation.name, head=operation.method == "HEAD"))
+            raise status_error(answer, operation, self._secrets.beginning, self._clock.wall())
+        result = result_of(answer, tool=operation.name, head=operation.method == "HEAD")
         self._hold(operation, call, result)
         return result
 

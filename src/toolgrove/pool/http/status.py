@@ -12,16 +12,18 @@ from toolgrove.pool.http.answer import content_type, text_of_body
 from toolgrove.pool.http.exchange import HttpAnswer
 from toolgrove.pool.http.operation import HttpOperation
 
-Scrub = Callable[[str], str]
+Beginning = Callable[[str, int], str]
+"""At most so many characters of a text, scrubbed before the rest is cut off."""
 REASON = "http_status"
 _EXCERPT = 300
+_LOOKED_AT = 4_000
 _WAIT = 10.0
 
 
-def status_error(answer: HttpAnswer, operation: HttpOperation, scrub: Scrub, now: float) -> GroveError:
-    """What a failed call tells the agent; the excerpt is scrubbed before it is cut."""
+def status_error(answer: HttpAnswer, operation: HttpOperation, beginning: Beginning, now: float) -> GroveError:
+    """What a failed call tells the agent."""
     tool, status = operation.name, answer.status
-    facts: dict[str, Any] = {"reason": REASON, "status": status, "excerpt": _excerpt(answer, scrub)}
+    facts: dict[str, Any] = {"reason": REASON, "status": status, "excerpt": _excerpt(answer, beginning)}
     if status in (400, 422):
         return InvalidArgument(f"The server of {tool} refuses the arguments ({status}); see excerpt.", **facts)
     if status in (404, 410):
@@ -46,10 +48,10 @@ def status_error(answer: HttpAnswer, operation: HttpOperation, scrub: Scrub, now
     return UpstreamFailed(f"The server of {tool} refuses the call ({status}); see excerpt.", **facts)
 
 
-def _excerpt(answer: HttpAnswer, scrub: Scrub) -> str | None:
+def _excerpt(answer: HttpAnswer, beginning: Beginning) -> str | None:
     if b"\0" in answer.body or content_type(answer).startswith(("image/", "audio/", "video/", "application/octet")):
         return None
-    text = " ".join(blanked(scrub(text_of_body(answer))).split())
+    text = " ".join(blanked(beginning(text_of_body(answer), _LOOKED_AT)).split())
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
 
 

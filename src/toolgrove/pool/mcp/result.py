@@ -15,6 +15,8 @@ from toolgrove.types import Result
 MAX_TEXT = 4_000
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 Valid = Callable[[Any], bool]
+Beginning = Callable[[str, int], str]
+"""At most so many characters of a text, with no half of a secret at the end."""
 
 _BLOCKS: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
@@ -61,16 +63,16 @@ def result_of(answer: Message) -> Result:
     return structured if isinstance(structured, dict) else {"content": answer.get("content", [])}
 
 
-def failure_of(answer: Message) -> GroveError:
+def failure_of(answer: Message, beginning: Beginning) -> GroveError:
     """The tool's own failure; one that is written as ours keeps its code and facts."""
     structured = answer.get("structuredContent")
     error = structured.get("error") if isinstance(structured, dict) else None
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         kind = _KINDS.get(error["code"]) if isinstance(error.get("code"), str) else None
         if kind is not None:
-            return kind(brief(error["message"]), _facts(error))
+            return kind(brief(error["message"], beginning), _facts(error))
     text = "\n".join(block["text"] for block in answer.get("content", []) if block["type"] == "text").strip()
-    return UpstreamFailed(brief(text) or "The tool failed and did not say why.", reason="tool_error")
+    return UpstreamFailed(brief(text, beginning) or "The tool failed and did not say why.", reason="tool_error")
 
 
 def _facts(error: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,9 +84,9 @@ def _facts(error: Mapping[str, Any]) -> dict[str, Any]:
     return {**facts, "reason": reason if isinstance(reason, str) and _WORD.fullmatch(reason) else "tool_error"}
 
 
-def brief(text: str) -> str:
+def brief(text: str, beginning: Beginning) -> str:
     """A foreign text, cut to what a reader can bear."""
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+    return text if len(text) <= MAX_TEXT else f"{beginning(text, MAX_TEXT - 1)}…"
 
 
 class _Foreign(GroveError):

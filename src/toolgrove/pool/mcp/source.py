@@ -16,7 +16,7 @@ from toolgrove.pool.mcp.breaker import Breaker
 from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
 from toolgrove.pool.mcp.effects import Effects
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
-from toolgrove.pool.mcp.jsonrpc import Message, Progress
+from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result_of
 from toolgrove.pool.mcp.sandbox import NOWHERE, ProjectFolders
@@ -146,14 +146,14 @@ class McpSource:
         raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
     async def _send(self, session: Session, call: Call, entry: CatalogEntry) -> Message:
-        name, progress = entry.tool.own_name, self._progress(call)
+        name, progress = entry.tool.own_name, None if call.client is None else call.client.progress
         try:
             return await session.call_tool(name, call.arguments, mirrors=entry.mirrors, progress=progress)
         except Expired:
             raise
         except Rejected as fault:
             self._breaker.succeeded()
-            text = self._secrets.scrub_text(brief(fault.text)) or "it did not say why"
+            text = brief(fault.text, self._secrets.beginning) or "it did not say why"
             raise UpstreamFailed(
                 f"Server {self.name!r} refused the call: {text}", reason="upstream_rejected", upstreamCode=fault.code
             ) from None
@@ -196,24 +196,12 @@ class McpSource:
         )
 
     def _read(self, call: Call, answer: Message, entry: CatalogEntry) -> Result:
-        """The result of an answer, free of secrets; its blocks go along for those who speak MCP."""
+        """The result of an answer; its blocks go along for those who speak MCP."""
         check(answer, entry.valid)
-        clean: Message = self._secrets.scrub(answer)
-        call.content = clean.get("content", [])
-        if is_error(clean):
-            raise failure_of(clean)
-        return result_of(clean)
-
-    def _progress(self, call: Call) -> Progress | None:
-        client = call.client
-        if client is None:
-            return None
-        scrubber = self._secrets.messages()
-
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            await client.progress(done, total, None if message is None else scrubber.feed(message))
-
-        return progress
+        call.content = answer.get("content", [])
+        if is_error(answer):
+            raise failure_of(answer, self._secrets.beginning)
+        return result_of(answer)
 
     def _failure(self, what: str, reason: str, *, retryable: bool = False, **facts: float | None) -> UpstreamFailed:
         advice = " Try again in a moment." if retryable else ""
