@@ -9,8 +9,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from starlette.types import Message
 
-from waiting import DEADLINE
+from toolgrove import Config, Grove
+from waiting import DEADLINE, eventually
 from web.gateway import PROJECT, Gateway, serving, started
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +31,39 @@ async def test_a_watcher_hears_what_happens_and_is_let_go_when_the_server_ends(t
             assert [event async for event in lines if event["type"] != "heartbeat"] == []
             assert await anyio.to_thread.run_sync(gateway.process.wait) == 0
     assert "Traceback" not in gateway.log
+
+
+async def test_an_event_is_written_once_for_all_who_watch() -> None:
+    watchers = 500
+    told: list[list[bytes]] = [[] for _ in range(watchers)]
+    async with Grove(Config()) as grove:
+        app = grove.asgi_app(anonymous=True)
+
+        async def watch(chunks: list[bytes]) -> None:
+            bodies = [b""]
+
+            async def receive() -> Message:
+                if not bodies:
+                    await anyio.sleep_forever()
+                return {"type": "http.request", "body": bodies.pop()}
+
+            async def send(message: Message) -> None:
+                if message["type"] == "http.response.body":
+                    chunks.append(message["body"])
+
+            headers = [(b"host", b"127.0.0.1")]
+            scope = {"type": "http", "http_version": "1.1", "method": "GET", "path": "/api/events", "headers": headers}
+            await app({**scope, "query_string": b"", "client": ("127.0.0.1", 1)}, receive, send)
+
+        async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
+            for chunks in told:
+                tasks.start_soon(watch, chunks)
+            await eventually(lambda: all(told))
+            await (await grove.agent("reader")).call("get_node", {"nodeId": "root"})
+            await eventually(lambda: all(len(chunks) > 1 for chunks in told))
+            tasks.cancel_scope.cancel()
+    assert b"event: tool_succeeded" in told[0][1]
+    assert len({id(chunks[1]) for chunks in told}) == 1, "each watcher got bytes of its own"
 
 
 async def _called(gateway: Gateway, times: int) -> None:

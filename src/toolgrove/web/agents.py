@@ -14,7 +14,7 @@ from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound, InvalidArgument
 from toolgrove.mcp_face import session_of
 from toolgrove.web.agent_endpoints import AgentEndpoints
-from toolgrove.web.http_json import answer, failure, json_body, problem, stream
+from toolgrove.web.http_json import answer, event_texts, failure, json_body, problem, stream
 from toolgrove.web.project import Project
 from toolgrove.web.refusals import Refusals
 from toolgrove.web.routing import Handlers
@@ -60,7 +60,7 @@ class Agents:
         calls = _calls(await json_body(request))
         if self._running.draining:
             return problem(503, "internal", "The gateway is shutting down. Send the run again when it is back.")
-        return Followed(stream(self._running.follow(agent.run(calls))), self._streams)
+        return Followed(stream(event_texts(self._running.follow(agent.run(calls)))), self._streams)
 
     async def _agent(self, request: Request) -> Agent:
         name = request.path_params["agent"]

@@ -63,12 +63,18 @@ def failure(error: GroveError) -> Response:
     return answer(error.to_json(), 415 if unsupported else _STATUS[error.code])
 
 
-def stream(events: AsyncIterator[Mapping[str, Any]]) -> Response:
-    """Server-sent events, one per mapping; JSON has no bare line ends, so no event can hold another."""
+def event_text(event: Mapping[str, Any]) -> bytes:
+    """A server-sent event; JSON has no bare line ends, so no event can hold another."""
+    return encoded(f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
 
-    async def lines() -> AsyncIterator[bytes]:
-        async for event in events:
-            yield encoded(f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
 
+async def event_texts(events: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[bytes]:
+    """Each of some events as a stream carries it."""
+    async for event in events:
+        yield event_text(event)
+
+
+def stream(texts: AsyncIterator[bytes]) -> Response:
+    """Server-sent events, as `event_text` writes them."""
     headers = {**HEADERS, "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(texts, media_type="text/event-stream", headers=headers)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any
 
 import anyio
 
 from toolgrove.events import Event
+from toolgrove.web.http_json import event_text
 
 BACKLOG = 1_000
 HEARTBEAT = 15.0
+_WATCHING = event_text({"type": "watching"})
+_HEARTBEAT = event_text({"type": "heartbeat"})
 
 
 class Live:
@@ -24,16 +26,16 @@ class Live:
     def publish(self, event: Event) -> None:
         """Hear of an event; called on every one, so it only hands it on."""
         if self._watchers:
-            told = event.to_json()
+            told = event_text(event.to_json())  # once, however many watch
             for watcher in self._watchers:
                 watcher.put(told)
 
-    async def watch(self) -> AsyncIterator[dict[str, Any]]:
-        """Every event from now on; a heartbeat while there is none."""
+    async def watch(self) -> AsyncIterator[bytes]:
+        """Every event from now on, as a stream carries it; a heartbeat while there is none."""
         watcher = _Watcher()
         self._watchers.add(watcher)
         try:
-            yield {"type": "watching"}
+            yield _WATCHING
             while not self._closed:
                 yield await watcher.next()
         finally:
@@ -48,11 +50,11 @@ class Live:
 
 class _Watcher:
     def __init__(self) -> None:
-        self._events: deque[dict[str, Any]] = deque()
+        self._events: deque[bytes] = deque()
         self._lost = 0
         self._came = anyio.Event()
 
-    def put(self, event: dict[str, Any]) -> None:
+    def put(self, event: bytes) -> None:
         if len(self._events) >= BACKLOG:
             self._events.popleft()
             self._lost += 1
@@ -62,12 +64,12 @@ class _Watcher:
     def wake(self) -> None:
         self._came.set()
 
-    async def next(self) -> dict[str, Any]:
+    async def next(self) -> bytes:
         if not self._events:
             self._came = anyio.Event()
             with anyio.move_on_after(HEARTBEAT):
                 await self._came.wait()
         if self._lost:
             lost, self._lost = self._lost, 0
-            return {"type": "events_lost", "count": lost}
-        return self._events.popleft() if self._events else {"type": "heartbeat"}
+            return event_text({"type": "events_lost", "count": lost})
+        return self._events.popleft() if self._events else _HEARTBEAT
