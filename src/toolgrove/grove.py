@@ -72,7 +72,9 @@ class Grove:
         audit_sinks: Sequence[AuditSink] = (),
         extensions: Registry | Executor | None = None,
         runner: Runner | None = None,
+        patience: float | None = None,
     ) -> None:
+        """`patience` is how many seconds servers may take to start, instead of `startupBudget`."""
         self.config = config or Config()
         self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
@@ -108,6 +110,7 @@ class Grove:
             [_builtin(tool) for source in own for tool in source.tools()],
             self._sources.of(self.config, self.secrets),
             budget=self.config.startup_budget,
+            patience=patience,
             changed=self._pool_changed,
         )
         self._toolsets: dict[tuple[str, int], tuple[PoolSnapshot, AgentConfig, Toolset]] = {}

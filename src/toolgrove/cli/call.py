@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from toolgrove.cli.arguments import read_value, read_words
+from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
@@ -25,6 +26,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT")
     parser.add_argument("tool", metavar="TOOL")
     parser.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="the arguments, or one JSON object")
+    add_patience(parser)
     parser.set_defaults(run=run)
 
 
@@ -35,7 +37,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _call(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
-    async with opened(config, screen) as grove:
+    async with opened(config, screen, wait=chosen.wait) as grove:
         agent = await grove.agent(chosen.agent)
         schema = next((spec.input_schema for spec in agent.tools if spec.name == chosen.tool), {})
         arguments = read_words(chosen.arguments, schema.get("properties"))

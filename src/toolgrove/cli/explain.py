@@ -11,6 +11,7 @@ from rich.table import Table
 
 from toolgrove.agent import Agent
 from toolgrove.cli.advice import advice
+from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import depth
@@ -51,6 +52,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         metavar="ABOVE",
         help="as a sub-agent of this agent; once for each one above it, the outermost first",
     )
+    add_patience(parser)
     parser.set_defaults(run=run)
 
 
@@ -59,7 +61,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
-    async with opened(config, screen) as grove:
+    async with opened(config, screen, wait=chosen.wait, name_missing=False) as grove:
         agent = await _resolved(grove, chosen)
     if chosen.tool is None:
         _whole(agent, screen)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from toolgrove.cli.patience import all_asked, still_starting
 from toolgrove.cli.screen import Screen
 from toolgrove.config import Config
 from toolgrove.grove import Grove
@@ -41,12 +42,16 @@ def load(chosen: argparse.Namespace) -> Config:
 
 
 @asynccontextmanager
-async def opened(config: Config, screen: Screen) -> AsyncIterator[Grove]:
-    """The project with its servers running; a person who waits sees what for."""
+async def opened(config: Config, screen: Screen, *, wait: float, name_missing: bool = True) -> AsyncIterator[Grove]:
+    """The project with its servers running, those that need a while as well; a person who waits sees for whom."""
     count = len(config.servers) + len(config.http_tools)
     async with AsyncExitStack() as stack:
         with screen.waiting(OPENING):  # a large tree takes its time
-            grove = await stack.enter_async_context(Grove(config))
-        with screen.waiting(f"Asking {count} source{'s' * (count != 1)} for tools …"):
-            await grove.pool.snapshot()
+            grove = await stack.enter_async_context(Grove(config, patience=wait))
+        with screen.waiting(f"Asking {count} source{'s' * (count != 1)} for tools …") as show:
+            await all_asked(grove, lambda late: show(still_starting(late)))
+        if name_missing:
+            for name, state in grove.pool.latest.sources.items():
+                if state.problem:
+                    screen.say(f"Without {name}, which is unavailable: {state.problem}", "yellow")
         yield grove

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from toolgrove.agent import Agent
 from toolgrove.cli.arguments import read_arguments
+from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import opened
 from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
@@ -38,6 +39,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--agent", default="editor", help="the agent to be (editor)")
     parser.add_argument("--sample", action="store_true", help="start with a small sample tree")
+    add_patience(parser)
     parser.set_defaults(run=run)
 
 
@@ -54,7 +56,7 @@ def _sample_config() -> Config:
 
 async def _converse(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
     console = screen.out
-    async with opened(config, screen) as grove:
+    async with opened(config, screen, wait=chosen.wait) as grove:
         conversation = Conversation(await grove.agent(chosen.agent), console)
         if chosen.sample:
             await conversation.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,13 +42,15 @@ class Screen:
         self.out.out(visible_json(value), highlight=False)
 
     @contextmanager
-    def waiting(self, text: str) -> Iterator[None]:
-        """Show a person at a terminal what they wait for."""
-        if not self.err.is_terminal or self.err.is_dumb_terminal:
-            yield
-            return
-        with self.err.status(line(text)):
-            yield
+    def waiting(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show a person at a terminal what they wait for, and what for by now."""
+        if not self.err.is_terminal:
+            yield lambda later: None
+        elif self.err.is_dumb_terminal:
+            yield self.say
+        else:
+            with self.err.status(line(text)) as status:
+                yield lambda later: status.update(line(later))
 
     def say(self, text: str, style: str = "") -> None:
         """A remark on the side; it never mixes with the result."""

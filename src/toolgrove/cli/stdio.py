@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 from importlib.metadata import version
 from typing import Any
 
@@ -11,6 +12,8 @@ import anyio
 
 from mcp_serve.signals import stop_on_signals
 from mcp_serve.stdio import run_stdio
+from toolgrove.agent import Agent
+from toolgrove.cli.patience import add_patience, all_asked, still_starting
 from toolgrove.cli.project import file
 from toolgrove.cli.screen import Screen
 from toolgrove.config import ConfigFile
@@ -19,6 +22,8 @@ from toolgrove.events import Event, PoolChanged
 from toolgrove.grove import Grove
 from toolgrove.mcp_face import McpFace
 from toolgrove.reload import follow
+
+log = logging.getLogger("toolgrove.stdio")
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -29,18 +34,46 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="Serve one agent over stdin and stdout. Whoever starts this command is that agent: no token.",
     )
     parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent")
+    add_patience(parser)
     parser.set_defaults(run=_serve, verbose=True)
 
 
 def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
-    anyio.run(_run, ConfigFile(file(chosen)), chosen.agent)
+    anyio.run(_run, ConfigFile(file(chosen)), chosen.agent, chosen.wait)
     return 0
 
 
-async def _run(project: ConfigFile, name: str) -> None:
+async def _run(project: ConfigFile, name: str, wait: float) -> None:
     stop = asyncio.Event()
-    async with Grove(project.config) as grove, anyio.create_task_group() as tasks:
-        face = McpFace(await grove.agent(name), version("toolgrove"))
+    with stop_on_signals(stop, asyncio.get_running_loop()):  # while servers start, too
+        async with Grove(project.config, patience=wait) as grove:
+            agent = await _ready(grove, name, stop)
+            if agent is not None:
+                await _serve_agent(project, grove, agent, stop)
+
+
+async def _ready(grove: Grove, name: str, stop: asyncio.Event) -> Agent | None:
+    """The agent with the tools of every server that starts; None if a signal comes first."""
+    if name not in grove.config.agents:
+        raise AgentNotFound(name, list(grove.config.agents))
+    agent: Agent | None = None
+    async with anyio.create_task_group() as tasks:
+
+        async def give_up() -> None:
+            await stop.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(give_up)
+        await all_asked(grove, lambda late: log.info("%s", still_starting(late)))
+        agent = await grove.agent(name)
+        tasks.cancel_scope.cancel()
+    return agent
+
+
+async def _serve_agent(project: ConfigFile, grove: Grove, agent: Agent, stop: asyncio.Event) -> None:
+    name = agent.name
+    face = McpFace(agent, version("toolgrove"))
+    async with anyio.create_task_group() as tasks:
 
         async def renew() -> None:
             if name in grove.config.agents:
@@ -54,8 +87,7 @@ async def _run(project: ConfigFile, name: str) -> None:
 
         grove.listen(hear)
         tasks.start_soon(follow, project, grove)
-        with stop_on_signals(stop, asyncio.get_running_loop()):
-            await run_stdio(face.endpoint, stop)
+        await run_stdio(face.endpoint, stop)
         if name not in grove.config.agents:
             raise AgentNotFound(name, list(grove.config.agents))
         tasks.cancel_scope.cancel()

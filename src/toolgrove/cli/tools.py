@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import depth
@@ -24,6 +25,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent")
     parser.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
+    add_patience(parser)
     parser.set_defaults(run=run)
 
 
@@ -33,7 +35,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _list(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
-    async with opened(config, screen) as grove:
+    async with opened(config, screen, wait=chosen.wait) as grove:
         agent = await grove.agent(chosen.agent, depth=chosen.depth)
     shown = table("TOOL", "SOURCE", "EFFECT", "DESCRIPTION")
     for spec in agent.tools:

@@ -68,7 +68,10 @@ class Config(Section):
         "at first contact; `ask`, none. All others wait until a person accepts them.",
     )
     startup_budget: float = Field(
-        default=5.0, gt=0, le=600, description="Seconds until the pool is ready with the servers that answered."
+        default=5.0,
+        gt=0,
+        le=600,
+        description="Seconds until `serve` is ready with the servers that answered; commands wait longer (`--wait`).",
     )
     import_budget: float = Field(
         default=10.0,

@@ -21,7 +21,10 @@ GRACE = 1.0
 
 
 class Pool:
-    """Rebuilds only what changed, once for all who ask at the same time."""
+    """Rebuilds only what changed, once for all who ask at the same time.
+
+    A source has `budget` seconds to answer; the first time `patience`, where that is given.
+    """
 
     def __init__(
         self,
@@ -29,11 +32,14 @@ class Pool:
         sources: Sequence[PoolSource],
         *,
         budget: float = BUDGET,
+        patience: float | None = None,
         changed: Callable[[PoolSnapshot], None] = lambda snapshot: None,
     ) -> None:
         self._builtin = builtin
         self._sources = {source.name: source for source in sources}
         self._budget = budget
+        self._patience = patience
+        self._asked: set[str] = set()
         self._changed = changed
         self._watch = Watch()
         self._offers: dict[str, Sequence[Offer]] = {}
@@ -71,6 +77,11 @@ class Pool:
     def latest(self) -> PoolSnapshot:
         """The snapshot as it was last built, without asking anybody."""
         return self._snapshot
+
+    @property
+    def awaited(self) -> Sequence[str]:
+        """The sources that were asked and have not answered yet, in the order of the file."""
+        return [name for name in self._sources if name in self._asked]
 
     def invalidate(self, name: str) -> None:
         """Ask a source again before the next resolution."""
@@ -131,17 +142,21 @@ class Pool:
                 self._stale.clear()
                 async with anyio.create_task_group() as tasks:
                     for source in stale:
-                        tasks.start_soon(self._ask, source)
+                        tasks.start_soon(self._ask, source, self._patience)
                 await self._watch.read(offer for source in stale for offer in self._offers.get(source.name, ()))
+                self._patience = None  # a server that comes later keeps nobody waiting
                 self._publish()
         finally:
             self._rebuilt = None
             done.set()
 
-    async def _ask(self, source: PoolSource) -> None:
+    async def _ask(self, source: PoolSource, patience: float | None) -> None:
         offers: Sequence[Offer] | None = None
         problem = f"no answer within the start-up budget of {self._budget:g} s"
-        with anyio.move_on_after(self._budget):
+        if patience is not None:
+            problem = f"no answer within {patience:g} s"
+        self._asked.add(source.name)
+        with anyio.move_on_after(self._budget if patience is None else patience):
             try:
                 offers = await source.discover()
             except Unavailable as reason:
@@ -149,6 +164,7 @@ class Pool:
             except Exception:
                 log.exception("source %s cannot be read", source.name)
                 problem = "its answer could not be read; the log has the detail"
+        self._asked.discard(source.name)
         if self._sources.get(source.name) is not source:
             return
         if offers is not None:

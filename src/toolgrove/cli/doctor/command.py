@@ -13,6 +13,7 @@ from rich.console import RenderableType
 
 from toolgrove.cli.doctor import agents, audit, files, secrets, servers, tools
 from toolgrove.cli.doctor.finding import Finding
+from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import file, load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
@@ -30,6 +31,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "and prints the exact command of each.",
     )
     parser.add_argument("--no-start", action="store_true", help="do not start or ask any server")
+    add_patience(parser)
     parser.set_defaults(run=run)
 
 
@@ -41,7 +43,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     if chosen.no_start:
         found += servers.check(config, None)
     else:
-        snapshot, alive = anyio.run(_alive, config, screen)
+        snapshot, alive = anyio.run(_alive, config, screen, chosen.wait)
         found += alive
     counts = Counter(finding.level for finding in found)
     verdict = f"{_count(counts['error'], 'error')}, {_count(counts['warning'], 'warning')}"
@@ -65,8 +67,8 @@ def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     yield from audit.check(config)
 
 
-async def _alive(config: Config, screen: Screen) -> tuple[PoolSnapshot, list[Finding]]:
-    async with opened(config, screen) as grove:
+async def _alive(config: Config, screen: Screen, wait: float) -> tuple[PoolSnapshot, list[Finding]]:
+    async with opened(config, screen, wait=wait, name_missing=False) as grove:
         snapshot = await grove.pool.snapshot()
         resolved = [await grove.agent(name) for name in config.agents]
     found = [*servers.check(config, snapshot), *tools.check(snapshot)]
