@@ -13,7 +13,7 @@ import pytest
 
 from store_kit import STORES, AnyJournal, ManualClock, Scribe
 from toolgrove.store.audit import AuditQuery, JsonLines, Sealed, verify
-from toolgrove.store.journal import Behind, KeyLimits
+from toolgrove.store.journal import Behind, KeyLimits, SqliteJournal
 from toolgrove.store.unusable import StoreUnusable
 
 pytestmark = pytest.mark.anyio
@@ -88,6 +88,35 @@ async def test_an_agent_has_a_quota_of_keys_and_the_oldest_go_first(shelf: Shelf
     held = [key for key in (f"k{at}" for at in range(5)) if await shelf.journal.recall("ann", key)]
     assert held == ["k2", "k3", "k4"]
     assert await shelf.journal.recall("bob", "k0") is not None
+
+
+async def test_keys_that_had_to_go_before_their_time_are_told_once(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    for at in range(5):
+        shelf.clock.now += 61  # none of these is forgotten early: each has expired
+        await shelf.journal.append(shelf.scribe.key(f"old{at}", {}))
+    assert caplog.messages == []
+    for at in range(8):
+        await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+    (told,) = caplog.messages
+    assert told.startswith("Agent ann used more than 3 idempotency keys within")
+
+
+async def test_a_store_on_disk_holds_the_keys_of_a_busy_day(tmp_path: Path) -> None:
+    clock, scribe = ManualClock(), Scribe()
+    journal = SqliteJournal(tmp_path / "grove.db", clock)
+    await journal.open()
+    for _ in range(12):
+        async with anyio.create_task_group() as group:
+            for _ in range(1_000):
+                group.start_soon(journal.append, scribe.key(f"k{scribe.count}", {}))
+        clock.now += 3_600
+    assert await journal.recall("ann", "k0") is not None
+    clock.now += 12 * 3_600 + 1
+    assert await journal.recall("ann", "k0") is None
+    assert await journal.recall("ann", "k11000") is not None
+    await journal.close()
 
 
 async def test_a_wall_clock_that_jumps_neither_expires_keys_nor_keeps_them(shelf: Shelf) -> None:

@@ -18,7 +18,7 @@ Rests = Callable[[Tree, Arguments], Footprint]
 
 _WRITING: dict[str, Schema] = {
     "versionToken": text("Required: the 'version' of your latest result; an older one is a conflict."),
-    "idempotencyKey": text("Makes a retry safe: the same key and request give the first result again."),
+    "idempotencyKey": text("Makes a retry safe for 24 hours: the same key and request give the first result again."),
     "dryRun": flag("Report what would change (wouldChange) and change nothing."),
 }
 

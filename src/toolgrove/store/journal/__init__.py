@@ -1,5 +1,6 @@
 """The journal: what calls leave behind, kept in memory or in SQLite.
 
+- ``forgotten_keys``: telling of idempotency keys that had to go early
 - ``journal``: the protocol, and what an entry holds
 - ``memory``: the journal of a process that may forget
 - ``sqlite``: the journal in a file

@@ -23,10 +23,18 @@ class IdempotencyRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeyLimits:
-    """How many idempotency keys an agent may have, and for how many seconds each holds."""
+    """For how many seconds an idempotency key holds, and how many of an agent's are kept; the oldest go first.
 
-    per_agent: int = 10_000
+    The lifetime is what clients are told. The number is there against a flood: whoever makes keys faster than that has
+    the oldest forgotten early, which is logged.
+    """
+
     lifetime: float = 86_400.0
+    per_agent: int = 10_000
+
+
+KEYS_ON_DISK = 1_000_000
+"""How many keys of an agent a journal in a file keeps: eleven a second for a day."""
 
 
 class JournalEntry(NamedTuple):

@@ -37,6 +37,7 @@ from toolgrove.store.audit import (
     seal,
     unsigned,
 )
+from toolgrove.store.journal.forgotten_keys import ForgottenKeys
 from toolgrove.store.journal.journal import RECORD_BYTES, Behind, IdempotencyRecord, JournalEntry, KeyLimits
 from toolgrove.types import Clock
 
@@ -79,6 +80,7 @@ class MemoryJournal:
         self._clock = clock
         self._sinks = sinks
         self._limits = limits or KeyLimits()
+        self._forgotten = ForgottenKeys(self._limits)
         self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
         self._revision = 0
         self._notary = notary
@@ -188,5 +190,8 @@ class MemoryJournal:
         keys[record.key] = (now, record)
         keys.move_to_end(record.key)
         limits = self._limits
-        while len(keys) > limits.per_agent or now - next(iter(keys.values()))[0] > limits.lifetime:
+        while now - next(iter(keys.values()))[0] > limits.lifetime:
             keys.popitem(last=False)
+        if len(keys) > limits.per_agent:
+            keys.popitem(last=False)
+            self._forgotten.note(record.agent)

@@ -6,10 +6,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
+from toolgrove.store.journal.forgotten_keys import ForgottenKeys
 from toolgrove.store.journal.journal import IdempotencyRecord, KeyLimits
 from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, insert, key
 from toolgrove.types import Clock
 
+_SWEEPS = 1_440
+"""How often in a lifetime the expired ones are taken out: a few at a time, so that no call waits long for it."""
 _TRIM = (
     "DELETE FROM idempotency WHERE agent = ?1 AND number <= "
     "(SELECT number FROM idempotency WHERE agent = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)"
@@ -30,6 +33,7 @@ class IdempotencyKeys:
         newest = connection.execute("SELECT at FROM idempotency ORDER BY number DESC LIMIT 1").fetchone()
         self._start = max(clock.wall(), newest[0] if newest else 0.0) - clock.monotonic()
         self._swept = self._now()
+        self._forgotten = ForgottenKeys(limits)
         self._counts: Counter[str] = Counter()
         self._counts.update(dict(connection.execute("SELECT agent, count(*) FROM idempotency GROUP BY agent")))
 
@@ -39,18 +43,19 @@ class IdempotencyKeys:
     def keep(self, connection: sqlite3.Connection, kept: Sequence[tuple[IdempotencyRecord, str]]) -> None:
         """Put records into the open transaction, and take the old ones out."""
         now = self._now()
+        if now - self._swept > self._lifetime / _SWEEPS:
+            connection.execute(_EXPIRE, (now - self._lifetime,))
+            self._swept = now
         rows = [(key(record.agent), key(record.key), now, body, checksum(body)) for record, body in kept]
         insert(connection, "INSERT OR REPLACE INTO idempotency (agent, key, at, body, crc)", rows)
         self._counts.update(row[0] for row in rows)
         for agent in {row[0] for row in rows}:
             # A tenth of slack, so that looking for the oldest is rare.
             if self._counts[agent] > self._per_agent + self._per_agent // 10:
-                connection.execute(_TRIM, (agent, self._per_agent))
+                if connection.execute(_TRIM, (agent, self._per_agent)).rowcount:
+                    self._forgotten.note(agent)
                 count = "SELECT count(*) FROM idempotency WHERE agent = ?"
                 self._counts[agent] = connection.execute(count, (agent,)).fetchone()[0]
-        if now - self._swept > self._lifetime / 24:
-            connection.execute(_EXPIRE, (now - self._lifetime,))
-            self._swept = now
 
     def find(self, connection: sqlite3.Connection, agent: str, name: str) -> IdempotencyRecord | None:
         """The record under a key, unless it has expired."""

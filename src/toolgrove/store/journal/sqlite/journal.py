@@ -25,7 +25,7 @@ from toolgrove.store.audit import (
     Sealed,
     Unfinished,
 )
-from toolgrove.store.journal.journal import RECORD_BYTES, IdempotencyRecord, JournalEntry, KeyLimits
+from toolgrove.store.journal.journal import KEYS_ON_DISK, RECORD_BYTES, IdempotencyRecord, JournalEntry, KeyLimits
 from toolgrove.store.journal.sqlite.audit_log import SqliteAuditLog
 from toolgrove.store.journal.sqlite.ledger import Outcome
 from toolgrove.store.journal.sqlite.opening import Opened, open_store
@@ -61,7 +61,7 @@ class SqliteJournal:
         self._log = SqliteAuditLog(path, notary, copies=[sink.path for sink in sinks if isinstance(sink, JsonLines)])
         self._clock = clock
         self._sinks = sinks
-        self._limits = limits or KeyLimits()
+        self._limits = limits or KeyLimits(per_agent=KEYS_ON_DISK)
         self._audit_days = audit_days
         self._record_bytes = record_bytes
         self._opened: Opened | None = None
