@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import stat
 from typing import Any
 
 import anyio
@@ -160,14 +161,17 @@ async def test_answers_leave_without_waiting_for_an_acknowledgement(address: Add
     assert all(options)
 
 
+def _is_socket(descriptor: int) -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    except OSError:  # the one that listed the others
+        return False
+
+
 def _accepted(port: int) -> Any:
     """TCP_NODELAY of every connection that this process accepted on the port."""
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            connection = socket.socket(fileno=os.dup(int(name)))
-        except OSError:
-            continue
-        with connection:
+    for descriptor in filter(_is_socket, map(int, os.listdir("/proc/self/fd"))):
+        with socket.socket(fileno=os.dup(descriptor)) as connection:
             try:
                 connection.getpeername()
                 ours = connection.getsockname()[1] == port

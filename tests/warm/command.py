@@ -67,8 +67,13 @@ def _server() -> str:
         )
 
     def end() -> None:
-        with process:
-            pass  # the end of its input ends it
+        assert process.stdin is not None
+        process.stdin.close()  # which ends it, unless a test leaked a copy of this pipe
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         shutil.rmtree(folder)
 
     atexit.register(end)

@@ -29,7 +29,7 @@ INHERITED = _WINDOWS if sys.platform == "win32" else _POSIX
 EOF_GRACE = 1.0
 TERM_GRACE = 0.7
 KILL_GRACE = 0.5
-_SETTLING = 0.2
+_SETTLING = 1.0
 _POLL = 0.02
 _STDERR_RATE = 1024 * 1024
 _STDERR_BURST = 4 * _STDERR_RATE
@@ -95,10 +95,15 @@ class Child(asyncio.SubprocessProtocol):
     def _input(self) -> asyncio.WriteTransport:
         return cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it takes no more lines, so that `gone` will be told soon."""
+        return self._exited.is_set() or self._input.is_closing()
+
     def write(self, line: bytes) -> None:
         """Hand it a line; it is kept until the child reads."""
         pipe = self._input
-        if self._exited.is_set() or pipe.is_closing():
+        if self.is_leaving:
             raise Unsent("is not running")
         if pipe.get_write_buffer_size() > MAX_MESSAGE:
             raise Unsent("does not read its input")

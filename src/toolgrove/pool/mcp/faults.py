@@ -4,6 +4,7 @@ Fault
 ├── Rejected     it answered with a JSON-RPC error
 ├── Nonsense     its answer cannot be read; that answer is lost
 ├── Unsent       the request did not reach it
+│   └── Gone     it had ended before
 ├── Broken       it went away while we waited: the request may have run
 ├── Expired      it refused the request because its session is over; nothing ran
 ├── Busy         it asked us to come back later; nothing ran
@@ -32,6 +33,10 @@ class Nonsense(Fault):
 
 class Unsent(Fault):
     """A request that surely did not arrive."""
+
+
+class Gone(Unsent):
+    """A request to a process that had ended; the message says how it ended."""
 
 
 class Broken(Fault):

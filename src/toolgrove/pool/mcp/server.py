@@ -17,7 +17,7 @@ from toolgrove.pool.mcp.backoff import Backoff
 from toolgrove.pool.mcp.catalog import Catalog
 from toolgrove.pool.mcp.child import Command
 from toolgrove.pool.mcp.connection import Reach
-from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Misset
+from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misset
 from toolgrove.pool.mcp.http import HttpLink
 from toolgrove.pool.mcp.link import Link
 from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
@@ -134,7 +134,7 @@ class Server:
         try:
             await link.open(tasks)
             session = await self._greeted(link, tasks)
-        except Broken as fault:
+        except (Broken, Gone) as fault:
             return Broken(f"{fault} during start-up")
         self.session, self.problem = session, ""
         self._settled.set()

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.mcp.child import Child, Command
 from toolgrove.pool.mcp.era import Era
-from toolgrove.pool.mcp.faults import Broken, Fault, Nonsense
+from toolgrove.pool.mcp.faults import Broken, Fault, Gone, Nonsense, Unsent
 from toolgrove.pool.mcp.inbound_budget import InboundBudget
 from toolgrove.pool.mcp.jsonrpc import (
     Message,
@@ -71,7 +71,7 @@ class StdioLink:
             raise self.end.fault.with_traceback(None)
         waiting = self._waiting[request.id] = _Waiting()
         try:
-            self._child.write(request.encoded())
+            await self._send(request)
             return outcome(await waiting.answer(request.progress))
         except anyio.get_cancelled_exc_class():
             if request.cancellable:
@@ -86,6 +86,14 @@ class StdioLink:
         self._ended[key] = answered
         if len(self._ended) > _KEPT_IDS:
             del self._ended[next(iter(self._ended))]
+
+    async def _send(self, request: RpcRequest) -> None:
+        try:
+            self._child.write(request.encoded())
+        except Unsent:
+            if not self._child.is_leaving:
+                raise
+            raise Gone(str(await self.end.wait())) from None
 
     def _cancel(self, request: RpcRequest) -> None:
         try:
