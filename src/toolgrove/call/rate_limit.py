@@ -1,4 +1,4 @@
-"""Counts an agent's calls in a moving window; the notation is that of `limits`, such as `60/minute`."""
+"""Counts an agent's calls in a moving window, such as 60 in any minute."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-import limits
-
 from toolgrove.budgets import MovingWindow
 from toolgrove.errors import RateLimited
+from toolgrove.notation.rate import read_rate
 from toolgrove.types import Call, Caller, Clock, Next, Result
 
 
@@ -58,8 +57,8 @@ class RateLimitStep:
             return None
         limit = self._limits.get(agent)
         if limit is None or limit.notation != notation:
-            rate = limits.parse(notation)
-            window = MovingWindow(rate.amount, rate.get_expiry(), monotonic=self._clock.monotonic)
+            rate = read_rate(notation)
+            window = MovingWindow(rate.amount, rate.seconds, monotonic=self._clock.monotonic)
             limit = self._limits[agent] = _Limit(agent, notation, window)
         return limit
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import limits as rate_limits
 from pydantic import Field, field_validator
 
 from toolgrove.config.fields import Name
 from toolgrove.config.record import Record
 from toolgrove.config.section import Section
+from toolgrove.notation.rate import read_rate
 from toolgrove.types import Concurrency, Role
 
 
@@ -58,11 +58,6 @@ class AgentConfig(Section):
     @field_validator("rate_limit")
     @classmethod
     def _readable(cls, notation: str | None) -> str | None:
-        if notation is not None:
-            try:
-                rate = rate_limits.parse(notation)
-            except ValueError:
-                raise ValueError(f"{notation!r} is not a rate like 60/minute") from None
-            if rate.amount < 1:
-                raise ValueError(f"{notation!r} never lets a call through; readOnly or deny takes tools away")
+        if notation is not None and read_rate(notation).amount < 1:
+            raise ValueError(f"{notation!r} never lets a call through; readOnly or deny takes tools away")
         return notation

@@ -3,6 +3,7 @@
 - ``json_pointer``: what a JSON pointer leads to, in a document of any origin
 - ``json_schema``: JSON Schemas, compiled to validators
 - ``json_value``: copying, comparing, ordering and walking JSON values
+- ``rate``: rates as people write them, such as 60/minute
 - ``retry_after``: how long an HTTP server asks us to wait
 - ``secret_names``: names of variables and headers that usually hold a secret
 - ``strict_json``: reading JSON, and refusing what only Python's own reader takes for JSON
