@@ -27,7 +27,7 @@ from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.recorder import Recorder
 from toolgrove.call.role import role_step
 from toolgrove.call.scrub import ScrubStep
-from toolgrove.call.toolset import granted, toolset_step
+from toolgrove.call.toolset import toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
 from toolgrove.config import AgentConfig, Config, Recorded, RunnerConfig
@@ -328,7 +328,7 @@ class Grove:
 
 
 def _run(call: Call) -> Awaitable[Result]:
-    return granted(call).source.call(call)
+    return call.granted.source.call(call)
 
 
 def _builtin(tool: Tool) -> Offer:

@@ -175,7 +175,8 @@ class Call:
     Asked for, set by `Agent.begin`:
 
     - `id`, `name`, `caller`: which call, of which tool, by whom.
-    - `tool`, `known`: the tool, None where the agent has no such one, and the names that it has.
+    - `tool`, `known`: the tool, None where the agent has no such one, and the names that it has. Behind
+      `toolset_step`, which refuses those calls, `granted` is the tool.
     - `approval`: the rule by which a person must agree first; None where no rule says so.
     - `receipt`: the hash of the resolution that gave the agent its tools.
     - `bounds`: what the agent and all above it bind those to that this call spawns.
@@ -226,6 +227,13 @@ class Call:
     duration: float = 0.0
     settled: bool = False
     error: Mapping[str, Any] | None = None
+
+    @property
+    def granted(self) -> Tool:
+        """The tool, for all behind `toolset_step`, which lets no call through without one."""
+        if self.tool is None:
+            raise RuntimeError(f"no tool was found for {self.id}, and yet it was let through")
+        return self.tool
 
     @property
     def run_id(self) -> str:

@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import anyio
 
 from toolgrove.call.inbox import Inbox
-from toolgrove.call.toolset import granted
 from toolgrove.errors import (
     AlreadyDecided,
     ApprovalRejected,
@@ -80,7 +79,7 @@ class ApprovalStep:
 
     async def _approved(self, call: Call, onward: Next, rule: str) -> Result:
         while True:
-            request = await self._request(call, granted(call), rule)
+            request = await self._request(call, call.granted, rule)
             approval = await self._obtained(call, request)
             call.used_approval = UsedApproval(approval.id, approval.decided_by)
             call.footprint = request.footprint_hash if approval.lasts is None else None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from toolgrove.call.toolset import granted
 from toolgrove.types import Call, Next, Result
 
 
 def changes_outside(call: Call) -> bool:
     """Whether the call has an effect that we do not keep ourselves; what we keep is recorded together with it."""
-    tool = granted(call)
+    tool = call.granted
     return tool.mutates and tool.kind != "builtin"
 
 

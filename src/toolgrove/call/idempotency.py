@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 
 import anyio
 
-from toolgrove.call.toolset import granted
 from toolgrove.errors import InvalidArgument, KeyReused
 from toolgrove.notation.json_value import canonical, copied
 from toolgrove.store.journal import Journal
@@ -28,7 +27,7 @@ class IdempotencyStep:
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         key = call.arguments.get(KEY)
-        tool = granted(call)
+        tool = call.granted
         if key is None or not tool.mutates or tool.kind != "builtin":  # elsewhere it is the tool's own argument
             return onward(call)
         return self._once(call, onward, key)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from toolgrove.call.toolset import granted
 from toolgrove.errors import Forbidden
 from toolgrove.types import Bounds, Call, Next, Result
 
 
 def role_step(call: Call, onward: Next) -> Awaitable[Result]:
     """Refuse a mutating tool to a caller who may not write."""
-    if granted(call).mutates and not call.caller.may_write:
+    if call.granted.mutates and not call.caller.may_write:
         if call.caller.read_only:
             holder = _holder(call, lambda one: one.read_only)
             raise Forbidden(

@@ -69,9 +69,9 @@ class ScrubStep:
         self._room = anyio.CapacityLimiter(1)
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        if call.tool is None or not is_scrubbed(call.tool):
+        if not is_scrubbed(call.granted):
             return onward(call)
-        return self._scrubbed(call, onward, strips=call.tool.kind != "builtin" and self._strips())
+        return self._scrubbed(call, onward, strips=call.granted.kind != "builtin" and self._strips())
 
     async def _scrubbed(self, call: Call, onward: Next, *, strips: bool) -> Result:
         client = call.client

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from toolgrove.errors import ToolNotFound
-from toolgrove.types import Call, Next, Result, Tool
-
-
-def granted(call: Call) -> Tool:
-    """The tool of the call, provided that the agent has it."""
-    if call.tool is None:
-        raise ToolNotFound(call.name, call.known)
-    return call.tool
+from toolgrove.types import Call, Next, Result
 
 
 def toolset_step(call: Call, onward: Next) -> Awaitable[Result]:
-    """Refuse a name outside the agent's toolset."""
-    granted(call)
+    """Refuse a name outside the agent's toolset; those further in find the tool under `call.granted`."""
+    if call.tool is None:
+        raise ToolNotFound(call.name, call.known)
     return onward(call)

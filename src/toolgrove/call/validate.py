@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from toolgrove.call.toolset import granted
 from toolgrove.errors import SchemaMismatch, brief, closest
 from toolgrove.notation.json_schema import compiled
 from toolgrove.notation.json_value import detached
@@ -22,7 +21,7 @@ class ValidateStep:
         self._validators: dict[str, tuple[ToolSpec, Any]] = {}
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        spec = granted(call).spec
+        spec = call.granted.spec
         if not isinstance(call.arguments, dict):
             raise SchemaMismatch(path="", problem="must be an object")
         call.arguments = detached(call.arguments, "", _NESTING)

@@ -118,14 +118,14 @@ class ExtensionSource:
 
     async def call(self, call: Call) -> Result:
         """Run a module in apcore's whole pipeline; a caller who goes away cancels it."""
-        assert call.tool is not None  # noqa: S101 - the chain lets no other call through
+        module_id = call.granted.own_name
         token = CancelToken()
         data = _capabilities(call.client) if call.client is not None else {}
         identity = Identity(id=call.caller.agent, roles=(call.caller.role,))
         context: Context[Any] = Context.create(identity=identity, cancel_token=token, data=data)
         try:
-            async with self._room(call, call.tool.own_name):
-                output = await self._executor.call_async(call.tool.own_name, call.arguments, context)
+            async with self._room(call, module_id):
+                output = await self._executor.call_async(module_id, call.arguments, context)
         except (ShareSpent, UpstreamFailed):
             raise
         except asyncio.CancelledError as error:
@@ -163,8 +163,7 @@ class ExtensionSource:
 
 def _failure(error: BaseException, call: Call) -> GroveError:
     """What went wrong, in the bridge's own words, which give nothing of the inside away."""
-    schema = dict(call.tool.spec.input_schema) if call.tool is not None else {}
-    [content] = ErrorMapper().to_mcp_error(error, schema, call.arguments).content
+    [content] = ErrorMapper().to_mcp_error(error, dict(call.granted.spec.input_schema), call.arguments).content
     text = content.text if isinstance(content, TextContent) else ""
     message = f"{call.name}: {text}."
     if isinstance(error, SchemaValidationError | InvalidInputError) and not text.startswith("Output"):

@@ -175,7 +175,7 @@ class HttpSource:
         return build_request(operation, call.arguments, fill)
 
     def _operation(self, call: Call) -> HttpOperation:
-        operation = self._operations.get(call.tool.definition) if call.tool is not None else None
+        operation = self._operations.get(call.granted.definition)
         if operation is None:
             raise UpstreamFailed(
                 f"{call.name} was described anew since this agent got its tools. It works again in the next run.",
@@ -185,9 +185,9 @@ class HttpSource:
 
     def _hold(self, operation: HttpOperation, call: Call, result: Result) -> None:
         """Clients refuse a result that breaks the announced schema; better to say what is wrong."""
-        if operation.answer is None or call.tool is None:
+        if operation.answer is None:
             return
-        key = call.tool.definition
+        key = call.granted.definition
         validator = self._answers.get(key)
         if validator is None:
             validator = self._answers[key] = compiled(operation.output_schema)

@@ -103,9 +103,7 @@ class McpSource:
 
     async def call(self, call: Call) -> Result:
         """Call a tool of the server, once; what may have arrived is never sent again."""
-        tool = call.tool
-        if tool is None:
-            raise ToolNotFound(call.name, call.known)
+        tool = call.granted
         deadline = anyio.current_time() + self._timeout
         try:
             if not await self._server.settled(deadline):
