@@ -9,6 +9,7 @@
 - ``events``: what happened, published to listeners
 - ``grove``: the composition root, which knows every part
 - ``logs``: what a log may hold
+- ``lookout``: looks again and again whether what a project keeps can be kept
 - ``mcp_face``: an agent over MCP
 - ``notation``: how things are written down: JSON and shared texts
 - ``notary``: where the key of the audit log is

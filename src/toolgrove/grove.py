@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from toolgrove.agent import Agent
 from toolgrove.call import fold
 from toolgrove.call.abandoned import settle_abandoned
 from toolgrove.call.approval import ApprovalStep
-from toolgrove.call.audit import AuditStep
+from toolgrove.call.audit import AuditStep, not_kept
 from toolgrove.call.begun import BegunStep
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.cut_off import CutOffStep
@@ -34,6 +34,7 @@ from toolgrove.config import AgentConfig, Config, Recorded, RunnerConfig
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
+from toolgrove.lookout import looking
 from toolgrove.notary import notary_of
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
 from toolgrove.pool.misdeeds import Misdeeds
@@ -47,7 +48,7 @@ from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
-from toolgrove.store.journal import MemoryJournal, SqliteJournal
+from toolgrove.store.journal import MemoryJournal, SqliteJournal, Trouble
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Bounds, Call, Caller, Clock, Result, SystemClock, Tool
@@ -105,7 +106,7 @@ class Grove:
         self._coordination = CoordinationSource(
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
         )
-        own = WorkspaceSource(self._workspace, self.clock), self._coordination
+        own = WorkspaceSource(self._workspace, self.clock, self._writable), self._coordination
         self.pool = Pool(
             [_builtin(tool) for source in own for tool in source.tools()],
             self._sources.of(self.config, self.secrets),
@@ -143,6 +144,7 @@ class Grove:
                     self._workspace.resume(saved)
             await self._settle_abandoned()
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
+            await self._open.enter_async_context(looking(self._looks()))
             await self._open.enter_async_context(self.recorder.following())
             await self._open.enter_async_context(self.pool.running())
         except BaseException:
@@ -174,9 +176,28 @@ class Grove:
         return self._journal
 
     @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Why what agents do cannot be kept, or what people decided not be read."""
+        found = self._journal.trouble
+        lost: tuple[Trouble, ...] = ("state_gone",) if self._state.is_lost else ()
+        return (*((found,) if found is not None else ()), *lost)
+
+    @property
     def healthy(self) -> bool:
         """Whether what agents do can be kept."""
-        return self._journal.fault is None
+        return not self.troubles
+
+    def _looks(self) -> list[Callable[[], None]]:
+        """What has to be looked at again and again."""
+        own = [self._journal.look] if isinstance(self._journal, SqliteJournal) else []
+        return [*own, self._state.look]
+
+    async def _writable(self, call: Call) -> None:
+        """Wait until the store is free; where that takes too long, refuse the call."""
+        try:
+            await self._journal.writable()
+        except OSError:
+            raise not_kept(call, self._journal) from None
 
     def asgi_app(
         self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False

@@ -62,6 +62,16 @@ class ProjectState:
         """Whether there is something from before."""
         return self._file is not None and self._file.path.exists()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether its file was deleted or replaced while it was open."""
+        return self._file is not None and self._file.is_lost
+
+    def look(self) -> None:
+        """See whether its file is still there; the log hears of it once if not."""
+        if self._file is not None:
+            self._file.look()
+
     def __enter__(self) -> Self:
         if self._file is not None:
             self._file.open()

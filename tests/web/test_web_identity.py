@@ -152,6 +152,7 @@ async def test_the_operators_addresses_are_the_operators(gateway: Gateway, metho
 async def test_health_is_open_and_says_nothing_more(gateway: Gateway) -> None:
     async with gateway.http() as http:
         assert (await http.get("/health")).json() == {"status": "ok"}
+        assert (await http.get("/ready")).json() == {"status": "ready", "troubles": []}
 
 
 @pytest.mark.parametrize("era", ERAS)

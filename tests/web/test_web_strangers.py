@@ -17,6 +17,7 @@ CLOSED = [
     "/agents/editor/runs",
     "/api/approvals/x",
     "/health",
+    "/ready",
     "/console",
     "/",
     "/no/such/address",

@@ -18,6 +18,7 @@ from toolgrove.errors import (
     ApprovalUnavailable,
     EffectChanged,
     InboxFull,
+    NotKept,
     StaleVersion,
 )
 from toolgrove.notation.json_value import canonical
@@ -85,11 +86,11 @@ class ApprovalStep:
             call.footprint = request.footprint_hash if approval.lasts is None else None
             try:
                 result = await onward(call)
-            except (EffectChanged, StaleVersion) as error:
+            except (EffectChanged, NotKept, StaleVersion) as error:
                 # Nothing ran, and who waited for a person seldom has a version that is still current.
                 call.used_approval = None
                 await self._settle(approval, "approved")
-                if isinstance(error, StaleVersion):
+                if not isinstance(error, EffectChanged):
                     raise
             except BaseException:
                 await self._settle(approval, "used")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from random import random
 
 import anyio
 
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.ending import about, failed, succeeded
-from toolgrove.errors import GroveError, Internal, RateLimited
+from toolgrove.errors import GroveError, Internal, NotKept, RateLimited
 from toolgrove.events import Listeners, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import NO_BODIES, AuditRecord, Outcome
-from toolgrove.store.journal import IdempotencyRecord, Journal, JournalEntry
+from toolgrove.store.journal import Behind, IdempotencyRecord, Journal, JournalEntry, Stalled
 from toolgrove.tree.effects import Effects
 from toolgrove.types import Call, Clock, Next, Result
 
@@ -22,6 +23,8 @@ log = logging.getLogger("toolgrove.call")
 _REFUSALS = frozenset(("forbidden", "rate_limited"))
 _TARGETS = 20
 _TARGET = 200
+_RETRY = 2.0
+"""After how many seconds a call that could not be kept may be worth another try, with as much again by chance."""
 
 
 class AuditStep:
@@ -42,6 +45,8 @@ class AuditStep:
                 await self._settle(call, result, None)
         except GroveError as error:
             return await self._fail(call, error)
+        except Behind as fault:
+            return await self._fail(call, self._not_kept(call, fault))
         except anyio.get_cancelled_exc_class():
             if not call.settled:
                 with anyio.CancelScope(shield=True):
@@ -55,7 +60,10 @@ class AuditStep:
         return result
 
     async def _settle(self, call: Call, result: Result, effects: Effects | None) -> None:
-        """Append the whole entry of a call that succeeded; nothing of it is kept if that fails."""
+        """Append the whole entry of a call that succeeded; nothing of it is kept if that fails.
+
+        Effects that rest on what is not kept come back as Stalled or Behind: whoever made them takes them back first.
+        """
         claim = call.idempotency
         kept = None
         if claim is not None and not call.replayed:
@@ -64,11 +72,19 @@ class AuditStep:
             )
         record = self._record(call, "replayed" if call.replayed else "success", result, None)
         try:
-            await self._journal.append(JournalEntry(record, effects, kept))
-        except OSError:
-            log.exception("the journal refused call %s of %s", call.id, call.name)
+            if effects is not None:
+                await self._journal.append(JournalEntry(record, effects, kept))
+            else:
+                await self._append(JournalEntry(record, idempotency=kept))
+        except (Stalled, Behind) as fault:
+            if effects is not None:
+                raise
+            if kept is not None:
+                raise self._not_kept(call, fault) from None
+        except OSError as fault:
             if effects is not None or kept is not None:
-                raise Internal(call_id=call.id, reason="journal_unavailable") from None
+                raise self._not_kept(call, fault) from None
+            log.error("the journal refused the record of call %s of %s: %s", call.id, call.name, fault)
         except anyio.get_cancelled_exc_class():
             self._settled(call, effects)
             raise
@@ -78,10 +94,21 @@ class AuditStep:
         """Leave a durable record that a call is about to leave; if that fails, it must not."""
         record = self._record(call, "begun", None, None)._replace(request=call.request)
         try:
-            await self._journal.append(JournalEntry(record, durable=True))
-        except OSError:
-            log.exception("the journal refused to begin call %s of %s", call.id, call.name)
-            raise Internal(call_id=call.id, reason="journal_unavailable") from None
+            await self._append(JournalEntry(record, durable=True))
+        except OSError as fault:
+            raise self._not_kept(call, fault) from None
+
+    async def _append(self, entry: JournalEntry) -> None:
+        """Append an entry without effects; if somebody else holds the store, when it is free."""
+        while True:
+            try:
+                return await self._journal.append(entry)
+            except Stalled:
+                await self._journal.writable()
+
+    def _not_kept(self, call: Call, fault: OSError) -> NotKept:
+        log.error("the journal refused call %s of %s: %s", call.id, call.name, fault)
+        return not_kept(call, self._journal)
 
     def _settled(self, call: Call, effects: Effects | None) -> None:
         call.settled = True
@@ -128,6 +155,12 @@ class AuditStep:
             call.used_approval,
             bodies,
         )
+
+
+def not_kept(call: Call, journal: Journal) -> NotKept:
+    """The refusal of a call that the journal cannot keep; not all come back at the same moment."""
+    retry_after = round(_RETRY * (1 + random()), 3)  # noqa: S311 (it only spreads them)
+    return NotKept(call_id=call.id, trouble=journal.trouble, retry_after=retry_after)
 
 
 def _named(call: Call) -> Iterable[str]:

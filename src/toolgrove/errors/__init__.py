@@ -27,6 +27,7 @@ GroveError
 ├── RateLimited        rate_limited       wait retryAfter seconds
 │   └── ShareSpent                        the agent uses all of an upstream that is its to use
 ├── Internal           internal           our fault; the call id leads to the log
+├── NotKept            internal           the store refused, so nothing happened; wait retryAfter seconds
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
 ├── RunnerMissing      internal           the operator has not said what runs sub-agents
 ├── RunFailed          internal           a sub-agent's run ended without an answer
@@ -35,6 +36,7 @@ GroveError
 - ``agents``: tools and sub-agents that an agent has not, or may not start
 - ``approvals``: what stands between a call and the person who must agree
 - ``arguments``: what is wrong with what a call was given
+- ``keeping``: a store that refuses what a call would leave behind
 - ``kinds``: the base and the kinds of failure, one for each code
 - ``tree``: what the workspace refuses, or does not have
 - ``upstreams``: servers of tools, their secrets and their pins
@@ -63,6 +65,7 @@ from toolgrove.errors.arguments import (
     SchemaMismatch,
     UnreadableArguments,
 )
+from toolgrove.errors.keeping import NotKept
 from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, Internal, InvalidArgument, NotFound, RateLimited
 from toolgrove.errors.tree import (
     BadQuery,
@@ -109,6 +112,7 @@ __all__ = [
     "NodeNotFound",
     "NotFound",
     "NotJson",
+    "NotKept",
     "NotRevocable",
     "OutcomeUnknown",
     "OutsideWriteRoot",

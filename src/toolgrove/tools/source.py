@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from toolgrove.errors import EffectChanged, GroveError
+from toolgrove.store.journal import Behind, Stalled
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import SOURCE
@@ -25,9 +26,12 @@ class WorkspaceSource:
 
     name = SOURCE
 
-    def __init__(self, workspace: Workspace, clock: Clock) -> None:
+    def __init__(
+        self, workspace: Workspace, clock: Clock, writable: Callable[[Call], Awaitable[None]] | None = None
+    ) -> None:
         self.workspace = workspace
         self._clock = clock
+        self._writable = writable
         self._pending = PendingWrites()
         self._tools = tuple(
             Tool(spec=tool.spec, source=self, mutates=tool.mutates, targets=tool.targets)
@@ -38,8 +42,13 @@ class WorkspaceSource:
         return self._tools
 
     async def call(self, call: Call) -> Result:
-        """Run a call that the chain let through; again, if what it saw was taken back."""
+        """Run a call that the chain let through; again, if what it saw was taken back, or what it wrote.
+
+        A write waits here while somebody else holds the store: nothing of it shows meanwhile, so reads go on.
+        """
         while True:
+            if self._writable is not None and DECLARATIONS[call.name].mutates and not call.arguments.get("dryRun"):
+                await self._writable(call)
             # From here until its entry has its place in the journal nothing waits: one writer at a time.
             seen = self._pending.last
             try:
@@ -50,7 +59,14 @@ class WorkspaceSource:
                     raise
                 continue
             if recorded is not None:
-                await self._settle(call, result, recorded)
+                try:
+                    await self._settle(call, result, recorded)
+                except Stalled:
+                    continue
+                except Behind:
+                    if seen is None:
+                        raise
+                    continue
                 return result
             if await _is_kept(seen):
                 return result

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Literal
 
 import anyio
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
@@ -32,7 +33,7 @@ from toolgrove.web.refusals import Refusals
 from toolgrove.web.revocations import Revocations
 from toolgrove.web.routing import routes
 from toolgrove.web.runs import Runs
-from toolgrove.web.schemas import Health
+from toolgrove.web.schemas import Health, Ready
 from toolgrove.web.slow_down import SlowDown
 from toolgrove.web.streams import Streams
 
@@ -78,6 +79,7 @@ class Gateway:
             routes=routes(
                 {
                     "health": self._health,
+                    "ready": self._ready,
                     "openapi": show_document,
                     **Agents(project, self._endpoints, self._runs, self._streams, self._refusals).handlers(),
                     **OperatorApi(project, self._live, metrics, self._streams).handlers(),
@@ -118,6 +120,11 @@ class Gateway:
         if isinstance(event, PoolChanged):
             self._endpoints.changed()
 
-    async def _health(self, request: Request) -> Response:
-        healthy = self._project.healthy
-        return answer(Health(status="ok" if healthy else "degraded").to_json(), 200 if healthy else 503)
+    async def _health(self, request: Request) -> Health:
+        return Health(status="ok" if self._project.healthy else "degraded")
+
+    async def _ready(self, request: Request) -> Response:
+        stopping: list[Literal["stopping"]] = ["stopping"] if self._runs.draining else []
+        troubles = [*self._project.troubles, *stopping]
+        ready = Ready(status="unready" if troubles else "ready", troubles=troubles)
+        return answer(ready.to_json(), 503 if troubles else 200)

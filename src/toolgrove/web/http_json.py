@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.notation import strict_json
 from toolgrove.web.schemas import ErrorCode, ErrorFacts, Failure
 
+log = logging.getLogger("toolgrove.serve")
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 _STATUS = {
     "invalid_argument": 400,
@@ -61,6 +63,12 @@ def failure(error: GroveError) -> Response:
     """An error of ours with the status that fits it."""
     unsupported = error.facts.get("reason") == "content_type"
     return answer(error.to_json(), 415 if unsupported else _STATUS[error.code])
+
+
+def unkept(fault: OSError) -> Response:
+    """The answer where a file that it takes cannot be read or written; only the log says which, and why."""
+    log.error("a request was refused: %s", fault)
+    return problem(503, "internal", "What the gateway keeps cannot be reached now. The operator's log says why.")
 
 
 def event_text(event: Mapping[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolgrove.store.state import OPERATOR, Tokens, hashed
 from toolgrove.types import Clock
-from toolgrove.web.http_json import problem
+from toolgrove.web.http_json import problem, unkept
 from toolgrove.web.operations import OPERATIONS
 from toolgrove.web.slow_down import LONGEST, SlowDown
 
@@ -46,7 +46,7 @@ class Principal(BaseUser):
 
 
 class Identified:
-    """Lets nobody in without a token, except to the health check, the console's empty page and the API's reference."""
+    """Lets nobody in without a token, except to the health checks, the console's empty page and the API's reference."""
 
     def __init__(
         self,
@@ -64,7 +64,11 @@ class Identified:
             await self._app(scope, receive, send)
             return
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        user = self._identify(given)
+        try:
+            user = self._identify(given)
+        except OSError as fault:
+            await unkept(fault)(scope, receive, send)
+            return
         if user is None:
             await self._refuse(scope, receive, send, guessed=bool(given))
             return

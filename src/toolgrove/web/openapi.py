@@ -22,7 +22,7 @@ _MEANING = {
     405: "Not in this protocol era.",
     409: "Somebody was faster, or it has changed: read it again.",
     415: "The body is not application/json.",
-    503: "What agents do cannot be kept.",
+    503: "It cannot do its work now.",
 }
 
 
@@ -103,7 +103,7 @@ def _refusals(operation: Operation) -> dict[str, Any]:
     by_token = {"everybody": (), "agent": (401,), "operator": (401, 403)}[operation.who]
     found: dict[str, Any] = {}
     for status in sorted({*operation.failures, *by_token}):
-        model = schemas.Health if status == 503 else schemas.Failure
+        model = schemas.Ready if status == 503 else schemas.Failure
         content = {"application/json": {"schema": _reference(model)}}
         found[str(status)] = {"description": _MEANING[status], "content": content}
     return found

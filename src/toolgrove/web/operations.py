@@ -135,8 +135,16 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/health",
         name="health",
         who="everybody",
-        summary="Whether the gateway can do its work.",
+        summary="Whether the gateway lives; it says so itself where it cannot do all of its work.",
         answer=schemas.Health,
+    ),
+    Operation(
+        method="GET",
+        path="/ready",
+        name="ready",
+        who="everybody",
+        summary="Whether the gateway can do its work now, for whoever sends it clients: 200, or 503 with the reasons.",
+        answer=schemas.Ready,
         failures=(503,),
     ),
     Operation(

@@ -14,6 +14,7 @@ from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.audit import AuditLog
+from toolgrove.store.journal import Trouble
 from toolgrove.store.state import Pins, Tokens
 from toolgrove.types import Clock
 
@@ -33,6 +34,9 @@ class Project(Protocol):
 
     @property
     def audit_log(self) -> AuditLog: ...
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]: ...
 
     @property
     def healthy(self) -> bool: ...

@@ -21,12 +21,16 @@ class Revocations:
 
     async def follow(self) -> None:
         """Keep looking, until cancelled."""
+        told = False
         while True:
             await anyio.sleep(REREAD)
             try:
                 await self._look()
+                told = False
             except OSError as problem:
-                log.warning("Whether tokens were revoked cannot be seen: %s", problem)
+                if not told:
+                    log.warning("Whether tokens were revoked cannot be seen: %s", problem)
+                told = True
             except Exception:  # an endpoint may close meanwhile; that must not end the gateway, nor this watch
                 log.exception("ending what a void token opened failed")
 

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Scope
 
 from toolgrove.errors import Forbidden, GroveError
-from toolgrove.web.http_json import answer, failure
+from toolgrove.web.http_json import answer, failure, unkept
 from toolgrove.web.operations import OPERATIONS, Operation, Who
 from toolgrove.web.schemas import Answer
 
@@ -47,6 +47,8 @@ def _endpoint(handler: Any, who: Who, refused: Callable[[Scope], Awaitable[None]
             answered = await handler(request)
         except GroveError as error:
             return failure(error)
+        except OSError as fault:
+            return unkept(fault)
         return answered if isinstance(answered, Response) else answer(answered.to_json())
 
     return respond

@@ -82,13 +82,17 @@ class McpSource:
             await self._server.run(changed)
 
     async def _follow_pins(self, changed: Callable[[], None]) -> None:
+        told = False
         while True:
             await anyio.sleep(_LOOK)
             try:
                 if await self._catalog.accepted_meanwhile():
                     changed()
-            except OSError:
-                log.exception("server %s: its pins cannot be read", self.name)
+                told = False
+            except OSError as problem:
+                if not told:
+                    log.error("server %s: its pins cannot be read: %s", self.name, problem)
+                told = True
 
     async def discover(self) -> Sequence[Offer]:
         """What the server offers; waits until it is clear whether it answers at all."""

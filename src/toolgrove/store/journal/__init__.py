@@ -6,13 +6,24 @@
 - ``sqlite``: the journal in a file
 """
 
-from toolgrove.store.journal.journal import RECORD_BYTES, Behind, IdempotencyRecord, Journal, JournalEntry, KeyLimits
+from toolgrove.store.journal.journal import (
+    RECORD_BYTES,
+    Behind,
+    Gone,
+    IdempotencyRecord,
+    Journal,
+    JournalEntry,
+    KeyLimits,
+    Stalled,
+    Trouble,
+)
 from toolgrove.store.journal.memory import MemoryJournal
 from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal
 
 __all__ = [
     "RECORD_BYTES",
     "Behind",
+    "Gone",
     "IdempotencyRecord",
     "Journal",
     "JournalEntry",
@@ -20,4 +31,6 @@ __all__ = [
     "MemoryJournal",
     "SqliteAuditLog",
     "SqliteJournal",
+    "Stalled",
+    "Trouble",
 ]

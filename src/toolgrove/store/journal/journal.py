@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from toolgrove.store.audit import AuditRecord, Unfinished
 from toolgrove.tree.effects import Effects
@@ -56,6 +56,27 @@ class Behind(OSError):
         )
 
 
+class Stalled(OSError):
+    """Another program holds the store. Nothing of the entry was kept; make it again when the store is free."""
+
+    def __init__(self) -> None:
+        super().__init__("Another program holds the store.")
+
+
+class Gone(OSError):
+    """The files of the store were deleted or replaced while it was open."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The store's files were deleted or replaced while it was open. Stop the gateway, put them back or restore "
+            "a backup, and start again."
+        )
+
+
+Trouble = Literal["store_locked", "store_unwritable", "store_gone", "state_gone"]
+"""Why a project cannot keep what agents do."""
+
+
 RECORD_BYTES = 2 * 1024**3
 """How many bytes of arguments and results a journal keeps unless told otherwise."""
 
@@ -67,7 +88,8 @@ class Journal(Protocol):
     meanwhile. When it returns, effects and idempotency record are durable, together with the audit record; a
     bare audit record may still be on its way, unless the entry is `durable`. When it raises OSError, nothing of the
     entry is kept; when it lets a cancellation through, all of it is. Effects are kept only if they rest on the
-    revision the journal stands at: compare and swap; else it raises Behind.
+    revision the journal stands at: compare and swap; else it raises Behind. Where another program holds the store, it
+    raises Stalled soon, and `writable` is where to wait.
     """
 
     async def open(self) -> Saved | None:
@@ -83,7 +105,16 @@ class Journal(Protocol):
         """What a text is known again by, also after a restart, and by nobody who has not the key."""
         ...
 
+    @property
+    def trouble(self) -> Trouble | None:
+        """Why an entry could not be kept now; None while all is well."""
+        ...
+
     async def append(self, entry: JournalEntry) -> None: ...
+
+    async def writable(self) -> None:
+        """Return when nobody else holds the store; raises OSError if that is not so within the wait that all share."""
+        ...
 
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None: ...
 

@@ -38,7 +38,7 @@ from toolgrove.store.audit import (
     unsigned,
 )
 from toolgrove.store.journal.forgotten_keys import ForgottenKeys
-from toolgrove.store.journal.journal import RECORD_BYTES, Behind, IdempotencyRecord, JournalEntry, KeyLimits
+from toolgrove.store.journal.journal import RECORD_BYTES, Behind, IdempotencyRecord, JournalEntry, KeyLimits, Trouble
 from toolgrove.types import Clock
 
 
@@ -117,6 +117,14 @@ class MemoryJournal:
         for form in going_on.forms:
             self._place = self._keep_record(form, self._place)
         return self._place
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """Why an entry could not be kept now; None while all is well."""
+        return None if self.fault is None else "store_unwritable"
+
+    async def writable(self) -> None:
+        """Return at once: memory is nobody else's."""
 
     async def append(self, entry: JournalEntry) -> None:
         """Keep an entry; a sink that cannot write keeps all of it out."""

@@ -18,7 +18,7 @@ from toolgrove.web.schemas.agents import MAX_CALLS, OpenAiFunction, OpenAiTool, 
 from toolgrove.web.schemas.approvals import Approval, ApprovalList, Decision, EarlierCall, OutgoingRequest
 from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, UsedApproval, Verification
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
-from toolgrove.web.schemas.overview import AgentSummary, Health, Project, TrafficMinute
+from toolgrove.web.schemas.overview import AgentSummary, Health, Project, Ready, TrafficMinute
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
 from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source
 
@@ -48,6 +48,7 @@ __all__ = [
     "Pool",
     "PoolTool",
     "Project",
+    "Ready",
     "Receipt",
     "RejectedTool",
     "Run",

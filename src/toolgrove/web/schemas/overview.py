@@ -14,9 +14,23 @@ from toolgrove.web.schemas.pool import RejectedTool, Source
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Health(Answer):
-    """Whether the gateway can do its work, for a monitor to ask."""
+    """Whether the gateway lives, for whoever restarts it."""
 
-    status: Annotated[Literal["ok", "degraded"], Field(description="Degraded: what agents do cannot be kept.")]
+    status: Annotated[Literal["ok", "degraded"], Field(description="Degraded: /ready has the reasons.")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ready(Answer):
+    """Whether the gateway can do its work now, for whoever sends it clients."""
+
+    status: Literal["ready", "unready"]
+    troubles: Annotated[
+        list[Literal["store_locked", "store_unwritable", "store_gone", "state_gone", "stopping"]],
+        Field(
+            description="Another program holds the store; its disk refuses; its files, or those of the state, were "
+            "deleted or replaced; the gateway is shutting down."
+        ),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@
 - ``opening``: taking a store, checking it and reading it
 - ``owner``: the lock that lets one process write
 - ``schema``: the tables, their version, and connections to them
+- ``stall``: a store that somebody else holds, and one wait for all who want to write
 - ``head_row``: the one row that says where a store stands
 - ``idempotency_keys``: idempotency records in their table
 - ``unfinished_calls``: calls that began to change something outside, in their table

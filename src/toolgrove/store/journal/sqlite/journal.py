@@ -25,11 +25,21 @@ from toolgrove.store.audit import (
     Sealed,
     Unfinished,
 )
-from toolgrove.store.journal.journal import KEYS_ON_DISK, RECORD_BYTES, IdempotencyRecord, JournalEntry, KeyLimits
+from toolgrove.store.journal.journal import (
+    KEYS_ON_DISK,
+    RECORD_BYTES,
+    Gone,
+    IdempotencyRecord,
+    JournalEntry,
+    KeyLimits,
+    Stalled,
+    Trouble,
+)
 from toolgrove.store.journal.sqlite.audit_log import SqliteAuditLog
 from toolgrove.store.journal.sqlite.ledger import Outcome
 from toolgrove.store.journal.sqlite.opening import Opened, open_store
 from toolgrove.store.journal.sqlite.rows import Rows
+from toolgrove.store.journal.sqlite.stall import Stall
 from toolgrove.store.journal.sqlite.writer import Ticket, Writer
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Clock
@@ -37,6 +47,8 @@ from toolgrove.types import Clock
 log = logging.getLogger("toolgrove.store")
 _BACKLOG = 10_000
 _LINGER = 0.05
+_STUCK = 0.5
+"""Seconds after which a writer that does not come back counts as held up by its disk."""
 
 
 class SqliteJournal:
@@ -56,6 +68,7 @@ class SqliteJournal:
         self.audit = AuditRing()
         self.fault: OSError | None = None
         """Why the last group was refused; None while all is well."""
+        self.stall = Stall(clock)
         self._path = path
         self._notary = notary
         self._log = SqliteAuditLog(path, notary, copies=[sink.path for sink in sinks if isinstance(sink, JsonLines)])
@@ -72,13 +85,37 @@ class SqliteJournal:
         self._written = 0
         self._curious: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._counting = threading.Lock()
+        self._has_told = False
 
     async def open(self) -> Saved:
         """Take the file, and read the workspace that it holds."""
         opened, saved = await anyio.to_thread.run_sync(self._open)
         self._opened = opened
-        self._writer = Writer(opened.ledger, self._keep_count)
+        self._writer = Writer(opened.ledger, self._keep_count, self.stall)
         return saved
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """Why an entry could not be kept now; None while all is well."""
+        if self._opened is not None and self._opened.files.lost:
+            return "store_gone"
+        if self.stall.is_on:
+            return "store_locked"
+        return None if self.fault is None else "store_unwritable"
+
+    def look(self) -> None:
+        """Have the writer look whether the store is free and there; one that does not come back is held up."""
+        if self._writer is None:
+            return
+        if self._writer.busy_for() > _STUCK:
+            self.stall.met()
+        else:
+            self._writer.submit(())
+
+    async def writable(self) -> None:
+        """Return when nobody else holds the store; raises OSError if that is not so within the wait that all share."""
+        if self.stall.is_on:
+            await self.stall.end()
 
     def _open(self) -> tuple[Opened, Saved]:
         return open_store(
@@ -99,9 +136,10 @@ class SqliteJournal:
         self._hand_over()
         self._writer = None
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(writer.finish)
+            has_ended = await anyio.to_thread.run_sync(writer.finish)
             self._opened = None
-            await anyio.to_thread.run_sync(opened.close)
+            if has_ended:  # else its disk holds the writer up, and with it the file
+                await anyio.to_thread.run_sync(opened.close)
 
     async def append(self, entry: JournalEntry) -> None:
         """Keep an entry; one that changed anything is durable on return."""
@@ -119,7 +157,7 @@ class SqliteJournal:
         ticket = Ticket(rows, loop)
         self._waiting.append(ticket)
         self._taken += 1
-        if not is_bare or self._taken - self._written > _BACKLOG:
+        if not is_bare or (self._taken - self._written > _BACKLOG and not self.stall.is_on):
             await ticket.wait()
 
     def _hand_over(self) -> None:
@@ -136,16 +174,24 @@ class SqliteJournal:
                 self.audit.write(outcome)
                 continue
             fault = outcome
-            if ticket.waiter is None:
+            if isinstance(outcome, Gone):
+                self._tell_gone(outcome)
+            elif ticket.waiter is None and not isinstance(outcome, Stalled):
                 log.error("the store lost the audit record of call %s: %s", ticket.rows.audit.call_id, outcome)
-        self.fault = fault
+        if not isinstance(fault, Stalled):
+            self.fault = fault
         with self._counting:
             self._written += len(tickets)
-            reached = [one for one in self._curious if one[0] <= self._written]
-            self._curious = [one for one in self._curious if one[0] > self._written]
+            reached = [one for one in self._curious if one[0] <= self._written or self.stall.is_on]
+            self._curious = [one for one in self._curious if one not in reached]
         for _, loop, event in reached:
             with suppress(RuntimeError):  # that loop has ended
                 loop.call_soon_threadsafe(event.set)
+
+    def _tell_gone(self, gone: Gone) -> None:
+        if not self._has_told:
+            self._has_told = True
+            log.critical("%s Nothing can be kept until then; audit records are lost.", gone)
 
     @property
     def unfinished(self) -> Unfinished:
@@ -177,8 +223,8 @@ class SqliteJournal:
         self._hand_over()
         event = asyncio.Event()
         with self._counting:
-            if self._written == self._taken:
-                return
+            if self._written == self._taken or self.stall.is_on:
+                return  # what is held comes later, and who reads waits for nobody
             self._curious.append((self._taken, asyncio.get_running_loop(), event))
         await event.wait()
 

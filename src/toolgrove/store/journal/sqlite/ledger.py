@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgrove.store.audit import NO_BODIES, Bodies, Kept, Notary, Place, Sealed, Unfinished, seal, unsigned
-from toolgrove.store.journal.journal import Behind
+from toolgrove.store.file_marks import FileMarks
+from toolgrove.store.journal.journal import Behind, Gone, Stalled
 from toolgrove.store.journal.sqlite import unfinished_calls
 from toolgrove.store.journal.sqlite.audit_bodies import AuditBodies
 from toolgrove.store.journal.sqlite.audit_copies import AuditCopies
@@ -34,8 +35,10 @@ class Ledger:
         bodies: AuditBodies,
         unfinished: Unfinished,
         notary: Notary | None,
+        files: FileMarks,
     ) -> None:
         self.unfinished = unfinished
+        self._files = files
         self._connection = connection
         self._head = head
         self._keys = keys
@@ -59,12 +62,21 @@ class Ledger:
         self._tell_outside()
 
     def write(self, group: Sequence[Rows]) -> list[Outcome]:
-        """Keep a group; for each entry its sealed audit record, or why it was refused."""
+        """Keep a group; for each entry its sealed audit record, or why it was refused.
+
+        Raises Stalled where somebody else holds the store; a commit into files that nobody finds again is refused.
+        """
         before = self.unfinished.copy()
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._begin()
             outcomes, head = self._fill(group)
             self._commit(head)
+            if self._files.are_lost():
+                return [Gone() for _ in group]
+        except Gone:
+            return [Gone() for _ in group]
+        except Stalled:
+            raise
         except sqlite3.Error as error:
             self._roll_back(before)
             return [_refusal(error) for _ in group]
@@ -73,6 +85,27 @@ class Ledger:
             raise
         self._tell_outside()
         return outcomes
+
+    def look(self, *, thoroughly: bool) -> None:
+        """Find out whether it could be written, thoroughly by writing; raises Stalled, Gone or an error of SQLite."""
+        self._begin()
+        try:
+            if thoroughly:
+                self._head.write(self._connection)
+                self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _begin(self) -> None:
+        if self._files.are_lost():
+            raise Gone
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise Stalled from None
+            raise
 
     def _commit(self, head: Head) -> None:
         head = head._replace(audit_seal=self._sign(head.seal_text))

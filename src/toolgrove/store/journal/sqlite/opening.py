@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import AuditSink, Notary, Place, Tail, end_of_log, read_link, resume
+from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.sqlite import unfinished_calls
 from toolgrove.store.journal.sqlite.audit_bodies import AuditBodies
@@ -25,6 +26,9 @@ from toolgrove.store.journal.sqlite.schema import connect, connect_reader, estab
 from toolgrove.tree.saved import Saved
 from toolgrove.types import Clock
 
+_MOMENT = 100
+"""Milliseconds that a group waits for a store that somebody else holds; then its writers wait elsewhere, together."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Opened:
@@ -37,13 +41,15 @@ class Opened:
     keys: IdempotencyKeys
     copies: AuditCopies
     notary: Notary | None
+    files: FileMarks
 
     def close(self) -> None:
         """Leave one tidy file behind, and let go."""
         self.copies.close()
         self.reader.close()
         try:
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if not self.files.are_lost():
+                self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error:  # a full disk, say; the next start reads the -wal file
             pass
         finally:
@@ -86,8 +92,11 @@ def open_store(
         keys = IdempotencyKeys(connection, clock, limits)
         copies = AuditCopies(sinks, head.audit_number)
         retention, unfinished = AuditRetention(clock, audit_days), unfinished_calls.read(connection)
-        ledger = Ledger(connection, head, keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)
+        files = FileMarks.of_database(path, "-lock")
+        bodies = AuditBodies(record_bytes)
+        ledger = Ledger(connection, head, keys, copies, retention, bodies, unfinished, notary, files)
         _go_on(connection, head, copies, ledger, notary, to_milliseconds(clock.wall()))
+        connection.execute(f"PRAGMA busy_timeout={_MOMENT}")
     except BaseException as error:
         for one in connections:
             one.close()
@@ -98,7 +107,14 @@ def open_store(
             raise unusable(path, error) from None
         raise
     opened = Opened(
-        owner=owner, connection=connection, reader=reader, ledger=ledger, keys=keys, copies=copies, notary=notary
+        owner=owner,
+        connection=connection,
+        reader=reader,
+        ledger=ledger,
+        keys=keys,
+        copies=copies,
+        notary=notary,
+        files=files,
     )
     return opened, saved
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +14,17 @@ from queue import Empty, SimpleQueue
 
 import anyio
 
+from toolgrove.store.journal.journal import Gone, Stalled
 from toolgrove.store.journal.sqlite.ledger import Ledger, Outcome
 from toolgrove.store.journal.sqlite.rows import Rows
+from toolgrove.store.journal.sqlite.stall import Stall
 
 log = logging.getLogger("toolgrove.store")
+HELD = 10_000
+"""How many records that nobody waits for are held while somebody else holds the store; the oldest go first."""
+_AGAIN = 0.25
+_FAREWELL = 1.0
+_MEND = 5.0
 
 
 @dataclass(slots=True)
@@ -58,54 +67,111 @@ Written = Callable[[Sequence[Ticket], Sequence[Outcome]], None]
 
 
 class Writer:
-    """Feeds a ledger; `written` is called with every group in the writer's thread, before its tickets are answered."""
+    """Feeds a ledger; `written` is called with every group in the writer's thread, before its tickets are answered.
 
-    def __init__(self, ledger: Ledger, written: Written) -> None:
+    While somebody else holds the store, those who wait are told at once, and other records are held until it is free.
+    """
+
+    def __init__(self, ledger: Ledger, written: Written, stall: Stall) -> None:
         self._ledger = ledger
         self._written = written
+        self._stall = stall
+        self._held: list[Ticket] = []
+        self._begun: float | None = None
+        self._refused_at: float | None = None
         self._queue: SimpleQueue[Sequence[Ticket] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="toolgrove-store", daemon=True)
         self._thread.start()
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
-        """Put tickets in line."""
+        """Put tickets in line; none at all have it look whether the store is free."""
         self._queue.put(tickets)
 
-    def finish(self) -> None:
-        """Write what is in line, then end; blocks until that is done."""
+    def busy_for(self) -> float:
+        """The seconds for which it has been at what it does now."""
+        begun = self._begun
+        return 0.0 if begun is None else time.monotonic() - begun
+
+    def finish(self) -> bool:
+        """Write what is in line, then end; blocks until that is done. False if the disk keeps it from ending."""
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(_FAREWELL if self._stall.is_on else None)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         goes_on = True
         while goes_on:
-            batches = [self._queue.get()]
+            batches: list[Sequence[Ticket] | None] = []
             with suppress(Empty):
+                batches.append(self._queue.get(timeout=_AGAIN if self._stall.is_on else None))
                 while batches[-1] is not None:
                     batches.append(self._queue.get_nowait())
-            goes_on = batches[-1] is not None
-            tickets = [ticket for batch in batches if batch is not None for ticket in batch]
+            goes_on = not batches or batches[-1] is not None
+            self._begun = time.monotonic()
+            self._turn([ticket for batch in batches if batch is not None for ticket in batch])
+            self._begun = None
+        if self._held:
+            log.error("audit records lost, since another program holds the store: %d", len(self._held))
+
+    def _turn(self, came: Sequence[Ticket]) -> None:
+        """Write what came and what was held; with neither, look whether the store is free."""
+        tickets = [*self._held, *came]
+        try:
             if tickets:
                 self._write(tickets)
+            else:
+                self._look()
+        except Stalled:
+            self._hold(tickets)
+        except (Gone, sqlite3.Error) as problem:  # found while looking: whoever writes next hears of it
+            log.debug("the store cannot be written: %s", problem)
+        else:
+            self._held = []
+            self._stall.over()
+
+    def _look(self) -> None:
+        """See whether the store is free; after a refusal, now and then, whether it can be written again."""
+        is_time = self._refused_at is not None and time.monotonic() - self._refused_at > _MEND
+        self._ledger.look(thoroughly=is_time)
+        if is_time:
+            self._refused_at = None
+            self._written((), ())
+
+    def _hold(self, tickets: Sequence[Ticket]) -> None:
+        told = [ticket for ticket in tickets if ticket.waiter is not None or not ticket.rows.is_bare]
+        self._held = [ticket for ticket in tickets if ticket.waiter is None and ticket.rows.is_bare]
+        if len(self._held) > HELD:
+            log.error("audit records lost, since another program holds the store: %d", len(self._held) - HELD)
+            self._written(self._held[:-HELD], [Stalled() for _ in self._held[:-HELD]])
+            self._held = self._held[-HELD:]
+        self._stall.met()
+        self._written(told, [Stalled() for _ in told])
+        self._answer(told, [Stalled() for _ in told])
 
     def _write(self, tickets: Sequence[Ticket]) -> None:
         outcomes: Sequence[Outcome]
         try:
             outcomes = self._ledger.write([ticket.rows for ticket in tickets])
+        except Stalled:
+            raise
         except Exception as error:
             log.exception("the store failed to write a group")
             outcomes = [OSError(f"the store failed: {error}") for _ in tickets]
+        self._refused_at = time.monotonic() if any(isinstance(one, OSError) for one in outcomes) else None
         self._written(tickets, outcomes)
+        self._answer(tickets, outcomes)
+
+    def _answer(self, tickets: Sequence[Ticket], outcomes: Sequence[Outcome]) -> None:
         answers: dict[asyncio.AbstractEventLoop, list[tuple[Ticket, Outcome]]] = {}
         for ticket, outcome in zip(tickets, outcomes, strict=True):
             answers.setdefault(ticket.loop, []).append((ticket, outcome))
         for loop, answered in answers.items():
             try:
-                loop.call_soon_threadsafe(_answer, answered)
+                loop.call_soon_threadsafe(_tell, answered)
             except RuntimeError:
                 log.warning("an event loop ended before the store could answer %d calls", len(answered))
 
 
-def _answer(answered: Sequence[tuple[Ticket, Outcome]]) -> None:
+def _tell(answered: Sequence[tuple[Ticket, Outcome]]) -> None:
     for ticket, outcome in answered:
         ticket.answer(outcome)

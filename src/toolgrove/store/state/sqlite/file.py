@@ -7,6 +7,7 @@ one row, written once per tool. Approvals go through a worker thread, since they
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -16,6 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from toolgrove.store.file_marks import FileMarks
+
+log = logging.getLogger("toolgrove.store")
 VERSION = 7
 PATIENCE = 2.0
 _SCHEMA = """
@@ -109,6 +113,16 @@ class StateUnavailable(OSError):
     """The state file cannot be read or written now."""
 
 
+class StateGone(StateUnavailable):
+    """The state file was deleted or replaced while it was open."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} was deleted or replaced while it was open: stop the gateway, put the file back or restore a "
+            "backup, and start again."
+        )
+
+
 class StateTooNew(Exception):
     """A newer Toolgrove wrote the file."""
 
@@ -128,6 +142,7 @@ class StateFile:
         self._reading = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
+        self._files: FileMarks | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -145,6 +160,17 @@ class StateFile:
                 with _as_unavailable(self.path):
                     self._connection = _opened(self.path)
                     self._reader = _connect(self.path)
+                    self._files = FileMarks.of_database(self.path)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was deleted or replaced while it was open, as of the last look."""
+        return self._files is not None and self._files.lost
+
+    def look(self) -> None:
+        """See whether it is still there; the log hears of it once if not."""
+        if self._files is not None and not self._files.lost and self._files.are_lost():
+            log.critical("%s", StateGone(self.path))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -152,7 +178,7 @@ class StateFile:
             for connection in (self._reader, self._connection):
                 if connection is not None:
                     connection.close()
-            self._reader = self._connection = None
+            self._reader = self._connection = self._files = None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -160,6 +186,7 @@ class StateFile:
         if self._reader is None:
             self.open()
         with self._reading, _as_unavailable(self.path):
+            self._check()
             yield self._required(self._reader)
 
     @contextmanager
@@ -168,6 +195,7 @@ class StateFile:
         with self._lock:
             self.open()
             connection = self._required(self._connection)
+            self._check()
             with _as_unavailable(self.path):
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 connection.execute("BEGIN IMMEDIATE")
@@ -178,6 +206,12 @@ class StateFile:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                     raise
+            self._check()  # what was written into a file that nobody finds again was not written
+
+    def _check(self) -> None:
+        self.look()
+        if self.is_lost:
+            raise StateGone(self.path)
 
     def _required(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
         if connection is None:  # pragma: no cover

@@ -1,0 +1,29 @@
+"""What a call would leave behind cannot be kept, so it did not happen."""
+
+from __future__ import annotations
+
+from toolgrove.errors.kinds import GroveError
+
+_WORDS = {"store_locked": "Another program holds the store", "store_gone": "The store's files were deleted or replaced"}
+
+
+class NotKept(GroveError):
+    """The store refused a change, or the record without which a call must not leave; neither happened."""
+
+    code = "internal"
+
+    def __init__(self, *, call_id: str, trouble: str | None, retry_after: float) -> None:
+        self.retryable = trouble != "store_gone"
+        what = _WORDS.get(trouble or "", "The store cannot be written")
+        advice = (
+            f"To repeat the call is safe: try again in {retry_after:g} s, and if that goes on, report call {call_id!r} "
+            "to the operator."
+            if self.retryable
+            else f"The operator must put them back and start anew. Report call {call_id!r}; do not retry until then."
+        )
+        super().__init__(
+            f"{what}, so nothing was changed or sent. {advice}",
+            callId=call_id,
+            reason="journal_unavailable",
+            retryAfter=retry_after if self.retryable else None,
+        )
