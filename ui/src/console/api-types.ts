@@ -158,9 +158,9 @@ export interface Failure {
   error: ErrorFacts;
 }
 
-/** Whether the gateway can do its work, for a monitor to ask. */
+/** Whether the gateway lives, for whoever restarts it. */
 export interface Health {
-  /** Degraded: what agents do cannot be kept. */
+  /** Degraded: /ready has the reasons. */
   status: "ok" | "degraded";
 }
 
@@ -246,6 +246,13 @@ export interface Project {
   /** The last minutes in which something was called, oldest first. */
   traffic: TrafficMinute[];
   healthy: boolean;
+}
+
+/** Whether the gateway can do its work now, for whoever sends it clients. */
+export interface Ready {
+  status: "ready" | "unready";
+  /** Another program holds the store; its disk refuses; its files, or those of the state, were deleted or replaced; the gateway is shutting down. */
+  troubles: ("store_locked" | "store_unwritable" | "store_gone" | "state_gone" | "stopping")[];
 }
 
 /** Why an agent has each tool of the pool, or has not; to the agent itself, only what it has or its role takes. */
