@@ -116,7 +116,7 @@ async def test_answers_are_what_the_document_says() -> None:
         pin = grove.pins.list()[0]
         grove.pins.saw(pin.server, pin.own_name, "f" * 64, {"name": pin.own_name, "description": "Changed."})
         simple = [
-            *("health", "console", "console_folder", "openapi", "openai_tools", "receipt", "project", "pool"),
+            *("health", "ready", "console", "console_folder", "openapi", "openai_tools", "receipt", "project", "pool"),
             *("approvals", "pins", "audit", "verify", "export", "metrics"),
         ]
         for name in simple:
