@@ -17,8 +17,8 @@ START, END = "<!-- options: written by docs/gen_options.py -->\n", "<!-- end of 
 
 # What the options that are no flags do.
 IN_CODE = {
-    "on_startup": "called, or awaited, when the server is ready",
-    "on_shutdown": "called, or awaited, when the server stops",
+    "on_startup": "called, or awaited, once the server answers",
+    "on_shutdown": "called, or awaited, before the server stops answering",
     "cache_schemas": "compute each pydantic model's JSON Schema once instead of three times per call",
 }
 

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from bench.subjects.sdk import Endpoint
 from mcp_serve.http_server import run_http
+from mcp_serve.signals import Stop
 from toolgrove.cli.serve import listen
 
 SCHEMA = {"type": "object", "properties": {"nodeId": {"type": "string"}}, "required": ["nodeId"]}
@@ -33,7 +34,7 @@ def http(port: str, era: str, kind: str) -> None:
 async def _as_the_gateway(app: Starlette, port: int) -> None:
     async with app.router.lifespan_context(app):
         with listen("127.0.0.1", port) as listening:
-            await run_http(app, asyncio.sleep, listening, asyncio.Event())
+            await run_http(app, asyncio.sleep, listening, Stop())
 
 
 def _server(kind: str) -> Server[Any]:

@@ -16,6 +16,7 @@ from mcp_serve.endpoint import Endpoint
 from mcp_serve.guard import Guard
 from mcp_serve.http import StreamableHTTP
 from mcp_serve.http_server import run_http
+from mcp_serve.signals import Stop
 from mcp_serve.stdio import run_stdio
 from toolgrove import Config, Grove
 from toolgrove.cli.serve import listen
@@ -47,7 +48,7 @@ def http(port: str, era: str, upstream: str) -> None:
             async with transport.running():
                 app = ClearJson(Starlette(routes=[*transport.routes, Route("/profile", Profile())]))
                 with listen("127.0.0.1", int(port)) as listening:
-                    await run_http(Guard(app, "127.0.0.1"), endpoint.drain, listening, asyncio.Event())
+                    await run_http(Guard(app, "127.0.0.1"), endpoint.drain, listening, Stop())
 
     asyncio.run(run())
 
@@ -55,6 +56,6 @@ def http(port: str, era: str, upstream: str) -> None:
 def stdio(era: str, upstream: str) -> None:
     async def run() -> None:
         async with endpoint_over(era, upstream) as endpoint:
-            await run_stdio(endpoint, asyncio.Event())
+            await run_stdio(endpoint, Stop())
 
     asyncio.run(run())

@@ -7,6 +7,7 @@ from starlette.routing import Route
 
 from bench.hops.profile import Profile
 from mcp_serve.http_server import run_http
+from mcp_serve.signals import Stop
 from toolgrove import Config, Grove
 from toolgrove.cli.serve import listen
 
@@ -19,7 +20,7 @@ def http(port: str, era: str, file: str) -> None:
             app.router.routes.insert(0, Route("/profile", Profile()))
             async with app.router.lifespan_context(app):
                 with listen("127.0.0.1", int(port)) as listening:
-                    await run_http(app, gateway.drain, listening, asyncio.Event())
+                    await run_http(app, gateway.drain, listening, Stop())
 
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(run())

@@ -1,10 +1,8 @@
 """The bridge: one registry behind one MCP endpoint. The only module that knows every part."""
 
-import asyncio
-import inspect
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from apcore import Executor
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
@@ -14,7 +12,7 @@ from starlette.middleware import Middleware
 from apcore_mcp.explorer import Explorer
 from apcore_mcp.internals import watch
 from apcore_mcp.modules import Source, registry_of
-from apcore_mcp.options import Hook, Options
+from apcore_mcp.options import Options
 from apcore_mcp.server.health import health
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
@@ -23,7 +21,9 @@ from apcore_mcp.version import __version__
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.guard import Guard, is_loopback
+from mcp_serve.hooks import hooks
 from mcp_serve.http_server import run_http
+from mcp_serve.signals import Stop
 from mcp_serve.stdio import run_stdio
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Bridge:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Follow the registry, say that we started, and call the hooks around it."""
+        """Follow the registry, and say that we started."""
         options = self.options
         self.tools.on_change = self.endpoint.tools_changed
         self.tools.start(self.registry, options.tags, options.prefix, options.cache_schemas)
@@ -61,16 +61,31 @@ class Bridge:
             if count == 0:
                 logger.warning("No modules registered; server starting with zero tools")
             logger.info("apcore-mcp server started: %d tools registered, transport=%s", count, options.transport)
-            await _call(options.on_startup)
             yield
         finally:
-            await _call(options.on_shutdown)
             if options.dynamic:
                 self.registry.unwatch()
             self.tools.stop()
 
+    def hooks(self, stop: Stop) -> AbstractAsyncContextManager[None]:
+        """Calls the hooks of the options, the last of them before the budget is used up."""
+        return hooks(self.options.on_startup, self.options.on_shutdown, stop)
+
     def app(self) -> Starlette:
-        """The ASGI app: MCP, the health check and, if wanted, the Explorer."""
+        """The ASGI app for a server of somebody else's: it calls the hooks as long as that server runs it."""
+        app = self._app()
+        served = app.router.lifespan_context
+
+        @asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            async with served(app), self.hooks(Stop()):
+                yield
+
+        app.router.lifespan_context = lifespan
+        return app
+
+    def _app(self) -> Starlette:
+        """MCP, the health check and, if wanted, the Explorer."""
         options = self.options
         mcp = http_transport(options.transport, self.endpoint)
         routes = [*mcp.routes, health(self._count)]
@@ -91,32 +106,24 @@ class Bridge:
         app.router.redirect_slashes = False
         return app
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: Stop) -> None:
         """Serve over the transport of the options until `stop` is set."""
         if self.options.transport == "stdio":
             async with self.running():
-                await run_stdio(self.endpoint, stop)
+                await run_stdio(self.endpoint, stop, self.hooks(stop))
         else:
             await self._run_http(stop)
 
-    async def _run_http(self, stop: asyncio.Event) -> None:
+    async def _run_http(self, stop: Stop) -> None:
         options = self.options
-        app = self.app()
+        app = self._app()
         with listen(options.host, options.port) as listening:
             async with app.router.lifespan_context(app):
                 explorer = f", Explorer at {options.explorer_prefix}/" if options.explorer else ""
                 logger.info("Listening on http://%s:%d%s", options.host, options.port, explorer)
                 if not is_loopback(options.host):
                     logger.warning(BEYOND_LOOPBACK, options.host, " and the Explorer" if options.explorer else "")
-                await run_http(app, self.endpoint.drain, listening, stop)
+                await run_http(app, self.endpoint.drain, listening, stop, self.hooks(stop))
 
     def _count(self) -> int:
         return len(self.tools.tools)
-
-
-async def _call(hook: Hook | None) -> None:
-    if hook is None:
-        return
-    result = hook()
-    if inspect.isawaitable(result):
-        await result

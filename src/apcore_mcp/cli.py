@@ -5,14 +5,17 @@ import dataclasses
 import os
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from apcore_mcp.bridge import Bridge
 from apcore_mcp.extensions import IMPORT_BUDGET, discovered
 from apcore_mcp.options import Options
-from apcore_mcp.serving import serve
 from apcore_mcp.version import __version__
-from mcp_serve.stdio import diverted
+from mcp_serve.diversion import diverted
+from mcp_serve.own_loop import run_to_the_end
+from mcp_serve.signals import Stop
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,12 +68,13 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with diverted(1, 2):  # what modules print while they are imported is not MCP
             registry = discovered(extensions, options.pop("import_budget"))
-        serve(registry, **options)
+        bridge = Bridge(registry, Options(**options))
+        run_to_the_end(bridge.run, Stop(at_last=partial(os._exit, 0)))
     except ValueError as error:
         return _fail(str(error), 1)
     except Exception as error:
         return _fail(f"the server cannot start: {error}", 2)
-    end = threading.Timer(1, os._exit, args=[0])  # a module's thread that never returns must not keep the process
+    end = threading.Timer(0.5, os._exit, args=[0])  # a module's thread that never returns must not keep the process
     end.daemon = True
     end.start()
     return 0

@@ -1,15 +1,14 @@
 """The options of `serve`, `async_serve`, `create_app` and the command line: defaults, help and checks."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from apcore_mcp.modules import check_filters
+from mcp_serve.hooks import Hook
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 MAX_NAME = 255
-Hook = Callable[[], Awaitable[None] | None]
 
 
 def flag(default: Any, text: str, **argument: Any) -> Any:

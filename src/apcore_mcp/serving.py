@@ -1,14 +1,13 @@
 """The ways in: `serve`, `async_serve` and `create_app`, with the same options; a test holds them to `Options`."""
 
-import asyncio
-from contextlib import closing
-
 from starlette.applications import Starlette
 
 from apcore_mcp.bridge import Bridge
-from apcore_mcp.modules import Source
-from apcore_mcp.options import Hook, Options
-from mcp_serve.signals import stop_on_signals
+from apcore_mcp.modules import Json, Source
+from apcore_mcp.options import Options
+from mcp_serve.hooks import Hook
+from mcp_serve.own_loop import run_to_the_end
+from mcp_serve.signals import Stop
 
 
 def serve(
@@ -33,32 +32,7 @@ def serve(
     cache_schemas: bool = True,
 ) -> None:
     """Serve the modules over MCP; blocks until SIGINT, SIGTERM or the end of stdin."""
-    options = Options(
-        transport=transport,
-        host=host,
-        port=port,
-        name=name,
-        version=version,
-        on_startup=on_startup,
-        on_shutdown=on_shutdown,
-        tags=tags,
-        prefix=prefix,
-        log_level=log_level,
-        dynamic=dynamic,
-        validate_inputs=validate_inputs,
-        explorer=explorer,
-        explorer_prefix=explorer_prefix,
-        allow_execute=allow_execute,
-        allowed_hosts=allowed_hosts,
-        cache_schemas=cache_schemas,
-    )
-    bridge = Bridge(registry_or_executor, options)
-    stop = asyncio.Event()
-    loop = asyncio.new_event_loop()
-    # The loop is closed without waiting for threads: a module that never returns must not hold us.
-    with closing(loop), stop_on_signals(stop, loop):
-        loop.run_until_complete(bridge.run(stop))
-        loop.run_until_complete(loop.shutdown_asyncgens())
+    run_to_the_end(_bridge(locals()).run, Stop())
 
 
 async def async_serve(
@@ -83,26 +57,7 @@ async def async_serve(
     cache_schemas: bool = True,
 ) -> None:
     """`serve` inside a running loop; cancel it to stop."""
-    options = Options(
-        transport=transport,
-        host=host,
-        port=port,
-        name=name,
-        version=version,
-        on_startup=on_startup,
-        on_shutdown=on_shutdown,
-        tags=tags,
-        prefix=prefix,
-        log_level=log_level,
-        dynamic=dynamic,
-        validate_inputs=validate_inputs,
-        explorer=explorer,
-        explorer_prefix=explorer_prefix,
-        allow_execute=allow_execute,
-        allowed_hosts=allowed_hosts,
-        cache_schemas=cache_schemas,
-    )
-    await Bridge(registry_or_executor, options).run(asyncio.Event())
+    await _bridge(locals()).run(Stop())
 
 
 def create_app(
@@ -127,23 +82,10 @@ def create_app(
     cache_schemas: bool = True,
 ) -> Starlette:
     """The ASGI app that `serve` would run: Streamable HTTP, or SSE if that is the transport."""
-    options = Options(
-        transport=transport,
-        host=host,
-        port=port,
-        name=name,
-        version=version,
-        on_startup=on_startup,
-        on_shutdown=on_shutdown,
-        tags=tags,
-        prefix=prefix,
-        log_level=log_level,
-        dynamic=dynamic,
-        validate_inputs=validate_inputs,
-        explorer=explorer,
-        explorer_prefix=explorer_prefix,
-        allow_execute=allow_execute,
-        allowed_hosts=allowed_hosts,
-        cache_schemas=cache_schemas,
-    )
-    return Bridge(registry_or_executor, options).app()
+    return _bridge(locals()).app()
+
+
+def _bridge(arguments: Json) -> Bridge:
+    """The bridge that the arguments of one of the functions above ask for; they are named as the options are."""
+    source = arguments.pop("registry_or_executor")
+    return Bridge(source, Options(**arguments))

@@ -6,12 +6,16 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``calls``: calls in flight, which may be suspended, resumed and drained
 - ``clear_json``: refuses bodies that two readers could read differently
 - ``connections``: takes as many connections as there is room for
+- ``diversion``: leads a standard stream elsewhere for a while
 - ``endpoint``: one MCP server over a table, whichever way its clients come
 - ``guard``: refuses foreign hosts and pages of other origins
+- ``hooks``: what an operator wants done at the start and at the end
 - ``http_server``: runs an ASGI app until it is told to stop
 - ``http``: the routes of Streamable HTTP and SSE
+- ``own_loop``: serves in a loop of its own, and leaves nothing behind
 - ``sdk_internals``: what we rely on in the MCP SDK without a promise
-- ``signals``: stops on SIGINT and SIGTERM
+- ``signals``: stops on SIGINT and SIGTERM, within one budget
+- ``stderr``: what is written to stderr, through a queue
 - ``stdio``: serves stdin and stdout
 - ``table``: the tools to serve
 - ``uvicorn_internals``: the same in uvicorn

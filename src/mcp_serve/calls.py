@@ -15,6 +15,9 @@ MAX_SUSPENDED = 1_000
 FREE_FORM: Json = {"type": "object", "properties": {"response": {"type": "string", "title": "Response"}}}
 GONE = "This call no longer waits for an answer: it was answered, it expired, or the server restarted. Call again."
 SHUTTING_DOWN = "The server is shutting down. Call again when it is back."
+CUT_OFF = (
+    "The server is shutting down, and this call had not ended. It may have had its effect: look before you call again."
+)
 
 
 class User(NamedTuple):
@@ -99,7 +102,13 @@ class ToolRun:
     def finish(self, work: "asyncio.Future[Answer]") -> None:
         """End the request that waits with the result of the work."""
         if not self._turn.done():
-            self._turn.set_result(error_result(SHUTTING_DOWN) if work.cancelled() else work.result())
+            self._turn.set_result(error_result(CUT_OFF) if work.cancelled() else work.result())
+
+    def cut_off(self) -> None:
+        """Cancel the run, and tell who waits that it may go on."""
+        self.cancel()
+        if not self._turn.done():
+            self._turn.set_result(error_result(CUT_OFF))
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Tell the client how far the tool is; from any thread."""
@@ -201,14 +210,14 @@ class Calls:
         return await run.turn()
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new calls, let the running ones end, cancel what is left."""
+        """Refuse new calls, let the running ones end, cut off what is left."""
         self._is_draining = True
         for question_id in list(self._suspended):
             self._expire(question_id)
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
         for run in list(self._running.values()):
-            run.cancel()
+            run.cut_off()
 
     async def _run_in_place(self, name: str, arguments: Json | None, run: ToolRun) -> Answer:
         loop = asyncio.get_running_loop()
@@ -223,7 +232,7 @@ class Calls:
             if not run.is_cancelled or request is None:
                 raise
             request.uncancel()  # not the client went away, but we do
-            return error_result(SHUTTING_DOWN)
+            return error_result(CUT_OFF)
         finally:
             del self._running[ended]
             ended.cancel()

@@ -20,8 +20,9 @@ def room() -> int:
     """How many connections may be open at once: below the limit of open files, since other things need files too."""
     if sys.platform == "win32":
         return MOST
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST if limit == resource.RLIM_INFINITY else min(MOST, max(limit // 2, limit - SPARE))
+    else:  # for the type checker, which knows no name of the other platform here
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return MOST if limit == resource.RLIM_INFINITY else min(MOST, max(limit // 2, limit - SPARE))
 
 
 class Connections:
@@ -53,6 +54,11 @@ class Connections:
         self._idle.pop(connection, None)
         self._open.discard(connection)
         self._left.set()
+
+    def close(self) -> None:
+        """Close all that are open, whatever they wait for."""
+        for connection in list(self._open):
+            connection.abort()
 
     async def accept(self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
         """Take connections until cancelled; without room one waits here, and the others behind it in the kernel."""

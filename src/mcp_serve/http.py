@@ -32,8 +32,14 @@ class StreamableHTTP:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the sessions of clients meanwhile."""
+        failure: Exception | None = None
         async with self._streams.run(), self._json.run():
-            yield
+            try:
+                yield
+            except Exception as error:  # raised again outside of the SDK's task groups, which would wrap it
+                failure = error
+        if failure is not None:
+            raise failure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])

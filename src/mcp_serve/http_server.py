@@ -1,20 +1,29 @@
 """Running an ASGI app on a socket until it is told to stop."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Awaitable, Callable
 
 from starlette.types import ASGIApp
 
 from mcp_serve.connections import Connections, room
-from mcp_serve.signals import GRACE
+from mcp_serve.signals import LAST_WORDS, Stop
 from mcp_serve.uvicorn_internals import HttpServer
 
 
 async def run_http(
-    app: ASGIApp, drain: Callable[[float], Awaitable[None]], listening: socket.socket, stop: asyncio.Event
+    app: ASGIApp,
+    drain: Callable[[float], Awaitable[None]],
+    listening: socket.socket,
+    stop: Stop,
+    answering: contextlib.AbstractAsyncContextManager[None] | None = None,
 ) -> None:
-    """Serve HTTP until `stop` is set: no new connections, then the running calls end, then the streams."""
+    """Serve HTTP until `stop` is set: the running calls end, then the streams, all of it within the budget.
+
+    `drain` is told how long calls have. `answering` is entered once requests are answered, and left, when the calls
+    have ended, before they no longer are; without it, new connections are refused as soon as we are told to stop.
+    """
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     connections = Connections(room())
     server = HttpServer(app, connections)
@@ -22,12 +31,21 @@ async def run_http(
     accepting = asyncio.create_task(connections.accept(listening, server.connection))
     for task in (serving, accepting):
         task.add_done_callback(lambda _: stop.set())
-    try:
-        await stop.wait()
-    finally:
+
+    async def refuse() -> None:
         accepting.cancel()
         await asyncio.wait([accepting])
         listening.close()
-        await drain(GRACE)
-        server.should_exit = True
-        await serving
+
+    try:
+        async with answering or contextlib.nullcontext():
+            try:
+                await stop.wait()
+            finally:
+                stop.begin()
+                if answering is None:
+                    await refuse()
+                await drain(stop.left(LAST_WORDS))
+    finally:
+        await refuse()
+        await server.end(serving, stop)

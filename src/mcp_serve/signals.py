@@ -1,24 +1,63 @@
-"""Stopping when a signal says so."""
+"""Stopping when a signal says so, within one budget."""
 
 import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 GRACE = 5.0
-"""Seconds that running calls have to end in, whichever way the server is told to stop."""
+"""Seconds from being told to stop until everything has stopped: one budget, which everything shares."""
+LAST_WORDS = 1.0
+"""The last of them, which running calls do not get: who waits is told, and streams end."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+class Stop(asyncio.Event):
+    """Set to stop. Whoever holds it knows what is left of the budget, so nobody adds a wait of their own to it.
+
+    `at_last` is called in a thread when the budget is used up, for whoever may end the process then.
+    """
+
+    def __init__(
+        self, at_last: Callable[[], object] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__()
+        self._at_last = at_last
+        self._clock = clock
+        self._since: float | None = None
+
+    def begin(self) -> None:
+        """Start the budget, from any thread; the loop may be too busy to be told at once."""
+        if self._since is not None:
+            return
+        self._since = self._clock()
+        if self._at_last is not None:
+            timer = threading.Timer(GRACE, self._at_last)
+            timer.daemon = True
+            timer.start()
+
+    def set(self) -> None:
+        """Stop, and start the budget."""
+        self.begin()
+        super().set()
+
+    def left(self, reserve: float = 0.0) -> float:
+        """Seconds that are left, apart from a reserve for those whose turn comes later."""
+        gone = 0.0 if self._since is None else self._clock() - self._since
+        return max(0.0, GRACE - reserve - gone)
+
+
 @contextlib.contextmanager
-def stop_on_signals(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+def stop_on_signals(stop: Stop, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """The first SIGINT or SIGTERM stops gracefully; the next one ends the process at once."""
 
     def on_signal(*_: Any) -> None:
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_DFL)
+        stop.begin()
         loop.call_soon_threadsafe(stop.set)
 
     if threading.current_thread() is not threading.main_thread():  # whoever owns the signals stops us

@@ -7,18 +7,19 @@ from typing import Any
 
 import httptools
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mcp_serve.connections import Connections
+from mcp_serve.signals import LAST_WORDS, Stop
 
 HEAD_WITHIN = 10.0
 BODY_WITHIN = 30.0
 MAX_HEAD = 2**16
 MAX_BODY = 2**24
 """Bytes on the wire; what a body may say is limited further in."""
-LAST_WORDS = 2
-"""Seconds that streams have to end in."""
+ANSWERED_WITHIN = 1.0
+"""Seconds that answers under way have to get out in, once their calls have ended; then streams are closed."""
 INVALID = "Invalid HTTP request received; its target must be a path, such as /health."
 
 
@@ -27,23 +28,43 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
         setup = uvicorn.Config(
-            app,
+            self._answer,
+            interface="asgi3",
             http=StrictHttp,
             ws="none",
             log_config=None,
             access_log=False,
             lifespan="off",
             server_header=False,
-            timeout_graceful_shutdown=LAST_WORDS,
         )
+        self._app = app
+        self._connections = connections
         setup.load()
         super().__init__(setup)
-        self._connections = connections
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are not the server's business."""
         yield
+
+    async def end(self, serving: "asyncio.Task[None]", stop: Stop) -> None:
+        """Let answers get out, then close what is open, then cancel what heeds neither; all of it in what is left."""
+        self.should_exit = True
+        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS / 2)))
+        self._connections.close()
+        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS / 4)))
+        for request in self.server_state.tasks:
+            request.cancel()
+        self.force_exit = True
+        await serving
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; one that we cancel at the end is no fault of the app."""
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.should_exit:
+                raise
 
     def connection(self) -> asyncio.Protocol:
         """What speaks HTTP on a new connection."""

@@ -10,9 +10,10 @@ from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
 from e2e.conformance_handlers import complete, register_special_tools
 from e2e.conformance_modules import registry
+from mcp_serve.signals import Stop
 
 if __name__ == "__main__":
     register_special_tools()
     bridge = Bridge(registry, Options(name="conformance", transport="streamable-http", port=int(sys.argv[1])))
     complete(bridge.endpoint)
-    asyncio.run(bridge.run(asyncio.Event()))
+    asyncio.run(bridge.run(Stop()))

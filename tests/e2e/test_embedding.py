@@ -307,6 +307,28 @@ async def test_a_startup_hook_that_fails_is_what_the_caller_sees(samples: Regist
         await async_serve(samples, transport=transport, port=free_port(), on_startup=fail)
 
 
+@pytest.mark.requirement("FR-SERVER-005", "NFR-REL-001")
+async def test_hooks_meet_a_server_that_answers_and_the_last_one_no_call(samples: Registry, journal: Journal) -> None:
+    address = Address(port=free_port())
+
+    async def ask() -> None:
+        async with httpx2.AsyncClient(timeout=DEADLINE) as client:
+            journal.write(f"health {(await client.get(address / 'health')).status_code}")
+
+    options: dict[str, Any] = {"transport": "streamable-http", "port": address.port}
+    task = asyncio.create_task(async_serve(samples, on_startup=ask, on_shutdown=ask, **options))
+    await eventually(lambda: journal.lines == ["health 200"])
+    async with Client(address.mcp, mode=MODERN) as client:
+        call = asyncio.create_task(client.call_tool("work.hold", {"key": "k"}))
+        await eventually(lambda: "started k" in journal)
+        task.cancel()
+        journal.write("release k")
+        await call
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert journal.lines[-2:] == ["finished k None", "health 200"]
+
+
 @pytest.mark.requirement("FR-SERVER-005")
 async def test_two_servers_in_one_process_do_not_share_anything(tmp_path: Any) -> None:
     journals = [Journal(tmp_path / str(number)) for number in range(2)]

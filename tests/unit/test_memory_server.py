@@ -538,6 +538,7 @@ async def test_hooks_run_around_the_service(is_async: bool) -> None:
 
         return later if is_async else lambda: seen.append(name)
 
-    async with connected(registry_of({"add": Add()}), on_startup=hook("startup"), on_shutdown=hook("shutdown")):
+    app = apcore_mcp.create_app(registry_of({"add": Add()}), on_startup=hook("startup"), on_shutdown=hook("shutdown"))
+    async with app.router.lifespan_context(app):
         assert seen == ["startup"]
     assert seen == ["startup", "shutdown"]

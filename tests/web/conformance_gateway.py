@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from e2e.conformance_handlers import complete, register_special_tools
 from e2e.conformance_modules import registry
 from mcp_serve.http_server import run_http
-from mcp_serve.signals import stop_on_signals
+from mcp_serve.signals import Stop, stop_on_signals
 from toolgrove import Config, Grove
 
 UPSTREAM = Path(__file__).with_name("conformance_upstream.py")
@@ -32,7 +32,7 @@ def with_token(app: ASGIApp, token: str) -> ASGIApp:
 
 
 async def main(port: int, whole: bool) -> None:
-    stop = asyncio.Event()
+    stop = Stop()
     if whole:
         register_special_tools()
     # Not both: the server's tools are named as the special ones are.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import subprocess
@@ -20,6 +19,7 @@ from e2e.servers import Address
 from e2e.wire import call_body, modern_headers
 from grove_kit import ManualClock
 from mcp_serve.http_server import run_http
+from mcp_serve.signals import Stop
 from toolgrove import Config, Grove
 from toolgrove.web.refusals import LENGTH, MINUTE
 from waiting import DEADLINE, eventually
@@ -89,7 +89,7 @@ async def served(grove: Grove) -> AsyncIterator[Address]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         gateway = grove.gateway()
         async with gateway.app.router.lifespan_context(gateway.app), anyio.create_task_group() as tasks:
-            stop = asyncio.Event()
+            stop = Stop()
             tasks.start_soon(run_http, gateway.app, gateway.drain, listening, stop)
             yield Address(port=listening.getsockname()[1])
             stop.set()

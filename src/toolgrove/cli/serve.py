@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from mcp_serve.http_server import run_http
-from mcp_serve.signals import stop_on_signals
+from mcp_serve.signals import Stop, stop_on_signals
 from toolgrove.cli.project import DEFAULT, OPENING
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import port
@@ -130,14 +130,14 @@ class Service:
 
     async def run(self) -> None:
         """Serve until a signal comes, be it while the project starts."""
-        stop = asyncio.Event()
+        stop = Stop()
         with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
             async with AsyncExitStack() as stack:
                 with self.screen.waiting(OPENING):
                     grove = await stack.enter_async_context(Grove(self.file.config))
                 await self._serve(grove, stop)
 
-    async def _serve(self, grove: Grove, stop: asyncio.Event) -> None:
+    async def _serve(self, grove: Grove, stop: Stop) -> None:
         gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
         app = gateway.app
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:

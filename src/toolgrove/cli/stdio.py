@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from mcp_serve.signals import stop_on_signals
+from mcp_serve.signals import Stop, stop_on_signals
 from mcp_serve.stdio import run_stdio
 from toolgrove.agent import Agent
 from toolgrove.cli.patience import add_patience, all_asked, still_starting
@@ -44,7 +44,7 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _run(project: ConfigFile, name: str, wait: float) -> None:
-    stop = asyncio.Event()
+    stop = Stop()
     with stop_on_signals(stop, asyncio.get_running_loop()):  # while servers start, too
         async with Grove(project.config, patience=wait) as grove:
             agent = await _ready(grove, name, stop)
@@ -52,7 +52,7 @@ async def _run(project: ConfigFile, name: str, wait: float) -> None:
                 await _serve_agent(project, grove, agent, stop)
 
 
-async def _ready(grove: Grove, name: str, stop: asyncio.Event) -> Agent | None:
+async def _ready(grove: Grove, name: str, stop: Stop) -> Agent | None:
     """The agent with the tools of every server that starts; None if a signal comes first."""
     if name not in grove.config.agents:
         raise AgentNotFound(name, list(grove.config.agents))
@@ -70,7 +70,7 @@ async def _ready(grove: Grove, name: str, stop: asyncio.Event) -> Agent | None:
     return agent
 
 
-async def _serve_agent(project: ConfigFile, grove: Grove, agent: Agent, stop: asyncio.Event) -> None:
+async def _serve_agent(project: ConfigFile, grove: Grove, agent: Agent, stop: Stop) -> None:
     name = agent.name
     face = McpFace(agent, version("toolgrove"))
     async with anyio.create_task_group() as tasks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from starlette.routing import Route
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.guard import Guard
 from mcp_serve.http_server import run_http
+from mcp_serve.signals import Stop
 
 HOST = "127.0.0.1"
 DOCUMENT = files(__package__).joinpath("shop.json")
@@ -116,7 +116,7 @@ async def _at_once(seconds: float) -> None:
 @asynccontextmanager
 async def shop_open(listening: socket.socket) -> AsyncIterator[None]:
     """Serve the shop while the block runs."""
-    stop = asyncio.Event()
+    stop = Stop()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_http, Shop().app(), _at_once, listening, stop)
         try:
