@@ -129,16 +129,11 @@ class PoolChanged(_Timestamped):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _OfApproval(_Timestamped):
+class _OfApproval(_OfAgent):
+    """About a call that needs a person; whose it is, and in which run, is that of the call that asked first."""
+
     approval_id: str
     tool: str
-    agent: str
-    chain: tuple[str, ...]
-
-    @property
-    def depth(self) -> int:
-        """How many agents are above the one that asked."""
-        return len(self.chain) - 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,8 +142,6 @@ class ApprovalRequested(_OfApproval):
 
     rule: str
     receipt: str = ""
-    run_id: str | None = None
-    parent_call_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -75,6 +75,8 @@ def test_tokens_of_an_older_state_file_stay_good(tmp_path: Path) -> None:
         DROP TABLE tokens;
         CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, used_at REAL) WITHOUT ROWID;
         INSERT INTO tokens VALUES ('editor', 'one', 0), ('researcher', 'two', NULL);
+        ALTER TABLE approvals DROP COLUMN run_id;
+        ALTER TABLE approvals DROP COLUMN parent_call_id;
         PRAGMA user_version = 6;
         """
     )

@@ -32,6 +32,8 @@ ASKED = ApprovalRequest(
     receipt="r1",
     chain=("coder",),
     sends={"method": "POST", "url": "https://shop.example/orders/7?key=[secret TOKEN]"},
+    run_id="r-1",
+    parent_call_id="c-1",
 )
 
 
@@ -67,8 +69,9 @@ async def test_a_request_waits_with_all_that_a_person_needs(desk: Desk) -> None:
         ApprovalRequested(
             approval_id=asked.id,
             tool="shop_order",
-            agent="coder",
             chain=ASKED.chain,
+            run_id="r-1",
+            parent_call_id="c-1",
             rule="HTTP POST",
             receipt="r1",
             timestamp=desk.clock.wall(),
@@ -337,7 +340,7 @@ async def test_approvals_of_an_older_state_file_are_found_again_and_must_be_aske
         asked = await Desk(SqliteApprovals(state)).inbox.request(ASKED)
     later = ["chain", "effect", "footprint_hash", "monotonic", "lasts", "uses", "call_id", "process", "replaces"]
     older = sqlite3.connect(path)
-    for column in (*later, "earlier", *(["sends"] if version == 1 else [])):
+    for column in (*later, "earlier", "run_id", "parent_call_id", *(["sends"] if version == 1 else [])):
         older.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
     for column in ("refused_hash", "refused_by"):
         older.execute(f"ALTER TABLE pins DROP COLUMN {column}")
@@ -350,7 +353,8 @@ async def test_approvals_of_an_older_state_file_are_found_again_and_must_be_aske
     for _ in range(2):
         with StateFile(path) as state:
             found = await Desk(SqliteApprovals(state)).inbox.get(asked.id)
-            assert found.request == replace(ASKED, chain=(), sends=None if version == 1 else ASKED.sends)
+            asked_then = replace(ASKED, chain=("coder",), run_id="", parent_call_id=None)
+            assert found.request == replace(asked_then, sends=None if version == 1 else ASKED.sends)
             assert found.state == "expired"
 
 

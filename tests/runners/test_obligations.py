@@ -257,18 +257,23 @@ async def test_every_record_says_on_whose_behalf() -> None:
     assert alice["session"] == f"{lead['session']}/{lead['callId']}.1"
 
 
-async def test_a_request_for_an_approval_says_on_whose_behalf() -> None:
+async def test_all_that_happens_to_an_approval_says_on_whose_behalf() -> None:
     heard: list[dict[str, Any]] = []
     async with project() as grove:
         grove.listen(lambda event: heard.append(event.to_json()))
         (asked,) = await sent(grove, ["careful", "alice"], ("remove_node", {"nodeId": "n3"}))
         await grove.approvals.decide(asked["error"]["approvalId"], approve=True, by="pat")
+        await grove.approvals.revoke(asked["error"]["approvalId"], by="pat")
+        await grove.recorder.collect()
         records = list(grove.audit)
-    requested, decided = [event for event in heard if event["type"].startswith("approval_")]
-    for event in (requested, decided):
-        assert (event["agent"], event["depth"], event["chain"]) == ("alice", 1, ["careful", "alice"])
+    events = [event for event in heard if event["type"].startswith("approval_")]
+    people = [record for record in records if record["operation"].startswith("approval.")]
+    assert [event["type"] for event in events] == ["approval_requested", "approval_decided", "approval_revoked"]
+    assert [record["operation"] for record in people] == ["approval.approved", "approval.revoked"]
     inner = next(record for record in records if record["operation"] == "remove_node")
-    assert (requested["runId"], requested["parentCallId"]) == (inner["runId"], inner["parentCallId"])
+    for told in (*events, *people):
+        assert (told["agent"], told["depth"], told["chain"]) == ("alice", 1, ["careful", "alice"])
+        assert (told["runId"], told["parentCallId"]) == (inner["runId"], inner["parentCallId"])
 
 
 async def test_the_sessions_of_one_spawn_are_counted() -> None:

@@ -12,12 +12,14 @@ import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import toolgrove
 from store.approval_crash_child import config, request
 from toolgrove import Grove
+from toolgrove.store.audit import AuditQuery
 from toolgrove.store.state import Approval, ApprovalRequest
 
 HERE = Path(__file__).parent
@@ -77,6 +79,12 @@ async def claimed(grove: Grove, asked: str, request: ApprovalRequest) -> Approva
     return found
 
 
+async def abandoned(grove: Grove) -> list[dict[str, Any]]:
+    """What the audit log says of approvals that a crash left behind."""
+    records = (await grove.audit_log.records(AuditQuery(limit=1000))).records
+    return [record for record in records if record["operation"] == "approval.abandoned"]
+
+
 async def test_an_approval_that_was_claimed_for_nothing_is_good_again_and_that_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -88,6 +96,12 @@ async def test_an_approval_that_was_claimed_for_nothing_is_good_again_and_that_i
             assert (await grove.approvals.get(asked)).state == "approved"
             assert "error" not in await request(await grove.agent("careful"), "k")
             assert (await grove.approvals.get(asked)).state == "used"
+    async with Grove(config(str(tmp_path))) as grove:  # it is told once
+        (record,) = await abandoned(grove)
+        assert (record["kind"], record["by"], record["agent"]) == ("approval", "start-up", "careful")
+        told = record["details"]
+        assert (told["approvalId"], told["claimedBy"], told["state"]) == (asked, "c0-1", "approved")
+        assert (record["chain"], record["runId"]) == (["careful"], (await grove.approvals.get(asked)).request.run_id)
     assert (
         f"Approval {asked} (careful, add_child) was claimed by call c0-1 and not used; it is good again." in caplog.text
     )
@@ -104,6 +118,7 @@ async def test_an_approval_whose_change_is_in_the_journal_is_used(tmp_path: Path
         state.commit()
     async with Grove(config(str(tmp_path))) as grove:
         assert (await grove.approvals.get(asked)).state == "used"
+        assert await abandoned(grove) == []  # the record of the call is there
 
 
 async def test_whether_an_approved_call_to_the_outside_ran_is_unknown(
@@ -127,6 +142,8 @@ async def test_whether_an_approved_call_to_the_outside_ran_is_unknown(
             assert (await grove.approvals.get(asked)).state == "unknown"
             assert await grove.approvals.claim(sent, "c0-2") is None
             assert (await grove.approvals.request(sent)).id != asked
+            (record,) = await abandoned(grove)
+            assert (record["targets"], record["details"]["state"]) == (["shop_order"], "unknown")
     assert (
         f"Approval {asked} (careful, shop_order) was claimed by call c0-1; whether that ran is not known."
         in caplog.text

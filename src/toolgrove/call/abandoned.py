@@ -25,10 +25,10 @@ async def settle_abandoned(inbox: Inbox, records: AuditLog) -> None:
         if await _has_record(records, approval):
             await inbox.settle(approval, "used")
         elif approval.request.is_ours:
-            await inbox.settle(approval, "approved")
+            await inbox.release(approval, "approved")
             log.warning("Approval %s (%s, %s) was claimed by call %s and not used; it is good again.", *said)
         else:
-            await inbox.settle(approval, "unknown")
+            await inbox.release(approval, "unknown")
             log.warning("Approval %s (%s, %s) was claimed by call %s; whether that ran is not known.", *said)
 
 

@@ -123,8 +123,7 @@ class ApprovalStep:
 
     async def _asked(self, call: Call, request: ApprovalRequest) -> Approval:
         """The approval of somebody who is asked now; most often it must be waited for."""
-        caller = call.caller
-        approval = await self._inbox.request(request, run_id=call.run_id, parent_call_id=caller.parent_call_id)
+        approval = await self._inbox.request(request)
         await self._ask(call, approval)
         claimed = await self._claimed(call, request)
         if claimed is None:
@@ -192,6 +191,8 @@ class ApprovalStep:
             effect=self._scrub(foreseen.effect),
             footprint_hash=foreseen.footprint,
             earlier=call.earlier,
+            run_id=call.run_id,
+            parent_call_id=call.caller.parent_call_id,
         )
 
 

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from toolgrove.errors import AlreadyDecided, ApprovalNotFound, InboxFull, InvalidArgument, NotRevocable, OwnApproval
 from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
@@ -50,28 +50,15 @@ class Inbox:
         self._max_pending = max_pending
         self._decided_here: dict[str, float] = {}
 
-    async def request(
-        self, request: ApprovalRequest, *, run_id: str | None = None, parent_call_id: str | None = None
-    ) -> Approval:
+    async def request(self, request: ApprovalRequest) -> Approval:
         """Put a call before a person; one that waits or is approved already is found again.
 
         One of the same call that would have changed something else gives way.
         """
         kept, fresh = await self._approvals.transact(lambda table: self._request(table, request, self._now()))
         if fresh:
-            self._publish(
-                ApprovalRequested(
-                    approval_id=kept.id,
-                    tool=request.tool,
-                    agent=request.agent,
-                    chain=request.chain,
-                    rule=request.rule,
-                    receipt=request.receipt,
-                    run_id=run_id,
-                    parent_call_id=parent_call_id,
-                    timestamp=kept.requested_at,
-                )
-            )
+            told = _about(kept, kept.requested_at)
+            self._publish(ApprovalRequested(**told, rule=request.rule, receipt=request.receipt))
         return kept
 
     async def decide(
@@ -110,6 +97,10 @@ class Inbox:
         if settled is not None and state == "approved":
             self._decided_here[settled.id] = settled.expires_at
 
+    async def release(self, abandoned: Approval, state: Literal["approved", "unknown"]) -> None:
+        """Settle a claim whose process is no more: it is good again, or nobody knows; that goes on record."""
+        await self._approvals.transact(lambda table: _release(table, abandoned, state, self._now()))
+
     async def abandoned(self) -> Sequence[Approval]:
         """The approvals that a process claimed which is no more; asked before this one claims any."""
         return [approval for approval in await self.list("claimed") if not _lives(approval.process)]
@@ -118,16 +109,7 @@ class Inbox:
         """Take back an approval that is not used up; repeating it changes nothing."""
         revoked, fresh = await self._approvals.transact(lambda table: _revoke(table, approval_id, by, self._now()))
         if fresh:
-            self._publish(
-                ApprovalRevoked(
-                    approval_id=revoked.id,
-                    tool=revoked.request.tool,
-                    agent=revoked.request.agent,
-                    chain=revoked.request.chain,
-                    by=by,
-                    timestamp=self._clock.wall(),
-                )
-            )
+            self._publish(ApprovalRevoked(**_about(revoked, self._clock.wall()), by=by))
         return revoked
 
     async def get(self, approval_id: str) -> Approval:
@@ -202,17 +184,26 @@ class Inbox:
     def _publish_decision(self, approval: Approval) -> None:
         self._publish(
             ApprovalDecided(
-                approval_id=approval.id,
-                tool=approval.request.tool,
-                agent=approval.request.agent,
-                chain=approval.request.chain,
+                **_about(approval, self._clock.wall()),
                 approved=approval.state != "rejected",
                 by=approval.decided_by,
                 reason=approval.reason,
                 lasts=approval.lasts,
-                timestamp=self._clock.wall(),
             )
         )
+
+
+def _about(approval: Approval, now: float) -> dict[str, Any]:
+    """What every event of an approval says."""
+    asked = approval.request
+    return {
+        "approval_id": approval.id,
+        "tool": asked.tool,
+        "chain": asked.chain,
+        "run_id": asked.run_id,
+        "parent_call_id": asked.parent_call_id,
+        "timestamp": now,
+    }
 
 
 def _found(table: ApprovalTable, approval_id: str) -> Approval:
@@ -266,6 +257,12 @@ def _settle(table: ApprovalTable, claimed: Approval, state: ApprovalState) -> Ap
     return settled
 
 
+def _release(table: ApprovalTable, abandoned: Approval, state: ApprovalState, now: Moment) -> None:
+    if _settle(table, abandoned, state) is not None:
+        became = {"claimedBy": abandoned.call_id, "state": state}
+        table.note(_deed("abandoned", abandoned, "start-up", now, **became))
+
+
 def _lives(process: int) -> bool:
     """Whether a process other than this one is there; in a container, the one before often had the same number."""
     if process == os.getpid():
@@ -293,8 +290,8 @@ def _revoke(table: ApprovalTable, approval_id: str, by: str, now: Moment) -> tup
     return revoked, True
 
 
-def _deed(verb: str, approval: Approval, by: str, now: Moment) -> Deed:
-    """What a person decided about a call."""
+def _deed(verb: str, approval: Approval, by: str, now: Moment, **more: str) -> Deed:
+    """What was decided about a call, or became of it."""
     asked = approval.request
     details = {
         "approvalId": approval.id,
@@ -303,6 +300,7 @@ def _deed(verb: str, approval: Approval, by: str, now: Moment) -> Deed:
         "effect": asked.effect,
         "for": approval.lasts,
         "reason": approval.reason,
+        **more,
     }
     told = {name: value for name, value in details.items() if value}
     return Deed(
@@ -313,4 +311,7 @@ def _deed(verb: str, approval: Approval, by: str, now: Moment) -> Deed:
         agent=asked.agent,
         targets=(asked.tool,),
         details=told,
+        chain=asked.chain,
+        parent_call_id=asked.parent_call_id,
+        run_id=asked.run_id,
     )

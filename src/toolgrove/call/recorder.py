@@ -72,7 +72,14 @@ class Recorder:
         async with self._turn:
             while waiting := self._deeds.waiting():
                 for _, deed in waiting:
-                    facts = {"by": deed.by, "targets": deed.targets, "details": deed.details}
+                    facts = {
+                        "by": deed.by,
+                        "targets": deed.targets,
+                        "details": deed.details,
+                        "chain": deed.chain,
+                        "parent_call_id": deed.parent_call_id,
+                        "run_id": deed.run_id,
+                    }
                     record = self._made(deed.at, deed.kind, deed.operation, deed.agent, "success", **facts)
                     await self._journal.append(JournalEntry(record, durable=True))
                 await anyio.to_thread.run_sync(self._deeds.recorded, waiting[-1][0])
@@ -112,7 +119,6 @@ class Recorder:
             session="",
             operation=operation,
             outcome=outcome,
-            run_id=number,
             kind=kind,
-            **told,
+            **{**told, "run_id": told.get("run_id") or number},
         )

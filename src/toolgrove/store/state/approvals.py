@@ -31,7 +31,7 @@ class ApprovalRequest:
     `chain` names the agents from the outermost to the one that calls. `effect` says in names what the call would
     change, `footprint_hash` stands for what it would remove or overwrite; both are empty for tools that cannot tell.
     `sends` is the method and the URL of an HTTP tool's request, `earlier` the same call before a crash, which may have
-    run.
+    run. `run_id` is the run that asked first, `parent_call_id` the call that a delegated agent works for.
     """
 
     agent: str
@@ -47,6 +47,12 @@ class ApprovalRequest:
     effect: str = ""
     footprint_hash: str = ""
     earlier: EarlierCall | None = None
+    run_id: str = ""
+    parent_call_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.chain:
+            object.__setattr__(self, "chain", (self.agent,))
 
     @property
     def is_ours(self) -> bool:

@@ -15,7 +15,10 @@ from toolgrove.store.audit import Kind
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deed:
-    """Something that was decided: by whom, when, and about which agent."""
+    """Something that was decided: by whom, when, and about which agent.
+
+    What is about a call says on whose behalf that was made: `chain`, `parent_call_id` and `run_id`.
+    """
 
     kind: Kind
     operation: str
@@ -24,6 +27,9 @@ class Deed:
     agent: str = ""
     targets: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    chain: tuple[str, ...] = ()
+    parent_call_id: str | None = None
+    run_id: str = ""
 
 
 class Deeds(Protocol):

@@ -40,4 +40,4 @@ class SqliteDeeds:
 
 def _deed(body: str) -> Deed:
     facts = json.loads(body)
-    return Deed(**{**facts, "targets": tuple(facts["targets"])})
+    return Deed(**{**facts, "targets": tuple(facts["targets"]), "chain": tuple(facts.get("chain", ()))})

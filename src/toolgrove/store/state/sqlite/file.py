@@ -20,7 +20,7 @@ from typing import Self
 from toolgrove.store.file_marks import FileMarks
 
 log = logging.getLogger("toolgrove.store")
-VERSION = 7
+VERSION = 8
 PATIENCE = 2.0
 _SCHEMA = """
 CREATE TABLE pins (
@@ -53,6 +53,8 @@ CREATE TABLE approvals (
     effect TEXT NOT NULL,
     footprint_hash TEXT NOT NULL,
     earlier TEXT,
+    run_id TEXT NOT NULL,
+    parent_call_id TEXT,
     state TEXT NOT NULL,
     requested_at REAL NOT NULL,
     expires_at REAL NOT NULL,
@@ -104,6 +106,10 @@ _STEPS = (
     CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL) WITHOUT ROWID;
     INSERT INTO tokens SELECT hash, holder, used_at FROM single_tokens;
     DROP TABLE single_tokens;
+    """,
+    """
+    ALTER TABLE approvals ADD COLUMN run_id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN parent_call_id TEXT;
     """,
 )
 """What leads from each format to the next, the first one first."""
