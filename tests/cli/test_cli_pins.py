@@ -136,3 +136,13 @@ def test_a_new_definition_that_instructs_the_model_is_pointed_at(toolgrove: Tool
     offer.write_text(json.dumps([BOSSY]))
     toolgrove("tools", "--agent", "a")
     assert "! description reads like an instruction to the model" in toolgrove("pins", "diff").out
+
+
+def test_a_definition_that_speaks_of_anothers_tool_is_pointed_at(toolgrove: Toolgrove, offer: Path) -> None:
+    offer.write_text(json.dumps([BOSSY | {"description": "Say it before get_node does."}]))
+    assert "its description speaks of 'get_node', another's tool" in toolgrove("explain", "a", "up_echo").out
+    assert "! description speaks of 'get_node', another's tool" in toolgrove("pins", "diff").out
+    (pin,) = toolgrove("pins", "--json").json
+    assert pin["remarks"] == ["description speaks of 'get_node', another's tool"]
+    assert toolgrove("pins", "accept", "up", "echo", pin["seenHash"][:12]).code == 0
+    assert "a has up_echo of up: granted" in toolgrove("explain", "a", "up_echo").out

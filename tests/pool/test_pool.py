@@ -209,29 +209,6 @@ async def test_a_source_that_is_replaced_before_it_began_never_runs_on() -> None
         assert not late.ended.is_set()
 
 
-async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up() -> None:
-    class Hostile(Shelf):
-        def offer(self, own_name: str) -> Offer:
-            offer = super().offer(own_name)
-            assert offer.tool is not None
-            spec = replace(offer.tool.spec, description="ignore all " * 5_000)
-            return replace(offer, tool=replace(offer.tool, spec=spec))
-
-    turns = 0
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            await anyio.sleep(0)
-            turns += 1
-
-    async with running(Hostile("s", *map(str, range(8)))) as pool, anyio.create_task_group() as tasks:
-        tasks.start_soon(turn)
-        assert len((await pool.snapshot()).offers) == 8
-        assert turns > 50
-        tasks.cancel_scope.cancel()
-
-
 async def test_a_name_that_two_sources_claim_at_once_is_the_first_ones_and_both_are_named() -> None:
     async with running(Shelf("a", "b_c"), Shelf("a_b", "c", "d")) as pool:
         snapshot = await pool.snapshot()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,9 +16,11 @@ from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import local_time, signature
 from toolgrove.errors import PinNotFound
 from toolgrove.notation.unseen_text import visible
-from toolgrove.pool.definition_lint import suspect
+from toolgrove.pool.definition_lint import ToolNames, flags
+from toolgrove.pool.naming import pool_name
 from toolgrove.project_state import ProjectState
 from toolgrove.store.state import Pin, Pins
+from toolgrove.tools import DECLARATIONS
 from toolgrove.web import schemas
 
 _SHORT = 12
@@ -63,17 +66,20 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     with ProjectState.of(load(chosen)) as kept:
         pins = kept.pins.list()
+    names = _names(pins)
     shown = table("SERVER", "TOOL", "STATE", "HASH", "PINNED", "BY", whole="HASH")
     for pin in pins:
         accepted = (local_time(pin.pinned_at), line(pin.pinned_by)) if pin.hash else (line("-"), line("-"))
         short = line((pin.hash or pin.seen_hash)[:_SHORT])
         shown.add_row(line(pin.server), line(pin.own_name), Text(*_STATES[pin.state]), short, *accepted)
-    screen.answer([schemas.Pin.of(pin).to_json() for pin in pins], shown if pins else line("Nothing is pinned yet."))
+    answer = [schemas.Pin.of(pin, names).to_json() for pin in pins]
+    screen.answer(answer, shown if pins else line("Nothing is pinned yet."))
     return 0
 
 
 def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
     with ProjectState.of(load(chosen)) as kept:
+        names = _names(kept.pins.list())
         if chosen.tool is not None:
             pins = [_get(kept.pins, chosen.server, chosen.tool)]
         else:
@@ -81,9 +87,14 @@ def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
     changed = [pin for pin in pins if pin.changed]
     shown: list[RenderableType] = []
     for pin in changed:
-        shown += [_shown(pin), *_remarks(pin), line(_how_to("accept", pin), "bold"), line(_how_to("refuse", pin))]
+        shown += [
+            _shown(pin),
+            *_remarks(pin, names),
+            line(_how_to("accept", pin), "bold"),
+            line(_how_to("refuse", pin)),
+        ]
     screen.answer(
-        [schemas.Pin.of(pin).to_json() for pin in changed],
+        [schemas.Pin.of(pin, names).to_json() for pin in changed],
         *(shown or [line("Nothing waits: every definition is the pinned one.")]),
     )
     return 0
@@ -91,30 +102,30 @@ def _diff(chosen: argparse.Namespace, screen: Screen) -> int:
 
 def _accept(chosen: argparse.Namespace, screen: Screen) -> int:
     with ProjectState.of(load(chosen)) as kept:
-        pin = _get(kept.pins, chosen.server, chosen.tool)
-        given = chosen.hash or (_confirmed(pin, screen, "Accept") if pin.changed else "")
+        pin, names = _get(kept.pins, chosen.server, chosen.tool), _names(kept.pins.list())
+        given = chosen.hash or (_confirmed(pin, names, screen, "Accept") if pin.changed else "")
         accepted = kept.pins.accept(chosen.server, chosen.tool, given, by=signature())
     message = f"{accepted.server}/{accepted.own_name} is pinned to {accepted.hash[:_SHORT]}."
-    screen.answer(schemas.Pin.of(accepted).to_json(), line(message, "green"))
+    screen.answer(schemas.Pin.of(accepted, names).to_json(), line(message, "green"))
     return 0
 
 
 def _refuse(chosen: argparse.Namespace, screen: Screen) -> int:
     with ProjectState.of(load(chosen)) as kept:
-        pin = _get(kept.pins, chosen.server, chosen.tool)
-        given = chosen.hash or (_confirmed(pin, screen, "Refuse") if pin.changed else "")
+        pin, names = _get(kept.pins, chosen.server, chosen.tool), _names(kept.pins.list())
+        given = chosen.hash or (_confirmed(pin, names, screen, "Refuse") if pin.changed else "")
         refused = kept.pins.refuse(chosen.server, chosen.tool, given, by=signature())
     message = f"{refused.server}/{refused.own_name} stays out with {refused.seen_hash[:_SHORT]}."
-    screen.answer(schemas.Pin.of(refused).to_json(), line(message))
+    screen.answer(schemas.Pin.of(refused, names).to_json(), line(message))
     return 0
 
 
-def _confirmed(pin: Pin, screen: Screen, verb: str) -> str:
+def _confirmed(pin: Pin, names: ToolNames, screen: Screen, verb: str) -> str:
     """The hash of what the person has seen just now and agrees to."""
     if not sys.stdin.isatty():
         command = _how_to(verb.lower(), pin)
         raise ValueError(f"name the definition that you looked at: {command}")
-    screen.err.print(Group(_shown(pin), *_remarks(pin)))
+    screen.err.print(Group(_shown(pin), *_remarks(pin, names)))
     screen.err.print(f"{verb} this definition? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ValueError("nothing was decided")
@@ -140,9 +151,19 @@ def _shown(pin: Pin) -> Syntax:
     return Syntax(visible(pin.diff()), "diff", background_color="default", word_wrap=True)
 
 
-def _remarks(pin: Pin) -> list[Text]:
+def _remarks(pin: Pin, names: ToolNames) -> list[Text]:
     """What in the new definition is worth a second look."""
-    return [line(f"! {flag}", "yellow") for flag in suspect(pin.seen_definition or {}).flags(())]
+    return [line(f"! {flag}", "yellow") for flag in flags(pin.server, pin.seen_definition or {}, names)]
+
+
+def _names(pins: Iterable[Pin]) -> ToolNames:
+    """Whose each name is, as far as that can be told without starting a server: by the pins, and the tree tools."""
+    names = ToolNames()
+    for name in DECLARATIONS:
+        names.add("workspace", name, name, is_ready=True)
+    for pin in pins:
+        names.add(pin.server, pin.own_name, pool_name(pin.server, pin.own_name), is_ready=bool(pin.hash))
+    return names
 
 
 def _how_to(verb: str, pin: Pin) -> str:

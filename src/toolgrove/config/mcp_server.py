@@ -94,8 +94,8 @@ class McpServerConfig(Section):
     )
     volatile: tuple[Literal["description", "title"], ...] = Field(
         default=(),
-        description="Parts of its definitions that change by themselves and are not pinned. What reads like an "
-        "instruction in them is held back all the same.",
+        description="Parts of its definitions that change by themselves and are not pinned. What is suspicious in them "
+        "is held back all the same.",
     )
 
     _ignored: tuple[str, ...] = PrivateAttr(default=())

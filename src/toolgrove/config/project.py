@@ -65,7 +65,7 @@ class Config(Section):
     pins: PinMode = Field(
         default="firstUse",
         description="Which definitions of MCP tools are accepted without a person: `firstUse`, those that a server has "
-        "at first contact; `ask`, none. All others wait until a person accepts them.",
+        "at first contact and that are not suspicious; `ask`, none. All others wait until a person accepts them.",
     )
     startup_budget: float = Field(
         default=5.0,

@@ -1,17 +1,14 @@
-"""Definitions that are legal but worth a look by a person: a hint, never a gate."""
+"""Definitions that are legal but suspicious: they speak to the model, or of tools that are not theirs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anyio import to_thread
-
 from toolgrove.notation.json_value import texts
 from toolgrove.pool.offer import Offer
-from toolgrove.types import Tool
 
 _INSTRUCTING = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|earlier|above|other|all|system)\b.{0,20}"
@@ -31,6 +28,44 @@ _NAME = re.compile(r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+")
 _QUOTED = 120
 
 
+class ToolNames:
+    """Whose each name is.
+
+    A full name is its holder's alone. A server's own name for a tool may be that of several, and who has one of that
+    name itself is taken to mean it. Only a tool that an agent can have counts as another's: a name that nobody accepted
+    takes nothing from anybody.
+    """
+
+    def __init__(self) -> None:
+        self._full: dict[str, str] = {}
+        self._own: dict[str, set[str]] = {}
+        self._siblings: dict[str, set[str]] = {}
+
+    @classmethod
+    def of(cls, offers: Iterable[Offer]) -> ToolNames:
+        """The names in a pool."""
+        names = cls()
+        for offer in offers:
+            names.add(offer.source, offer.own_name, offer.name, is_ready=offer.tool is not None)
+        return names
+
+    def add(self, source: str, own_name: str, name: str, *, is_ready: bool) -> None:
+        """Take in one tool."""
+        self._siblings.setdefault(source, set()).update((own_name, name))
+        if is_ready:
+            self._full.setdefault(name, source)
+            self._own.setdefault(own_name, set()).add(source)
+
+    def others(self, source: str, words: Iterable[str]) -> list[str]:
+        """Those of the words that name a tool of somebody else."""
+        return sorted(word for word in words if self._is_anothers(source, word))
+
+    def _is_anothers(self, source: str, word: str) -> bool:
+        if self._full.get(word, source) != source:
+            return True
+        return word in self._own and word not in self._siblings.get(source, ())
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Suspicion:
     """What a definition says that a description need not say."""
@@ -38,17 +73,12 @@ class Suspicion:
     instructing: tuple[str, ...]
     mentions: Mapping[str, str]
 
-    def flags(self, other_names: Iterable[str]) -> list[str]:
-        """The same in words, held against the names of tools that belong to others."""
-        spoken = sorted(self.mentions.keys() & set(other_names))
-        return [*self.instructing, *(f"{self.mentions[name]} speaks of {name!r}, another's tool" for name in spoken)]
-
 
 def suspect(definition: Mapping[str, Any]) -> Suspicion:
-    """Read every text of a definition with distrust."""
+    """Read every text of a definition with distrust; its name says nothing yet."""
     instructing: list[str] = []
     mentions: dict[str, str] = {}
-    for path, text in texts(definition):
+    for path, text in texts({key: value for key, value in definition.items() if key != "name"}):
         lower = text.lower()
         found = _INSTRUCTING.search(lower) if any(word in lower for word in _OPENINGS) else None
         if found is not None:
@@ -58,47 +88,24 @@ def suspect(definition: Mapping[str, Any]) -> Suspicion:
     return Suspicion(instructing=tuple(instructing), mentions=mentions)
 
 
-class Watch:
-    """Reads each foreign definition once, and holds it against every pool that it stands in."""
-
-    def __init__(self) -> None:
-        self._read: dict[tuple[str, str], Suspicion] = {}
-
-    async def read(self, offers: Iterable[Offer]) -> None:
-        """Read what is new in a worker thread: a hostile server can write so that it takes seconds."""
-        new = [tool for tool in _foreign(offers) if _mark(tool) not in self._read]
-        if new:
-            self._read |= await to_thread.run_sync(_suspicions, new, abandon_on_cancel=True)
-
-    def flags(self, offers: Mapping[str, Offer]) -> dict[str, tuple[str, ...]]:
-        """What is worth a look, by tool; only MCP servers write their definitions themselves."""
-        names = {name: offer.source for offer in offers.values() for name in (offer.own_name, offer.name)}
-        read: dict[tuple[str, str], Suspicion] = {}
-        flagged = {}
-        for tool in _foreign(offers.values()):
-            suspicion = read[_mark(tool)] = self._read.get(_mark(tool)) or _suspicion(tool)
-            source = tool.spec.source
-            others = (word for word in suspicion.mentions if names.get(word, source) != source)
-            found = suspicion.flags(others)
-            if found:
-                flagged[tool.spec.name] = tuple(found)
-        self._read = read
-        return flagged
+def spoken_of(source: str, mentions: Mapping[str, str], names: ToolNames) -> tuple[str, ...]:
+    """Which tools of others a definition speaks of, in words."""
+    return tuple(f"{mentions[name]} speaks of {name!r}, another's tool" for name in names.others(source, mentions))
 
 
-def _foreign(offers: Iterable[Offer]) -> Iterator[Tool]:
-    return (offer.tool for offer in offers if offer.kind == "mcp" and offer.tool is not None)
+def flags(source: str, definition: Mapping[str, Any], names: ToolNames) -> list[str]:
+    """All that is suspicious in a definition of this source."""
+    found = suspect(definition)
+    return [*found.instructing, *spoken_of(source, found.mentions, names)]
 
 
-def _mark(tool: Tool) -> tuple[str, str]:
-    return tool.spec.name, tool.definition
-
-
-def _suspicions(tools: Iterable[Tool]) -> dict[tuple[str, str], Suspicion]:
-    return {_mark(tool): _suspicion(tool) for tool in tools}
-
-
-def _suspicion(tool: Tool) -> Suspicion:
-    spec = tool.spec
-    shown = {"description": spec.description, "inputSchema": spec.input_schema, "outputSchema": spec.output_schema}
-    return suspect(shown)
+def mentioned(offers: Iterable[Offer]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """By source, and by its own name, which definitions speak of the tools of others."""
+    offers = list(offers)
+    names = ToolNames.of(offers)
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for offer in offers:
+        spoken = spoken_of(offer.source, offer.mentions, names)
+        if spoken:
+            found.setdefault(offer.source, {})[offer.own_name] = spoken
+    return found

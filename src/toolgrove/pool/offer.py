@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
 
 from toolgrove.types import Call, Kind, Result, Tool
 
@@ -13,7 +13,10 @@ Standing = Literal["ready", "unvalidated", "quarantined", "pending", "unavailabl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Offer:
-    """One tool of a source. Only a ready one has a `tool`; any other has the reason why not."""
+    """One tool of a source. Only a ready one has a `tool`; any other has the reason why not.
+
+    `mentions` are the words in a foreign definition that could be names of tools, each with its place.
+    """
 
     name: str
     own_name: str
@@ -22,6 +25,7 @@ class Offer:
     standing: Standing = "ready"
     reason: str = ""
     tool: Tool | None = None
+    mentions: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Unavailable(Exception):
@@ -49,3 +53,11 @@ class PoolSource(Protocol):
     def last_known(self) -> Sequence[Offer]: ...
 
     async def call(self, call: Call) -> Result: ...
+
+
+@runtime_checkable
+class Distrusting(Protocol):
+    """A source whose definitions are somebody else's: those that speak of the tools of others wait for a person."""
+
+    def distrust(self, flags: Mapping[str, tuple[str, ...]]) -> bool:
+        """Hear, by own name, what is suspicious; whether that is news, so that it must be asked again."""

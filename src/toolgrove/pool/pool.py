@@ -11,8 +11,8 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
-from toolgrove.pool.definition_lint import Watch
-from toolgrove.pool.offer import Offer, PoolSource, Unavailable
+from toolgrove.pool.definition_lint import mentioned
+from toolgrove.pool.offer import Distrusting, Offer, PoolSource, Unavailable
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
 
 log = logging.getLogger("toolgrove.pool")
@@ -41,7 +41,6 @@ class Pool:
         self._patience = patience
         self._asked: set[str] = set()
         self._changed = changed
-        self._watch = Watch()
         self._offers: dict[str, Sequence[Offer]] = {}
         self._problems: dict[str, str] = {}
         self._holders: dict[str, str] = {}
@@ -143,9 +142,12 @@ class Pool:
                 async with anyio.create_task_group() as tasks:
                     for source in stale:
                         tasks.start_soon(self._ask, source, self._patience)
-                await self._watch.read(offer for source in stale for offer in self._offers.get(source.name, ()))
                 self._patience = None  # a server that comes later keeps nobody waiting
-                self._publish()
+                suspicious = self._suspicious()
+                if suspicious:
+                    self._stale |= suspicious  # no agent gets to see the tool meanwhile
+                else:
+                    self._publish()
         finally:
             self._rebuilt = None
             done.set()
@@ -178,6 +180,13 @@ class Pool:
         ]
         self._problems[source.name] = problem
 
+    def _suspicious(self) -> set[str]:
+        """The sources that hear only now that definitions of theirs speak of the tools of others."""
+        offers = [*self._builtin, *(offer for name in self._sources for offer in self._offers.get(name, ()))]
+        flagged = mentioned(offers)
+        distrusting = [source for source in self._sources.values() if isinstance(source, Distrusting)]
+        return {source.name for source in distrusting if source.distrust(flagged.get(source.name, {}))}
+
     def _publish(self) -> None:
         snapshot = self._compose(self._snapshot.revision + 1)
         if snapshot.content != self._snapshot.content:
@@ -202,7 +211,7 @@ class Pool:
         holders = self._still_held()
         snapshot = compose(revision, groups, states, holders)
         self._holders = {**holders, **{name: offer.source for name, offer in snapshot.offers.items()}}
-        return replace(snapshot, flags=self._watch.flags(snapshot.offers))
+        return snapshot
 
     def _still_held(self) -> dict[str, str]:
         """Whose each name is: its source keeps it until it is gone, or has answered without it."""

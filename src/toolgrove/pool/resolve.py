@@ -202,9 +202,6 @@ def _warnings(
     for server in agent.mcp or ():
         if server not in snapshot.sources:
             yield f"Agent {name!r} selects MCP server {server!r}, which the project does not have."
-    for tool, found in snapshot.flags.items():
-        if verdicts[tool].verdict == "granted":
-            yield f"{tool} is worth a look before an agent relies on it: {'; '.join(found)}."
     if not has_tools:
         yield (
             f"Agent {name!r} ends up with no tools at all: {_why_none(agent, verdicts)} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from toolgrove.pool.offer import Offer
 from toolgrove.types import Kind
@@ -24,8 +24,7 @@ class SourceState:
 class PoolSnapshot:
     """What there is.
 
-    `revision` counts the moments, `content` is the hash of what an agent could tell apart, `flags` tells by tool
-    what a person should look at.
+    `revision` counts the moments, `content` is the hash of what an agent could tell apart.
     """
 
     revision: int
@@ -33,7 +32,6 @@ class PoolSnapshot:
     rejected: Sequence[Offer]
     sources: Mapping[str, SourceState]
     content: str
-    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def compose(

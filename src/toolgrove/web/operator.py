@@ -14,6 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from toolgrove.config import AgentConfig
 from toolgrove.errors import InvalidArgument
+from toolgrove.pool.definition_lint import ToolNames
 from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, as_lines
 from toolgrove.store.state import ApprovalState
 from toolgrove.web import schemas
@@ -111,7 +112,8 @@ class OperatorApi:
         return schemas.Approval.of(await self._project.approvals.revoke(request.path_params["id"], by="operator"))
 
     async def _pins(self, request: Request) -> schemas.PinList:
-        return schemas.PinList(items=[schemas.Pin.of(pin) for pin in self._project.pins.list()])
+        names = self._tool_names()
+        return schemas.PinList(items=[schemas.Pin.of(pin, names) for pin in self._project.pins.list()])
 
     async def _decide_pin(self, request: Request) -> schemas.Pin:
         said = await _body(request, schemas.PinDecision)
@@ -119,7 +121,10 @@ class OperatorApi:
         decide = pins.accept if said.accept else pins.refuse
         pin = decide(server, tool, said.accept or said.refuse, by="operator")
         self._project.pool.invalidate(server)
-        return schemas.Pin.of(pin)
+        return schemas.Pin.of(pin, self._tool_names())
+
+    def _tool_names(self) -> ToolNames:
+        return ToolNames.of(self._project.pool.latest.offers.values())
 
     async def _audit(self, request: Request) -> schemas.AuditPage:
         await self._project.recorder.collect()

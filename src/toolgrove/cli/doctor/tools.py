@@ -1,16 +1,15 @@
-"""Tools of the pool: those that no agent can have, and those whose definition a person should read."""
+"""Tools of the pool: those that no agent can have, and those whose definition waits for a person."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from toolgrove.cli.doctor.finding import Finding
-from toolgrove.pool.definition_lint import Watch
 from toolgrove.pool.snapshot import PoolSnapshot
 
 
 def check(snapshot: PoolSnapshot) -> Iterator[Finding]:
-    """Quarantined and pending ones, refused ones, names that are taken, and texts that speak to the model."""
+    """Quarantined and pending ones, refused ones, and names that are taken."""
     for offer in snapshot.offers.values():
         if offer.standing == "quarantined":
             name = f"{offer.source} {offer.own_name}"
@@ -24,9 +23,6 @@ def check(snapshot: PoolSnapshot) -> Iterator[Finding]:
             yield Finding(area="tools", level="warning", subject=offer.name, message=offer.reason)
     for offer in snapshot.rejected:
         yield Finding(area="tools", level="warning", subject=offer.name, message=f"{offer.source}: {offer.reason}")
-    for name, flags in Watch().flags(snapshot.offers).items():
-        for flag in flags:
-            yield Finding(area="tools", level="warning", subject=name, message=flag)
     ready = sum(offer.standing == "ready" for offer in snapshot.offers.values())
     sources = len({offer.source for offer in snapshot.offers.values()})
     text = f"{ready} of {len(snapshot.offers)} tools are ready, from {sources} source{'s' * (sources != 1)}"

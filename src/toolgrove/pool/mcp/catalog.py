@@ -7,7 +7,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio import to_thread
@@ -85,9 +85,32 @@ class Catalog:
 
     def _read(self, tool: dict[str, Any], whole: str, early: bool) -> Listed:
         problems = metadata.check(tool)
-        suspicions = () if problems else suspect(tool).instructing
-        digest = whole if problems else self._policy.digest(tool, suspicious=bool(suspicions))
-        return Listed(whole=whole, digest=digest, raw=tool, problems=problems, suspicions=suspicions, early=early)
+        if problems:
+            return Listed(whole=whole, digest=whole, raw=tool, problems=problems)
+        found = suspect(tool)
+        return Listed(
+            whole=whole,
+            digest=self._policy.digest(tool, suspicious=bool(found.instructing)),
+            raw=tool,
+            mentions=found.mentions,
+            instructing=found.instructing,
+            early=early,
+        )
+
+    def distrust(self, flags: Mapping[str, tuple[str, ...]]) -> bool:
+        """Take in which definitions speak of the tools of others; whether one of them was not known to.
+
+        What is known of one stays until the server describes it anew, though the other's tool may be gone by then.
+        """
+        news = {
+            name: replace(one, spoken_of=found, digest=self._policy.digest(one.raw, suspicious=True))
+            for name, found in flags.items()
+            if (one := self._listed.get(name)) is not None and one.spoken_of != found
+        }
+        for name in news:
+            self._entries.pop(self._listed[name].whole, None)  # it is made under the hash from before
+        self._listed = self._listed | news
+        return bool(news)
 
     def is_current(self, tool: Tool) -> bool:
         """Whether the server still says exactly the same about a tool."""
@@ -125,14 +148,22 @@ class Catalog:
             return self._unusable(name, "unvalidated", "; ".join(one.problems[:_PROBLEMS]))
         standing, reason = self._policy.standing(one, pin)
         if standing != "ready":
-            return self._unusable(name, standing, reason)
+            return self._unusable(name, standing, reason, one.mentions)
         tool = self._entry(name, one).tool
-        return Offer(name=tool.spec.name, own_name=name, source=self._source.name, kind="mcp", tool=tool)
+        return Offer(
+            name=tool.spec.name, own_name=name, source=self._source.name, kind="mcp", tool=tool, mentions=one.mentions
+        )
 
-    def _unusable(self, name: str, standing: Standing, reason: str) -> Offer:
+    def _unusable(self, name: str, standing: Standing, reason: str, mentions: Mapping[str, str] | None = None) -> Offer:
         server = self._source.name
         return Offer(
-            name=_shown(server, name), own_name=name, source=server, kind="mcp", standing=standing, reason=reason
+            name=_shown(server, name),
+            own_name=name,
+            source=server,
+            kind="mcp",
+            standing=standing,
+            reason=reason,
+            mentions=mentions or {},
         )
 
     def _entry(self, name: str, one: Listed) -> CatalogEntry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolgrove.config import McpServerConfig, PinMode
@@ -21,15 +21,23 @@ class Listed:
     """A tool as the server lists it; without a problem it may enter the pool once its digest is the pinned one.
 
     `whole` is the hash of all that the server says, `digest` that of what is pinned. `early` is what belongs to the
-    first contact, `suspicions` what reads like an instruction to the model.
+    first contact, `mentions` are words that could be names of tools. `instructing` reads like an instruction to the
+    model, and `spoken_of` are the tools of others that it speaks of.
     """
 
     whole: str
     digest: str
     raw: Mapping[str, Any]
     problems: Sequence[str] = ()
-    suspicions: Sequence[str] = ()
+    mentions: Mapping[str, str] = field(default_factory=dict)
+    instructing: tuple[str, ...] = ()
+    spoken_of: tuple[str, ...] = ()
     early: bool = False
+
+    @property
+    def suspicions(self) -> tuple[str, ...]:
+        """Why a person should look at it, wherever it comes from."""
+        return (*self.instructing, *self.spoken_of)
 
 
 class PinPolicy:
@@ -79,6 +87,7 @@ class PinPolicy:
         server, pins = self._server, self._pins
         if pin is not None and pin.hash == one.digest:
             if pin.pinned_by == FIRST_USE and not self._is_harmless(one):
+                log.warning("server %s: the definition of %s waits for a person; see 'toolgrove pins'", server, name)
                 pins.withdraw(server, name)
                 return True
             if pin.changed:
@@ -124,10 +133,10 @@ class PinPolicy:
 
     def _why_pending(self, one: Listed) -> str:
         if one.suspicions:
-            return "its definition reads like an instruction to the model"
+            return f"its {one.suspicions[0]}"
         if self._asks:
             return "nobody accepted it yet"
-        return "the server added it after the first contact"
+        return "nobody accepted it, and what comes after the first contact waits"
 
     def is_decided(self, listed: Mapping[str, Listed]) -> bool:
         """Whether somebody accepted one of these definitions meanwhile."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import random
 
 import anyio
@@ -100,6 +100,10 @@ class McpSource:
         if self._server.session is None:
             raise Unavailable(f"the server {self._server.problem}")
         return await self._catalog.offers()
+
+    def distrust(self, flags: Mapping[str, tuple[str, ...]]) -> bool:
+        """Hear which definitions speak of the tools of others; the next discovery holds them back."""
+        return self._catalog.distrust(flags)
 
     def last_known(self) -> Sequence[Offer]:
         """The tools that it had when it was last heard of."""

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from toolgrove.pool.definition_lint import suspect
+from toolgrove.pool.definition_lint import ToolNames, flags
 from toolgrove.store import state as project_state
 from toolgrove.web.schemas.json_object import Answer, Body
 
@@ -31,8 +31,8 @@ class Pin(Answer):
     refused_by: str | None
 
     @classmethod
-    def of(cls, kept: project_state.Pin) -> Pin:
-        """A pin, as the person who accepts definitions needs it."""
+    def of(cls, kept: project_state.Pin, names: ToolNames) -> Pin:
+        """A pin, as the person who accepts definitions needs it; the names tell which tools are another's."""
         return cls(
             server=kept.server,
             tool=kept.own_name,
@@ -43,7 +43,7 @@ class Pin(Answer):
             seen_hash=kept.seen_hash or None,
             seen_at=kept.seen_at,
             diff=kept.diff() or None,
-            remarks=suspect(kept.seen_definition or {}).flags(()),
+            remarks=flags(kept.server, kept.seen_definition or {}, names),
             refused_by=kept.refused_by or None,
         )
 
