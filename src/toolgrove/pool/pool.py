@@ -143,11 +143,7 @@ class Pool:
                     for source in stale:
                         tasks.start_soon(self._ask, source, self._patience)
                 self._patience = None  # a server that comes later keeps nobody waiting
-                suspicious = self._suspicious()
-                if suspicious:
-                    self._stale |= suspicious  # no agent gets to see the tool meanwhile
-                else:
-                    self._publish()
+                self._publish()
         finally:
             self._rebuilt = None
             done.set()
@@ -188,6 +184,11 @@ class Pool:
         return {source.name for source in distrusting if source.distrust(flagged.get(source.name, {}))}
 
     def _publish(self) -> None:
+        """Let agents see what there is now, unless a source must be asked again first."""
+        suspicious = self._suspicious()
+        if suspicious:
+            self._stale |= suspicious
+            return
         snapshot = self._compose(self._snapshot.revision + 1)
         if snapshot.content != self._snapshot.content:
             told = set(self._snapshot.rejected)
