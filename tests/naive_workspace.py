@@ -85,7 +85,7 @@ class NaiveWorkspace:
             raise Refusal("forbidden")
         if not mutates:
             return getattr(self, tool)(who, **arguments), self.version(who)
-        key = arguments.get("idempotencyKey")
+        key = None if arguments.get("dryRun") else arguments.get("idempotencyKey")
         request = text([tool, {name: value for name, value in arguments.items() if name != "idempotencyKey"}])
         if key is not None and (who[0], key) in self.keys:
             stored, answer, seq = self.keys[(who[0], key)]
@@ -234,7 +234,14 @@ class NaiveWorkspace:
             "payloadType": node["payloadType"],
             "payload": filtered(node["payload"], *filters),
             "childrenCount": len(node["children"]),
+            **({"payloadGroup": True} if len(self.holders(node)) > 1 else {}),
         }
+
+    def holders(self, node: Node) -> list[Node]:
+        """The nodes that hold the same payload, this one first in line where it shares with nobody."""
+        return [
+            one for one in Family(self.root).order if one is node or (node["share"] and one["share"] == node["share"])
+        ]
 
     def crumbs(self, node: Node) -> list[Answer]:
         chain = [*reversed(Family(self.root).ancestors(node)), node]
@@ -248,7 +255,10 @@ class NaiveWorkspace:
         return {"items": [{**self.shape(node, shown), "path": self.crumbs(node)} for node in nodes]}
 
     def get_node(self, who: Any, nodeId: str, includedProperties: Any = None, excludedProperties: Any = None) -> Answer:
-        return self.shape(self.find(nodeId), chosen(self.view(who)["node"], includedProperties, excludedProperties))
+        node = self.find(nodeId)
+        shown = self.shape(node, chosen(self.view(who)["node"], includedProperties, excludedProperties))
+        others = sorted(one["nodeId"] for one in self.holders(node) if one is not node)
+        return {**shown, **({"sharedWith": others} if others else {})}
 
     def list_children(self, who: Any, nodeId: str) -> Answer:
         shown = self.view(who)["view"]
@@ -367,34 +377,36 @@ class NaiveWorkspace:
         if rulesetId != "rules":
             raise Refusal("not_found")
         found = [entry for node in Family(self.root).order for entry in self.broken(node, relations=True)]
-        return {"valid": not found, "violations": found}
+        return {"valid": all(one["severity"] == "warning" for one in found), "violations": found}
 
     def lint_payload(self, who: Any, nodeId: str, rulesetId: str) -> Answer:
         node = self.find(nodeId)
         if rulesetId != "rules":
             raise Refusal("not_found")
         found = self.broken(node, relations=False)
-        return {"valid": not found, "violations": found}
+        return {"valid": all(one["severity"] == "warning" for one in found), "violations": found}
 
     def broken(self, node: Node, relations: bool) -> list[Answer]:
         found = []
 
-        def note(rule: str, path: str, message: str) -> None:
+        def note(rule: str, path: str, message: str, severity: str = "error") -> None:
             found.append(
-                {"ruleId": rule, "severity": "error", "nodeId": node["nodeId"], "path": path, "message": message}
+                {"ruleId": rule, "severity": severity, "nodeId": node["nodeId"], "path": path, "message": message}
             )
 
         if node["payloadType"] == "T" and values_at(node["payload"], "size") in ([], [None]):
             note("sized", "size", "size is required")
         if relations and node["payloadType"] == "U" and len(node["children"]) > 2:
             note("few", "", f"allows at most 2 children, has {len(node['children'])}")
+        if node["payloadType"] == "T" and values_at(node["payload"], "name") in ([], [None]):
+            note("named", "name", "name is required", "warning")
         return found
 
     def list_payload_types(self, who: Any) -> Answer:
         return {"items": [{"name": "Root", "kind": "external", "closed": False}], "allowUnknownTypes": True}
 
     def list_rulesets(self, who: Any) -> Answer:
-        return {"items": [{"rulesetId": "rules", "ruleCount": 2, "ruleIds": ["sized", "few"]}]}
+        return {"items": [{"rulesetId": "rules", "ruleCount": 3, "ruleIds": ["sized", "few", "named"]}]}
 
     def snapshot_list(self, who: Any) -> Answer:
         return {
@@ -476,6 +488,7 @@ class NaiveWorkspace:
                     for gone in [child, *family.descendants(child)]:
                         shape = self.shape(gone)
                         del shape["childrenCount"]
+                        shape.pop("payloadGroup", None)
                         diff[side].append(shape)
         pairs = [(child, partner(child, left, right)) for child in left]
         matched = [(child, other) for child, other in pairs if other is not None]
@@ -510,16 +523,22 @@ class NaiveWorkspace:
             ]
         }
 
-    def document(self, node: Node) -> Answer:
+    def document(self, node: Node, groups: dict[Any, str]) -> Answer:
         form: Answer = {"nodeId": node["nodeId"], "payloadType": node["payloadType"], "payload": node["payload"]}
+        if node["share"] in groups:
+            form["payloadGroup"] = groups[node["share"]]
         if node["tags"]:
             form["tags"] = node["tags"]
         if node["children"]:
-            form["children"] = [self.document(child) for child in node["children"]]
+            form["children"] = [self.document(child, groups) for child in node["children"]]
         return form
 
     def export_subtree(self, who: Any, nodeId: str) -> Answer:
-        return {"json": json.dumps(self.document(self.find(nodeId)), ensure_ascii=False, separators=(",", ":"))}
+        root = self.find(nodeId)
+        shares = [one["share"] for one in [root, *Family(self.root).descendants(root)] if one["share"] is not None]
+        shared = [share for share in dict.fromkeys(shares) if shares.count(share) > 1]
+        form = self.document(root, {share: f"p{at}" for at, share in enumerate(shared, 1)})
+        return {"json": json.dumps(form, ensure_ascii=False, separators=(",", ":"))}
 
     def export_view(self, who: Any, rootNodeId: str) -> Answer:
         view, root = self.view(who), self.find(rootNodeId)
@@ -531,7 +550,7 @@ class NaiveWorkspace:
 
     def flags(self, who: Any, root: Node, expanded: bool, nodes: list[Node]) -> Answer:
         view = self.view(who)
-        changed = [one["nodeId"] for one in nodes if view["expanded"].get(one["nodeId"], view["default"]) != expanded]
+        changed = [one["nodeId"] for one in nodes if view["expanded"].get(one["nodeId"]) is not expanded]
         view["expanded"].update(dict.fromkeys(changed, expanded))
         self.beside = bool(changed)
         shown = self.look(root, view["view"], view["expanded"], view["default"], None, False, "view")
@@ -616,9 +635,7 @@ class NaiveWorkspace:
         return node
 
     def set_payload(self, node: Node, payload: Any) -> list[str]:
-        holders = [
-            one for one in Family(self.root).order if one is node or (node["share"] and one["share"] == node["share"])
-        ]
+        holders = self.holders(node)
         for one in holders:
             one["payload"] = copy.deepcopy(payload)
         return sorted(one["nodeId"] for one in holders)
@@ -645,8 +662,8 @@ class NaiveWorkspace:
             found = [node for node in Family(self.root).order[1:] if satisfied(node, filter)]
         limit = self.agents[who[0]].get("writeRoot")
         outcomes = []
+        changed: dict[str, None] = {}
         for node in found:
-            before = copy.deepcopy(self.root)
             inside = [one["nodeId"] for one in [node, *Family(self.root).ancestors(node)]]
             twins = [one for one in Family(self.root).order if node["share"] and one["share"] == node["share"]]
             changes = not all(
@@ -658,9 +675,11 @@ class NaiveWorkspace:
             if limit is not None and (limit not in inside or (changes and strays)):
                 outcomes.append({"nodeId": node["nodeId"], "status": "failed"})
                 continue
-            changed = self.patch(node, patch)
-            self.pending.append((before, copy.deepcopy(self.root), changed))
-            outcomes.append({"nodeId": node["nodeId"], "status": "updated" if changed else "unchanged"})
+            changed.update(dict.fromkeys(self.patch(node, patch)))
+            outcomes.append(
+                {"nodeId": node["nodeId"], "status": "updated" if node["nodeId"] in changed else "unchanged"}
+            )
+        self.touched += changed
         counts = [outcome["status"] for outcome in outcomes]
         return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed")}
 
@@ -845,21 +864,33 @@ class NaiveWorkspace:
 
     def import_merge(self, who: Any, json: Any, strategy: str) -> Answer:
         done: Answer = {"created": [], "updated": [], "removed": [], "skippedCount": 0, "idMap": {}}
-        before, document = copy.deepcopy(self.root), copy.deepcopy(json)
-        self.merge(document, self.root, strategy, done, top=True)
+        before = copy.deepcopy(self.root)
+        forest = planted(copy.deepcopy(json))
+        forms = [form for top in forest for form in every(top)]
+        payloads: dict[str, str] = {}
+        for form in forms:
+            group, payload = form.get("payloadGroup"), text(form["payload"])
+            if group is not None and payload != payloads.setdefault(group, payload):
+                raise Refusal("invalid_argument")
+            if form.get("nodeId", "")[:1] == "n" and form["nodeId"][1:].isdigit():
+                self.serial = max(self.serial, int(form["nodeId"][1:]))
+        groups: dict[str, Node] = {}
+        for top in forest:
+            above = self.root if top.get("parentId") is None else self.find(top["parentId"])
+            self.merge(top, above, strategy, done, groups, placed=top.get("parentId") is not None)
         if strategy == "replace":
-            self.trim(document, done)
+            self.trim(forms, done)
         self.touched = touched_between(before, self.root)
         for name in ("created", "updated", "removed"):
             done[f"{name}Count"] = len(done[name])
         return done
 
-    def merge(self, form: Any, parent: Node, strategy: str, done: Answer, top: bool = False) -> None:
+    def merge(
+        self, form: Any, parent: Node, strategy: str, done: Answer, groups: dict[str, Node], *, placed: bool
+    ) -> None:
         found = [one for one in Family(self.root).order if one["nodeId"] == form.get("nodeId")]
         if not found:
             node_id = form.get("nodeId") or self.fresh()
-            if node_id[:1] == "n" and node_id[1:].isdigit():
-                self.serial = max(self.serial, int(node_id[1:]))
             node = self.attach(parent, form["payloadType"], form["payload"], node_id, form.get("tags", ()))
             form["nodeId"] = node_id
             done["created"].append(node_id)
@@ -872,7 +903,7 @@ class NaiveWorkspace:
             payload = form["payload"] if replace else {**node["payload"], **form["payload"]}
             tags = sorted(set(form.get("tags", ())) | (set() if replace else set(node["tags"])))
             above = self.parent_of(node["nodeId"])
-            moves = not top and above is not None and above is not parent
+            moves = placed and above is not None and above is not parent
             if (
                 not exactly(payload, node["payload"])
                 or form["payloadType"] != node["payloadType"]
@@ -889,20 +920,72 @@ class NaiveWorkspace:
                 above["children"].remove(node)
                 parent["children"].append(node)
             node["tags"] = tags
+        self.join(form, node, strategy, done, groups)
         for child in form.get("children", []):
-            self.merge(child, node, strategy, done)
+            self.merge(child, node, strategy, done, groups, placed=True)
 
-    def trim(self, form: Any, done: Answer) -> None:
-        node = self.find(form["nodeId"])
-        wanted = [child["nodeId"] for child in form.get("children", [])]
+    def join(self, form: Any, node: Node, strategy: str, done: Answer, groups: dict[str, Node]) -> None:
+        """Nodes of one group in a document share, unless one of them would lose a property to that."""
+        group = form.get("payloadGroup")
+        if group is None or (strategy == "skip" and not exactly(node["payload"], form["payload"])):
+            return
+        first = groups.setdefault(group, node)
+        already = node["share"] is not None and node["share"] == first["share"]
+        if first is node or already or not exactly(first["payload"], node["payload"]):
+            return
+        if first["share"] is None:
+            self.shares += 1
+            first["share"] = self.shares
+        node["share"] = first["share"]
+        if node["nodeId"] not in (*done["created"], *done["updated"]):
+            done["updated"].append(node["nodeId"])
+
+    def trim(self, forms: list[Any], done: Answer) -> None:
+        """Below a listed node only listed ones stay, and those on the way to one."""
         family = Family(self.root)
-        for child in node["children"]:
-            if child["nodeId"] not in wanted:
-                done["removed"] += [one["nodeId"] for one in [child, *family.descendants(child)]]
-        if wanted or any(child["nodeId"] not in wanted for child in node["children"]):
-            node["children"] = [next(one for one in node["children"] if one["nodeId"] == key) for key in wanted]
-        for child in form.get("children", []):
-            self.trim(child, done)
+        listed = {form["nodeId"] for form in forms}
+        staying = {
+            up["nodeId"] for one in family.order if one["nodeId"] in listed for up in [one, *family.ancestors(one)]
+        }
+        gone = [
+            one["nodeId"]
+            for one in family.order
+            if one["nodeId"] not in staying and any(up["nodeId"] in listed for up in family.ancestors(one))
+        ]
+        done["removed"] += gone
+        for one in family.order:
+            one["children"] = [child for child in one["children"] if child["nodeId"] not in gone]
+        for form in forms:
+            wanted = [child["nodeId"] for child in form.get("children", [])]
+            node = self.find(form["nodeId"])
+            order = {key: at for at, key in enumerate(wanted)}
+            node["children"].sort(key=lambda child: order.get(child["nodeId"], len(order)))
+
+
+def planted(document: Any) -> list[Any]:
+    """A document as nested forms, one for each top; Refusal where it has no clear shape."""
+    forms = document.get("items", [document])
+    if "items" in document:
+        ids = [form["nodeId"] for form in forms]
+        inner = {form["nodeId"]: form for form in forms}
+        if len(inner) < len(ids):
+            raise Refusal("invalid_argument")
+        tops = []
+        for form in forms:
+            above = inner.get(form.get("parentId"))
+            tops.append(form) if above is None else above.setdefault("children", []).append(form)
+        if sum(len(every(top)) for top in tops) < len(forms):
+            raise Refusal("invalid_argument")
+        forms = tops
+    for top in forms:
+        for form in every(top):
+            if form.get("nodeId") == "root" and (form is not top or top.get("parentId") is not None):
+                raise Refusal("invalid_argument")
+    return list(forms)
+
+
+def every(form: Any) -> list[Any]:
+    return [form, *(one for child in form.get("children", []) for one in every(child))]
 
 
 VIEW_CHANGES = (

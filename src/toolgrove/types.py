@@ -136,7 +136,8 @@ class Tool:
 
     `definition` is the hash of all that its source says about it, `approval` the rule of the source by which
     every call needs one. `mutates` is the word of somebody answerable, never that of a foreign server alone;
-    `reads_if` is the line with which the operator can say that it only reads, where that is still open.
+    `reads_if` is the line with which the operator can say that it only reads, where that is still open. `demands` are
+    required arguments that the source itself asks for, since its refusal says more than the schema could.
     """
 
     spec: ToolSpec
@@ -148,6 +149,7 @@ class Tool:
     definition: str = ""
     approval: str | None = None
     targets: tuple[str, ...] = ()
+    demands: tuple[str, ...] = ()
 
 
 class Client(Protocol):

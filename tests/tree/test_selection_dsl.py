@@ -392,7 +392,18 @@ def test_a_long_query_is_shown_around_the_error_only() -> None:
 def test_text_of_a_caller_never_becomes_code() -> None:
     tree = Tree()
     Merge(tree, PayloadTypes(), strategy="upsert", match_by="nodeId", parent=tree.root).run(
-        [Incoming(node_id="x", parent=None, parent_id=None, type="T", payload={"a": 1}, tags=None, is_cut=False)]
+        [
+            Incoming(
+                node_id="x",
+                parent=None,
+                parent_id=None,
+                type="T",
+                payload={"a": 1},
+                tags=None,
+                group=None,
+                is_cut=False,
+            )
+        ]
     )
     for query in ("a = \"__import__('os')\"", "__class__.__base__ = 1", '"lambda: 1" exists', "@id = {x}"):
         try:

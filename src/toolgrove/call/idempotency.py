@@ -30,6 +30,8 @@ class IdempotencyStep:
         tool = call.granted
         if key is None or not tool.mutates or tool.kind != "builtin":  # elsewhere it is the tool's own argument
             return onward(call)
+        if call.arguments.get("dryRun") is True:  # no effect to have only once, and the key is for the real one
+            return onward(call)
         return self._once(call, onward, key)
 
     async def _once(self, call: Call, onward: Next, key: str) -> Result:

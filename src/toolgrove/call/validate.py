@@ -21,16 +21,23 @@ class ValidateStep:
         self._validators: dict[str, tuple[ToolSpec, Any]] = {}
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        spec = call.granted.spec
+        tool = call.granted
+        spec = tool.spec
         if not isinstance(call.arguments, dict):
             raise SchemaMismatch(path="", problem="must be an object")
         call.arguments = detached(call.arguments, "", _NESTING)
         known = self._validators.get(spec.name)
         if known is None or known[0] is not spec:
-            known = self._validators[spec.name] = (spec, compiled(spec.input_schema))
+            known = self._validators[spec.name] = (spec, compiled(_without(spec.input_schema, tool.demands)))
         if not known[1].is_valid(call.arguments):
             raise _mismatch(next(known[1].iter_errors(call.arguments)), spec.input_schema)
         return onward(call)
+
+
+def _without(schema: Mapping[str, Any], demands: tuple[str, ...]) -> Mapping[str, Any]:
+    """The schema, less the required arguments that the source asks for itself."""
+    required = schema.get("required", ())
+    return {**schema, "required": [name for name in required if name not in demands]} if demands else schema
 
 
 def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:

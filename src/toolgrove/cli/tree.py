@@ -36,7 +36,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     with screen.waiting(f"Reading {chosen.file} …"):
         top = _read(chosen.file)
-    screen.answer(export(top), branches(top, depth=chosen.depth, nodes=chosen.nodes))
+    screen.answer(export(top)[0], branches(top, depth=chosen.depth, nodes=chosen.nodes))
     return 0
 
 

@@ -40,7 +40,7 @@ class GuardedProperty(InvalidArgument):
     def __init__(self, *, name: str, payload_type: str, node_id: str | None = None) -> None:
         super().__init__(
             f"{name!r} belongs to the node itself on self-payload type {payload_type!r} and cannot be "
-            "written. Use move_node to change the parent; ids and types never change.",
+            "written. Use move_node to change the parent and import_merge to change the type; an id never changes.",
             reason="guarded_property",
             property=name,
             nodeId=node_id,

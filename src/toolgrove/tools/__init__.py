@@ -15,6 +15,7 @@
 - ``snapshots``: taking, listing, restoring and comparing them
 - ``source``: the tools as a source of the pool; runs a call on the workspace
 - ``transferring``: views and subtrees as documents, out and back in
+- ``tree_answer``: a view or a subtree as an answer, nested, flat or as an outline
 - ``viewing``: the session's view, open nodes and filters
 - ``writing``: adding, updating and removing nodes
 """

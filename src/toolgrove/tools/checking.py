@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import islice
+
 from toolgrove.errors import Unnamed
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
@@ -50,17 +54,31 @@ def _ruleset(context: ToolContext, name: str) -> Ruleset:
 def validate_tree(context: ToolContext, arguments: Arguments) -> Result:
     """Check the tree against a ruleset: required fields, relationships, cardinality, uniqueness, formats."""
     root = context.tree[arguments.get("rootNodeId", context.tree.root.id)]
-    place = context.place(arguments)
-    found = list(_ruleset(context, arguments["rulesetId"]).validate(root))
+    ruleset = _ruleset(context, arguments["rulesetId"])
+    numbered = context.ordered(arguments, lambda: _numbered(ruleset.validate(root)))
+    start, place = 0, context.place(arguments)
+    if place is not None:
+        mark = (ranks_of(place[0]) or [], place[1])
+        start = bisect_right(numbered, mark, key=lambda pair: (position(pair[1].node, root), pair[0]))
+    page, more = context.page(
+        arguments, islice(numbered, start, None), lambda pair: [place_of(pair[1].node, root), pair[0]]
+    )
+    valid = _is_valid(violation for _, violation in numbered)
+    return {"valid": valid, "violations": [violation.to_json() for _, violation in page], **more}
+
+
+def _numbered(found: Iterable[Violation]) -> list[tuple[int, Violation]]:
+    """Violations with their number at the same node, by which a page finds its place again."""
     numbered: list[tuple[int, Violation]] = []
     for violation in found:
         again = bool(numbered) and numbered[-1][1].node is violation.node
         numbered.append((numbered[-1][0] + 1 if again else 0, violation))
-    if place is not None:
-        mark = (ranks_of(place[0]) or [], place[1])
-        numbered = [pair for pair in numbered if (position(pair[1].node, root), pair[0]) > mark]
-    page, more = context.page(arguments, iter(numbered), lambda pair: [place_of(pair[1].node, root), pair[0]])
-    return {"valid": not found, "violations": [violation.to_json() for _, violation in page], **more}
+    return numbered
+
+
+def _is_valid(found: Iterable[Violation]) -> bool:
+    """Warnings alone break nothing."""
+    return all(violation.severity != "error" for violation in found)
 
 
 @family.tool(
@@ -73,8 +91,8 @@ def validate_tree(context: ToolContext, arguments: Arguments) -> Result:
 def lint_payload(context: ToolContext, arguments: Arguments) -> Result:
     """Check one node's payload against the payload rules of a ruleset."""
     node = context.tree[arguments["nodeId"]]
-    found = [violation.to_json() for violation in _ruleset(context, arguments["rulesetId"]).lint(node)]
-    return {"valid": not found, "violations": found}
+    found = list(_ruleset(context, arguments["rulesetId"]).lint(node))
+    return {"valid": _is_valid(found), "violations": [violation.to_json() for violation in found]}
 
 
 @family.tool(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from toolgrove.notation.json_value import canonical
@@ -16,14 +17,15 @@ from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.position import position
 from toolgrove.tree.property_path import PropertyFilter
 from toolgrove.tree.rank import rank_of, rank_text
+from toolgrove.tree.render import CHARS_PER_TOKEN, ENVELOPE
 from toolgrove.tree.tree import Tree
 from toolgrove.tree.undo import Move
 from toolgrove.tree.view import View
 from toolgrove.tree.workspace import Limits, Workspace
 from toolgrove.types import Arguments, Caller
 
-# How large a page is, and where it starts, is no part of the question that a page token is bound to.
-_PAGE_ARGUMENTS = frozenset(("pageToken", "pageSize", "limit", "paging"))
+# How large a page is, how it is written and where it starts, is no part of the question that a page token is bound to.
+_PAGE_ARGUMENTS = frozenset(("pageToken", "pageSize", "limit", "paging", "maxTokens", "format"))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -57,14 +59,11 @@ class ToolContext:
         """The most that one call may cover."""
         return self.workspace.limits
 
-    def commit(self) -> bool:
-        """Close what was done so far as a commit of its own; a dry run keeps it open."""
-        if self.dry_run:
-            return bool(self.tree.before)
+    def commit(self) -> None:
+        """Close what was done as a commit."""
         commit = self.workspace.commit(self.caller, self.tool, self.reviving)
         if commit is not None:
             self.commits.append(commit)
-        return commit is not None
 
     def filter(self, arguments: Arguments, preset: PropertyFilter) -> PropertyFilter:
         """The property filter of a read: what it says itself wins over the session's preset."""
@@ -87,17 +86,46 @@ class ToolContext:
         token = arguments.get("pageToken")
         return None if token is None else self.workspace.tokens.read(self.question(arguments), token)
 
+    def ordered(self, arguments: Arguments, make: Callable[[], list[Any]]) -> list[Any]:
+        """A result that takes the whole tree to find, made once for all its pages while nothing changes."""
+        workspace = self.workspace
+        key = (self.question(arguments), workspace.tree_seq, self.view.seq)
+        return workspace.ordered.get(key, make)
+
     def page(
-        self, arguments: Arguments, found: Iterator[Any], place: Callable[[Any], Any]
+        self,
+        arguments: Arguments,
+        found: Iterator[Any],
+        place: Callable[[Any], Any],
+        *,
+        cost: Callable[[Any], int] | None = None,
+        taken: int = 0,
     ) -> tuple[list[Any], dict[str, str]]:
-        """The next items, and the token for those after them."""
+        """The next items, and the token for those after them; where a budget is told, a page ends early.
+
+        `cost` is how many characters an item takes, `taken` how many the rest of the answer does.
+        """
         size = arguments.get("limit") or arguments.get("pageSize") or PAGE_DEFAULT
         items = list(islice(found, size + 1))
+        if cost is None or "maxTokens" not in arguments:
+            return self._cut(arguments, items, min(size, len(items)), place)
+        room = arguments["maxTokens"] * CHARS_PER_TOKEN - ENVELOPE - taken
+        costs = list(accumulate(cost(item) for item in items[:size]))
+        # The first item always comes, since nothing would come after it otherwise.
+        fitting = max(1, bisect_right(costs, room))
+        shown, more = self._cut(arguments, items, fitting, place)
+        while more and fitting > 1 and costs[fitting - 1] + len(more["nextPageToken"]) > room:
+            fitting -= 1
+            shown, more = self._cut(arguments, items, fitting, place)
+        return shown, more
+
+    def _cut(
+        self, arguments: Arguments, items: list[Any], size: int, place: Callable[[Any], Any]
+    ) -> tuple[list[Any], dict[str, str]]:
         if len(items) <= size:
             return items, {}
-        items.pop()
-        token = self.workspace.tokens.issue(self.question(arguments), place(items[-1]))
-        return items, {"nextPageToken": token}
+        token = self.workspace.tokens.issue(self.question(arguments), place(items[size - 1]))
+        return items[:size], {"nextPageToken": token}
 
 
 def place_of(node: Node, root: Node) -> list[str]:

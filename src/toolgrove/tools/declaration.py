@@ -13,11 +13,13 @@ from toolgrove.tree.tree import Tree
 from toolgrove.types import Annotations, Arguments, Result, ToolSpec
 
 SOURCE = "workspace"
+DEMANDS = ("versionToken",)
+"""Required of every change; a call without it is a conflict that names the latest version."""
 Run = Callable[[ToolContext, Arguments], Result]
 Rests = Callable[[Tree, Arguments], Footprint]
 
 _WRITING: dict[str, Schema] = {
-    "versionToken": text("Required: the 'version' of your latest result; an older one is a conflict."),
+    "versionToken": text("The 'version' of your latest result; an older one is a conflict."),
     "idempotencyKey": text("Makes a retry safe for 24 hours: the same key and request give the first result again."),
     "dryRun": flag("Report what would change (wouldChange) and change nothing."),
 }
@@ -112,8 +114,8 @@ def _prose(run: Run) -> str:
 def _input(
     arguments: dict[str, Schema], required: tuple[str, ...], defs: dict[str, Schema] | None, effect: Effect
 ) -> Schema:
-    # versionToken is not in `required`: a call without it is a conflict that names the latest version.
-    schema = record({**arguments, **(_WRITING if effect.mutates else {})}, *required)
+    demanded = DEMANDS if effect.mutates else ()
+    schema = record({**arguments, **(_WRITING if effect.mutates else {})}, *required, *demanded)
     return {**schema, "$defs": defs} if defs else schema
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
@@ -13,6 +14,7 @@ from toolgrove.tools.schema import (
     EXCLUDED,
     FILTERS,
     FORMAT,
+    ID_LIST,
     INCLUDED,
     ITEM,
     LIMIT,
@@ -28,25 +30,35 @@ from toolgrove.tools.schema import (
     record,
     tree_of,
 )
+from toolgrove.tools.tree_answer import tree_answer
 from toolgrove.tree.position import resume
-from toolgrove.tree.render import breadcrumb, nested, node_json, outline
+from toolgrove.tree.render import breadcrumb, node_json
 from toolgrove.tree.view import Lens
 from toolgrove.types import Arguments, Result
 
 family = Family()
+_NAMED_IDS = 50
 
 
 @family.tool(
     READS,
     arguments={"nodeId": node_id("The node to read."), **FILTERS},
     required=("nodeId",),
-    returns=NODE["properties"],
+    returns={
+        **NODE["properties"],
+        "sharedWith": {**ID_LIST, "description": f"Others that hold the same payload, at most {_NAMED_IDS} of them."},
+    },
+    optional=("payloadGroup", "sharedWith"),
     example={"nodeId": "kitchen", "includedProperties": ["name"]},
 )
 def get_node(context: ToolContext, arguments: Arguments) -> Result:
-    """Read one node: its parent, type, payload and number of children."""
-    view = context.workspace.view(context.caller)
-    return node_json(context.tree[arguments["nodeId"]], context.filter(arguments, view.node_filter))
+    """Read one node: its parent, type, payload and number of children, and with whom it shares its payload."""
+    node = context.tree[arguments["nodeId"]]
+    shown = node_json(node, context.filter(arguments, context.view.node_filter))
+    if not node.is_shared:
+        return shown
+    others = (holder for holder in node.holders or () if holder != node.id)
+    return {**shown, "sharedWith": list(islice(others, _NAMED_IDS))}
 
 
 @family.tool(
@@ -148,13 +160,4 @@ def get_subtree(context: ToolContext, arguments: Arguments) -> Result:
             flat[long] = filters.get(long, filters.get(short))
     root = context.tree[flat["nodeId"]]
     lens = Lens(filter=context.filter(flat, context.view.view_filter), depth_limit=flat.get("depthLimit"))
-    if "pageSize" in flat or "pageToken" in flat:
-        after = ranks_of(context.place(flat))
-        found, more = context.page(flat, lens.walk(root, after), lambda pair: place_of(pair[0], root))
-        return {"items": [{**node_json(node, lens.filter), "depth": depth} for node, depth in found], **more}
-    as_outline = flat.get("format") == "outline"
-    shown, cut = nested(
-        root, lens, max_tokens=flat.get("maxTokens"), max_nodes=context.limits.view_nodes, as_outline=as_outline
-    )
-    result: Result = {"outline": outline(shown)} if as_outline else {"subtree": shown}
-    return {**result, "cut": cut.to_json()} if cut.children else result
+    return tree_answer(context, flat, root, lens, word="subtree", header={})

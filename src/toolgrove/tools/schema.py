@@ -64,7 +64,9 @@ LIMIT = whole(f"Items per page, {PAGE_DEFAULT} by default, at most {PAGE_MAX}.",
 PAGE_TOKEN = text("nextPageToken of the page before; keep the other arguments unchanged.", minLength=1)
 PAGING = {"limit": LIMIT, "pageToken": PAGE_TOKEN}
 VIEW_PAGING = {"pageSize": LIMIT, "pageToken": PAGE_TOKEN}
-MAX_TOKENS = whole("Budget in tokens (characters / 4); filled level by level, the rest is cut and counted.", 1)
+MAX_TOKENS = whole(
+    "Budget in tokens (characters / 4): filled level by level, the rest is cut and counted; a page ends early.", 1
+)
 FORMAT = choice("'json' (default), or 'outline' for compact indented text.", "json", "outline")
 DEPTH_LIMIT = whole("Levels below the root asked for; 0 is the root alone.")
 
@@ -74,14 +76,26 @@ _NODE = {
     "payloadType": STRING,
     "payload": OBJECT,
     "childrenCount": COUNT,
+    "payloadGroup": text("Nodes with the same one share their payload: a change through one shows in all."),
 }
-_NODE_KEYS = tuple(_NODE)
+_NODE_KEYS = tuple(key for key in _NODE if key != "payloadGroup")
 _CRUMB = record({"nodeId": STRING, "name": STRING, "depth": COUNT}, "nodeId", "depth")
 CRUMBS = listing(_CRUMB)
 NODE = record(_NODE, *_NODE_KEYS)
 HIT = record({**_NODE, "path": CRUMBS}, *_NODE_KEYS, "path")
 ITEM = record({**_NODE, "depth": COUNT, "isExpanded": {"type": "boolean"}}, *_NODE_KEYS, "depth")
-CUT = record({"children": COUNT, "parents": COUNT, "hint": STRING}, "children", "parents", "hint")
+CUT = record(
+    {
+        "nodes": {**COUNT, "description": "All that is left out."},
+        "children": {**COUNT, "description": "Those of them that stand directly below a node that is shown."},
+        "parents": {**COUNT, "description": "How many of the nodes that are shown lack some."},
+        "hint": STRING,
+    },
+    "nodes",
+    "children",
+    "parents",
+    "hint",
+)
 VIEW_ROOT = record(
     {
         "rootNodeId": STRING,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from toolgrove.errors import InvalidArgument
@@ -20,7 +22,8 @@ from toolgrove.tree.view import Lens
 from toolgrove.types import Arguments, Result
 
 family = Family()
-_HITS = {"items": listing(HIT), "nextPageToken": STRING}
+_HITS = {"items": listing(HIT), "nextPageToken": STRING, "hint": STRING}
+ONLY_THE_START = "Only '{0}' itself matches, and a condition looks at what is below it. #{0} selects the node itself."
 _GROUPS = 16
 
 
@@ -70,6 +73,20 @@ def hits(context: ToolContext, arguments: Arguments, nodes: list[Node]) -> list[
     return [{**node_json(node, shown), "path": breadcrumb(node)} for node in nodes]
 
 
+def _found(
+    context: ToolContext, arguments: Arguments, nodes: list[Node], more: dict[str, str], root: Node, test: Predicate
+) -> Result:
+    """A page of hits; an empty answer says if the node that was searched below would have been one."""
+    only = not nodes and "pageToken" not in arguments and test(root)
+    hint = {"hint": f"Only {root.id!r} itself matches; a search looks below it. get_node reads it."} if only else {}
+    return {"items": hits(context, arguments, nodes), **more, **hint}
+
+
+def only_the_start(selection: Selection) -> Result:
+    """The hint of a query that nothing matches but the node where it starts."""
+    return {"hint": ONLY_THE_START.format(selection.root.id)} if selection.matches_start() else {}
+
+
 def _below(context: ToolContext, root: Node, visible_only: bool, after: list[Any] | None) -> Iterator[Node]:
     view = context.view
     lens = Lens(expanded=view.expanded, default_expanded=view.default_expanded) if visible_only else Lens()
@@ -81,7 +98,7 @@ def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Pred
     candidates = _below(context, root, arguments.get("visibleOnly", False), after)
     found = (node for node in candidates if test(node))
     nodes, more = context.page(arguments, found, lambda node: place_of(node, root))
-    return {"items": hits(context, arguments, nodes), **more}
+    return _found(context, arguments, nodes, more, root, test)
 
 
 @family.tool(
@@ -95,7 +112,7 @@ def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Pred
     },
     required=("rootNodeId", "filters"),
     returns=_HITS,
-    optional=("nextPageToken",),
+    optional=("nextPageToken", "hint"),
     example={"rootNodeId": "root", "filters": [{"path": "name", "op": "contains", "value": "room"}]},
 )
 def search(context: ToolContext, arguments: Arguments) -> Result:
@@ -124,7 +141,7 @@ def search(context: ToolContext, arguments: Arguments) -> Result:
     },
     required=("rootId", "predicates"),
     returns=_HITS,
-    optional=("nextPageToken",),
+    optional=("nextPageToken", "hint"),
     argument_defs=GROUPS,
     example={
         "rootId": "root",
@@ -143,13 +160,17 @@ def search_advanced(context: ToolContext, arguments: Arguments) -> Result:
     test = compile_predicates(arguments["predicates"], "predicates")
     if "sortBy" not in arguments:
         return _searched(context, arguments, root, test)
-    candidates = _below(context, root, arguments.get("visibleOnly", False), None)
     order = Order(arguments["sortBy"], root)
-    found = order.sort([node for node in candidates if test(node)])
+
+    def sort() -> list[Node]:
+        candidates = _below(context, root, arguments.get("visibleOnly", False), None)
+        return order.sort([node for node in candidates if test(node)])
+
+    found = context.ordered(arguments, sort)
     place = context.place(arguments)
-    rest = iter(found) if place is None else (node for node in found if order.is_after(node, place))
-    nodes, more = context.page(arguments, rest, order.place)
-    return {"items": hits(context, arguments, nodes), **more}
+    start = 0 if place is None else bisect_left(found, True, key=lambda node: order.is_after(node, place))
+    nodes, more = context.page(arguments, islice(found, start, None), order.place)
+    return _found(context, arguments, nodes, more, root, test)
 
 
 class Order:
@@ -197,7 +218,7 @@ class Order:
     },
     required=("queryDsl",),
     returns=_HITS,
-    optional=("nextPageToken",),
+    optional=("nextPageToken", "hint"),
     example={"queryDsl": "//House/*[squareFeet > 100] | //*[@tag = urgent]"},
 )
 def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
@@ -209,7 +230,8 @@ def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
     selection = Selection(context.tree, arguments["queryDsl"])
     after = ranks_of(context.place(arguments))
     nodes, more = context.page(arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
-    return {"items": hits(context, arguments, nodes), **more}
+    hint = {} if nodes or after is not None else only_the_start(selection)
+    return {"items": hits(context, arguments, nodes), **more, **hint}
 
 
 @family.tool(
@@ -217,17 +239,20 @@ def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
     arguments={"tag": text("The tag.", minLength=1), **FILTERS, **PAGING},
     required=("tag",),
     returns=_HITS,
-    optional=("nextPageToken",),
+    optional=("nextPageToken", "hint"),
     example={"tag": "urgent"},
 )
 def query_by_tag(context: ToolContext, arguments: Arguments) -> Result:
     """Find the nodes that carry a tag, in tree order."""
-    root = context.tree.root
-    placed = sorted(
-        ((position(context.tree[key], root), key) for key in context.tree.tagged.get(arguments["tag"], ())),
-        key=lambda pair: pair[0],
-    )
+    tree, root = context.tree, context.tree.root
+
+    def tagged() -> list[tuple[list[Any], str]]:
+        keys = tree.tagged.get(arguments["tag"], ())
+        return sorted(((position(tree[key], root), key) for key in keys), key=lambda pair: pair[0])
+
+    placed = context.ordered(arguments, tagged)
     after = ranks_of(context.place(arguments))
-    found = (context.tree[key] for place, key in placed if after is None or place > after)
+    start = 0 if after is None else bisect_right(placed, after, key=lambda pair: pair[0])
+    found = (tree[key] for _, key in islice(placed, start, None))
     nodes, more = context.page(arguments, found, lambda node: place_of(node, root))
     return {"items": hits(context, arguments, nodes), **more}

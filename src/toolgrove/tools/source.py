@@ -8,7 +8,7 @@ from toolgrove.errors import EffectChanged, GroveError
 from toolgrove.store.journal import Behind, Stalled
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
-from toolgrove.tools.declaration import SOURCE
+from toolgrove.tools.declaration import DEMANDS, SOURCE
 from toolgrove.tools.pending_writes import PendingWrite, PendingWrites
 from toolgrove.tree.effects import Recorded
 from toolgrove.tree.footprint import EVERYTHING
@@ -34,7 +34,13 @@ class WorkspaceSource:
         self._writable = writable
         self._pending = PendingWrites()
         self._tools = tuple(
-            Tool(spec=tool.spec, source=self, mutates=tool.mutates, targets=tool.targets)
+            Tool(
+                spec=tool.spec,
+                source=self,
+                mutates=tool.mutates,
+                targets=tool.targets,
+                demands=DEMANDS if tool.mutates else (),
+            )
             for tool in DECLARATIONS.values()
         )
 
@@ -156,11 +162,8 @@ class WorkspaceSource:
 
 
 def _impact(context: ToolContext) -> Impact:
-    """All that the call has done so far, whether it was committed in steps or not."""
-    before = dict(context.tree.before)
-    for commit in reversed(context.commits):
-        before.update(commit.before)
-    return Impact(context.tree, before, context.changes, context.workspace.bookmarks_of(context.caller))
+    """All that the call has done so far."""
+    return Impact(context.tree, context.tree.before, context.changes, context.workspace.bookmarks_of(context.caller))
 
 
 async def _is_kept(write: PendingWrite | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -9,14 +10,14 @@ from typing import Any
 from toolgrove.errors import InvalidArgument, NotFound
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, SETS, Family
-from toolgrove.tools.schema import COUNT, ID_LIST, MAX_TOKENS, OBJECT, STRING, choice, flag, names, node_id, text
+from toolgrove.tools.schema import COUNT, CUT, ID_LIST, MAX_TOKENS, OBJECT, STRING, choice, flag, names, node_id, text
 from toolgrove.tools.viewing import lens_of, view_root
 from toolgrove.tree.document import dumps, export, loads, read
 from toolgrove.tree.footprint import VIEW
 from toolgrove.tree.merge import Merge
 from toolgrove.tree.node import Node, name_of
 from toolgrove.tree.property_path import PropertyFilter
-from toolgrove.tree.render import nested
+from toolgrove.tree.render import nested, text_cost
 from toolgrove.tree.tree import Tree
 from toolgrove.tree.view import ViewChange
 from toolgrove.types import Arguments, Result
@@ -36,17 +37,26 @@ _DOCUMENT = {"description": "A document of an export, as text or as an object.",
         "versionToken": text("Checked if given: a conflict if anything changed since."),
     },
     required=("rootNodeId",),
-    returns={"viewJson": STRING},
+    returns={"viewJson": STRING, "cut": CUT},
+    optional=("cut",),
     example={"rootNodeId": "house"},
 )
 def export_view(context: ToolContext, arguments: Arguments) -> Result:
     """Your view from a node down as a JSON text: the visible nodes, what is expanded, the filters."""
     root = context.tree[arguments["rootNodeId"]]
     lens = lens_of(context, {})
-    view, _ = nested(root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=context.limits.view_nodes)
-    header = {"viewRoot": view_root(context, root, lens)} if arguments.get("includeViewRoot", True) else {}
-    path = [node.segment for node in root.ancestry()[1:]]
-    return {"viewJson": dumps({**header, "path": path, "view": view})}
+    header: Result = {"viewRoot": view_root(context, root, lens)} if arguments.get("includeViewRoot", True) else {}
+    header["path"] = [node.segment for node in root.ancestry()[1:]]
+    view, cut = nested(
+        root,
+        lens,
+        max_tokens=arguments.get("maxTokens"),
+        max_nodes=context.limits.view_nodes,
+        cost=text_cost,
+        taken=len(json.dumps(dumps(header))),
+    )
+    cut.hint = "Export the view of a node below, or raise maxTokens."
+    return {"viewJson": dumps({**header, "view": view}), **cut.noted()}
 
 
 @family.tool(
@@ -188,16 +198,17 @@ def _flags(
         "maxTokens": MAX_TOKENS,
     },
     required=("nodeId",),
-    returns={"json": STRING},
+    returns={"json": STRING, "cut": CUT},
+    optional=("cut",),
     example={"nodeId": "house"},
 )
 def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """A node and everything below it as a JSON text that import_merge reads back."""
     root = context.tree[arguments["nodeId"]]
-    document = export(root, max_tokens=arguments.get("maxTokens"))
+    document, cut = export(root, max_tokens=arguments.get("maxTokens"))
     if arguments.get("includeViewRoot"):
         document = {"viewRoot": view_root(context, root, lens_of(context, {})), **document}
-    return {"json": dumps(document)}
+    return {"json": dumps(document), **cut.noted()}
 
 
 @family.tool(

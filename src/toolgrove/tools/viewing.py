@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import ChainMap, deque
 from collections.abc import Callable, Mapping
 
-from toolgrove.tools.context import ToolContext, place_of, ranks_of
+from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import READS, SETS, WRITES, Effect, Family, Run
 from toolgrove.tools.schema import (
     COUNT,
@@ -28,10 +28,11 @@ from toolgrove.tools.schema import (
     tree_of,
     whole,
 )
+from toolgrove.tools.tree_answer import tree_answer
 from toolgrove.tree.footprint import VIEW, Footprint, of_node
 from toolgrove.tree.node import Node
 from toolgrove.tree.property_path import PropertyFilter
-from toolgrove.tree.render import nested, node_json, outline
+from toolgrove.tree.render import nested
 from toolgrove.tree.tree import Tree, walk
 from toolgrove.tree.view import Lens, ViewChange
 from toolgrove.types import Arguments, Result
@@ -94,20 +95,7 @@ def get_view(context: ToolContext, arguments: Arguments) -> Result:
     root = context.tree[arguments["rootNodeId"]]
     lens = lens_of(context, arguments)
     header: Result = {"viewRoot": view_root(context, root, lens)} if arguments.get("includeViewRoot") else {}
-    if "pageSize" in arguments or "pageToken" in arguments:
-        after = ranks_of(context.place(arguments))
-        found, more = context.page(arguments, lens.walk(root, after), lambda pair: place_of(pair[0], root))
-        items = [
-            {**node_json(node, lens.filter), "depth": depth, "isExpanded": lens.is_expanded(node)}
-            for node, depth in found
-        ]
-        return {"items": items, **more, **header}
-    as_outline = arguments.get("format") == "outline"
-    shown, cut = nested(
-        root, lens, max_tokens=arguments.get("maxTokens"), max_nodes=context.limits.view_nodes, as_outline=as_outline
-    )
-    result: Result = {"outline": outline(shown)} if as_outline else {"view": shown}
-    return {**result, **({"cut": cut.to_json()} if cut.children else {}), **header}
+    return tree_answer(context, arguments, root, lens, word="view", header=header)
 
 
 def _rests_on_view(tree: Tree, arguments: Arguments) -> Footprint:
@@ -120,6 +108,7 @@ _EXPANDED: dict[str, dict[str, object]] = {
     "changedCount": COUNT,
     "isExpanded": {"type": "boolean"},
     "view": {"$ref": "#/$defs/node"},
+    "cut": CUT,
 }
 _ONE = {"nodeId": node_id("The node.")}
 _ALL = {"rootNodeId": node_id("The top of the subtree.")}
@@ -134,6 +123,7 @@ def _opens(
         arguments={**needed, **(more or {})},
         required=tuple(needed),
         returns=_EXPANDED,
+        optional=("cut",),
         defs={"node": tree_of(expandable=True)},
         rests_on=_rests_on_view,
         example=example,
@@ -147,24 +137,26 @@ def _set(context: ToolContext, root: Node, expanded: bool, changed: Mapping[str,
     lens = Lens(
         filter=view.view_filter, expanded=ChainMap(dict(changed), view.expanded), default_expanded=view.default_expanded
     )
-    shown, _ = nested(root, lens, max_tokens=None, max_nodes=_ECHO)
+    shown, cut = nested(root, lens, max_tokens=None, max_nodes=_ECHO)
     return {
         "nodeId": root.id,
         "nodeIds": list(changed)[:_ECHO],
         "changedCount": len(changed),
         "isExpanded": expanded,
         "view": shown,
+        **cut.noted(),
     }
 
 
 def _set_one(context: ToolContext, node: Node, expanded: bool) -> Result:
-    changed = {} if context.view.is_expanded(node.id) == expanded else {node.id: expanded}
+    changed = {} if context.view.expanded.get(node.id) is expanded else {node.id: expanded}
     return _set(context, node, expanded, changed)
 
 
 def _set_below(context: ToolContext, root: Node, expanded: bool, max_depth: int | None) -> Result:
     limit = context.limits.expand_nodes
-    is_expanded = context.view.is_expanded
+    # What is said explicitly counts, even where it is the default: a read may come with another one.
+    flags = context.view.expanded
     changed: dict[str, bool] = {}
     queue = deque([(root, 0)])
     seen = 0
@@ -174,7 +166,7 @@ def _set_below(context: ToolContext, root: Node, expanded: bool, max_depth: int 
         if seen > limit:
             hint = "Limit it with set_expansion_recursive and maxDepth, or read with defaultExpanded: true."
             context.limits.check("rootNodeId", sum(1 for _ in walk(root)), limit, hint)
-        if is_expanded(node.id) != expanded:
+        if flags.get(node.id) is not expanded:
             changed[node.id] = expanded
         if node.children and (max_depth is None or depth < max_depth):
             queue.extend((child, depth + 1) for child in node.children.values())

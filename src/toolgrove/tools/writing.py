@@ -9,7 +9,7 @@ from toolgrove.notation.json_value import MAX_NESTING, copied, detached, identic
 from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
 from toolgrove.tools.schema import COUNT, ID_LIST, OBJECT, PAYLOAD, STRING, choice, listing, node_id, record, text
-from toolgrove.tools.searching import GROUPS, compile_predicates
+from toolgrove.tools.searching import GROUPS, ONLY_THE_START, compile_predicates, only_the_start
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node, Payload
@@ -20,12 +20,12 @@ family = Family()
 _NAMED_IDS = 200
 
 
-def write(context: ToolContext, node: Node, patch: Payload) -> list[Node]:
-    """Set some properties of a node, and of every node that shares its payload."""
+def patched(context: ToolContext, node: Node, patch: Payload) -> Payload | None:
+    """The node's payload with some properties set; None where that changes nothing."""
     payload = {**node.payload, **patch}
     context.types.check(node.type, payload, patch, node.id)
     same = all(key in node.payload and identical(node.payload[key], value) for key, value in patch.items())
-    return [] if same else context.tree.write(node, payload)
+    return None if same else payload
 
 
 @family.tool(
@@ -52,7 +52,8 @@ _UPDATED = {"nodeId": STRING, "nodeIds": ID_LIST, "payload": OBJECT}
 
 
 def _update(context: ToolContext, node: Node, patch: Payload) -> Result:
-    changed = write(context, node, detached(patch, "patch", MAX_NESTING))
+    payload = patched(context, node, detached(patch, "patch", MAX_NESTING))
+    changed = [] if payload is None else context.tree.write(node, payload)
     return {"nodeId": node.id, "nodeIds": ids(changed), "payload": {key: copied(node.payload[key]) for key in patch}}
 
 
@@ -115,21 +116,25 @@ def update_payload(context: ToolContext, arguments: Arguments) -> Result:
         ),
         "updated": COUNT,
         "failed": COUNT,
+        "hint": STRING,
     },
+    optional=("hint",),
     argument_defs=GROUPS,
     example={"filter": "status = open", "patch": {"status": "done"}},
 )
 def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
     """Set properties on every node that a filter matches. Not atomic: each node succeeds or fails by
-    itself, and the answer says which."""
+    itself, and the answer says which; those that succeed are one change, and one undo takes them back."""
     context.limits.check("patch", len(arguments["patch"]), context.limits.patch)
     patch = detached(arguments["patch"], "patch", MAX_NESTING)
     nodes = _matching(context, arguments["filter"])
     hint = f"Narrow the filter to at most {context.limits.update_nodes} nodes."
     context.limits.check("filter", len(nodes), context.limits.update_nodes, hint)
-    outcomes = [_update_one(context, node, patch) for node in nodes]
+    changed: set[str] = set()
+    outcomes = [_update_one(context, node, patch, changed) for node in nodes]
     counts = [outcome["status"] for outcome in outcomes]
-    return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed")}
+    note = {} if outcomes else _only_the_root(context, arguments["filter"])
+    return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed"), **note}
 
 
 def _matching(context: ToolContext, filter: Any) -> list[Node]:
@@ -139,16 +144,25 @@ def _matching(context: ToolContext, filter: Any) -> list[Node]:
     return [node for node in walk(context.tree.root) if node is not context.tree.root and test(node)]
 
 
-def _update_one(context: ToolContext, node: Node, patch: Payload) -> dict[str, Any]:
+def _only_the_root(context: ToolContext, filter: Any) -> Result:
+    root = context.tree.root
+    if isinstance(filter, str):
+        return only_the_start(Selection(context.tree, filter))
+    return {"hint": ONLY_THE_START.format(root.id)} if compile_predicates(filter, "filter")(root) else {}
+
+
+def _update_one(context: ToolContext, node: Node, patch: Payload, changed: set[str]) -> dict[str, Any]:
+    """Set the properties of one node; `changed` are those that the call has changed, by themselves or by sharing."""
     try:
         _check_write_root(context, node)
-        changed = write(context, node, copied(patch))
-        context.commit()
+        payload = patched(context, node, copied(patch))
+        for holder in (node.holders or ()) if payload is not None else ():
+            _check_write_root(context, context.tree[holder])
     except GroveError as error:
-        if not context.dry_run:
-            context.tree.rollback()
         return {"nodeId": node.id, "status": "failed", **error.to_json()}
-    return {"nodeId": node.id, "status": "updated" if changed else "unchanged"}
+    if payload is not None:
+        changed.update(ids(context.tree.write(node, payload)))
+    return {"nodeId": node.id, "status": "updated" if node.id in changed else "unchanged"}
 
 
 def _check_write_root(context: ToolContext, node: Node) -> None:

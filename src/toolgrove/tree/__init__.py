@@ -12,6 +12,7 @@
 - ``impact``: what a transaction removes or overwrites, as a digest and as a sentence in names
 - ``merge``: a document merged into a tree
 - ``node``: a node, and its image as the journal keeps it
+- ``ordered_results``: results that pages are cut from, kept while the tree is the same
 - ``page_token``: where a page ended, signed for one agent and one question
 - ``payload_type``: what payloads of a type may hold
 - ``position``: places in pre-order, so that a page goes on in a tree that has changed

@@ -6,14 +6,16 @@ import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NoReturn
 
 from toolgrove.errors import BatchTooLarge, InvalidArgument
 from toolgrove.notation import strict_json
-from toolgrove.notation.json_value import MAX_NESTING, detached
+from toolgrove.notation.json_value import MAX_NESTING, detached, identical
 from toolgrove.tree.node import Node, Payload, name_of
-from toolgrove.tree.render import CHARS_PER_TOKEN, NESTED_LEVELS
-from toolgrove.tree.tree import walk
+from toolgrove.tree.render import CHARS_PER_TOKEN, ENVELOPE, NESTED_LEVELS, Cut
+from toolgrove.tree.tree import ROOT, walk
+from toolgrove.tree.view import Lens
 
 MAX_TEXT = 64_000_000
 _NODE_KEYS = frozenset(
@@ -22,6 +24,7 @@ _NODE_KEYS = frozenset(
         "parentId",
         "payloadType",
         "payload",
+        "payloadGroup",
         "tags",
         "children",
         "childrenCount",
@@ -31,6 +34,10 @@ _NODE_KEYS = frozenset(
         "viewRoot",
     )
 )
+_SHAPE = (
+    ". A node is {payloadType, payload: {your properties}, nodeId?, tags?, children?: [nodes]}; "
+    "or send flat {items: [{nodeId, parentId, payloadType, payload}]}"
+)
 
 
 def dumps(value: Any) -> str:
@@ -38,36 +45,54 @@ def dumps(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def export(root: Node, *, max_tokens: int | None = None) -> dict[str, Any]:
-    """A subtree as a document: nested, or flat where it is too deep for nested JSON."""
-    if max_tokens is None and _depth(root) > NESTED_LEVELS:
-        items = [{"nodeId": node.id, "parentId": _parent(node, root), **_content(node)} for node in walk(root)]
-        return {"items": items}
-    room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - 160
-    top = {"nodeId": root.id, **_content(root)}
-    queue: deque[tuple[Node, dict[str, Any], int]] = deque([(root, top, 0)])
+def export(root: Node, *, max_tokens: int | None = None) -> tuple[dict[str, Any], Cut]:
+    """A subtree as a document, and what a budget left out: nested, or flat where it is too deep for nested JSON."""
+    groups = _groups(root)
+    deep = _depth(root) > NESTED_LEVELS
+    cut = Cut(hint="Raise maxTokens, or export a node below.")
+    if max_tokens is None and deep:
+        return {"items": [_item(node, root, groups, flat=True) for node in walk(root)]}, cut
+    room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - ENVELOPE
+    everything = Lens()
+    items = [_item(root, root, groups, flat=deep)]
+    queue: deque[tuple[Node, dict[str, Any]]] = deque([(root, items[0])])
     while queue:
-        node, branch, depth = queue.popleft()
-        if not node.children:
-            continue
+        node, branch = queue.popleft()
         children: list[dict[str, Any]] = []
-        for child in node.children.values():
-            shown = {"nodeId": child.id, **_content(child)}
+        for child in (node.children or {}).values():
+            shown = _item(child, root, groups, flat=deep)
             if room is not None:
                 # The document travels as a JSON string, so every quote in it counts twice.
                 room -= len(json.dumps(dumps(shown))) + 40
-                if room < 0 or depth >= NESTED_LEVELS:
-                    branch["moreChildren"] = len(node.children) - len(children)
+                if room < 0:
+                    left = list(islice((node.children or {}).values(), len(children), None))
+                    branch["moreChildren"] = len(left)
+                    cut.add(len(left), everything.count(left, 0))
                     break
             children.append(shown)
-            queue.append((child, shown, depth + 1))
-        if children:
+            queue.append((child, shown))
+        items.extend(children)
+        if children and not deep:
             branch["children"] = children
-    return top
+    return {"items": items} if deep else items[0], cut
 
 
-def _content(node: Node) -> dict[str, Any]:
+def _item(node: Node, root: Node, groups: Mapping[str, str], *, flat: bool) -> dict[str, Any]:
+    above = {"parentId": _parent(node, root)} if flat else {}
+    return {"nodeId": node.id, **above, **_content(node, groups)}
+
+
+def _groups(root: Node) -> dict[str, str]:
+    """Names for the payloads that several nodes of a subtree share, in the order in which it has them."""
+    times = Counter(node.group for node in walk(root) if node.group is not None)
+    shared = (group for group, count in times.items() if count > 1)
+    return {group: f"p{at}" for at, group in enumerate(shared, 1)}
+
+
+def _content(node: Node, groups: Mapping[str, str]) -> dict[str, Any]:
     content: dict[str, Any] = {"payloadType": node.type, "payload": node.payload}
+    if node.group is not None and node.group in groups:
+        content["payloadGroup"] = groups[node.group]
     if node.tags:
         content["tags"] = sorted(node.tags)
     return content
@@ -87,7 +112,8 @@ def _depth(root: Node) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incoming:
-    """A node as a document describes it; `parent` is its parent's place in the document."""
+    """A node as a document describes it; `parent` is its parent's place in the document, `group` names those that
+    share its payload."""
 
     node_id: str | None
     parent: int | None
@@ -95,6 +121,7 @@ class Incoming:
     type: str
     payload: Payload
     tags: frozenset[str] | None
+    group: str | None
     is_cut: bool
 
     @property
@@ -122,7 +149,10 @@ def loads(text: Any) -> dict[str, Any]:
 def read(text: Any, *, limit: int) -> list[Incoming]:
     """The nodes of a document, parents before children, siblings in order."""
     document = loads(text)
-    return _read_items(document["items"], limit) if "items" in document else _read_nested(document, limit)
+    found = _read_items(document["items"], limit) if "items" in document else _read_nested(document, limit)
+    _refuse_root_below(found)
+    _refuse_disagreement(found)
+    return found
 
 
 def _read_nested(document: Mapping[str, Any], limit: int) -> list[Incoming]:
@@ -179,19 +209,23 @@ def _incoming(item: Any, parent: int | None, parent_id: Any) -> Incoming:
     if not isinstance(item, dict):
         _refuse("holds a node that is not an object")
     node_id, kind, payload = item.get("nodeId"), item.get("payloadType"), item.get("payload", {})
-    where = f"node {node_id!r}"
+    where = "a node without nodeId" if node_id is None else f"node {node_id!r}"
     if node_id is not None and (not isinstance(node_id, str) or not 0 < len(node_id) <= 255):
         _refuse(f"has {where}: nodeId is a text of 1 to 255 characters")
     if not isinstance(kind, str) or not kind:
-        _refuse(f"has {where} without payloadType")
+        _refuse(f"has {where}{' and' if node_id is None else ''} without payloadType{_SHAPE}")
     if not isinstance(payload, dict):
         _refuse(f"has {where} whose payload is not an object")
     if parent_id is not None and not isinstance(parent_id, str):
         _refuse(f"has {where} whose parentId is not one id: a node has exactly one parent")
     unknown = [key for key in item if key not in _NODE_KEYS]
     if unknown:
-        _refuse(f"has {where} with unknown keys {', '.join(map(repr, unknown))}; properties belong into 'payload'")
-    tags = item.get("tags")
+        _refuse(
+            f"has {where} with unknown keys {', '.join(map(repr, unknown))}; properties belong into 'payload'{_SHAPE}"
+        )
+    tags, group = item.get("tags"), item.get("payloadGroup")
+    if group is not None and not isinstance(group, str):
+        _refuse(f"has {where} whose payloadGroup is not a text")
     if tags is not None and not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
         _refuse(f"has {where} whose tags are not a list of texts")
     return Incoming(
@@ -201,6 +235,7 @@ def _incoming(item: Any, parent: int | None, parent_id: Any) -> Incoming:
         type=kind,
         payload=detached(payload, f"json {where} payload", MAX_NESTING),
         tags=None if tags is None else frozenset(tags),
+        group=group,
         is_cut="moreChildren" in item,
     )
 
@@ -218,6 +253,23 @@ def _refuse_twins(node_ids: Sequence[str | None]) -> None:
             reason="duplicate_ids",
             nodeIds=list(twins)[:50],
         )
+
+
+def _refuse_root_below(found: Sequence[Incoming]) -> None:
+    if any(node.node_id == ROOT and (node.parent is not None or node.parent_id is not None) for node in found):
+        raise InvalidArgument(
+            "The document has the root below another node, which would close a circle. "
+            "Leave the root at the top, or out.",
+            reason="cycle",
+            nodeIds=[ROOT],
+        )
+
+
+def _refuse_disagreement(found: Sequence[Incoming]) -> None:
+    payloads: dict[str, Payload] = {}
+    for node in found:
+        if node.group is not None and not identical(payloads.setdefault(node.group, node.payload), node.payload):
+            _refuse(f"has nodes of the payloadGroup {node.group!r} with different payloads; those of a group share one")
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -40,6 +39,9 @@ class Merge:
         self.parent = parent
         self.done = Merged()
         self._segments: dict[str, dict[str, dict[str, Node]]] = {}
+        self._matched: set[str] = set()
+        self._told: set[str] = set()
+        self._groups: dict[str, Node] = {}
 
     def run(self, incoming: Sequence[Incoming]) -> Merged:
         """Create and update nodes; with `replace`, also remove those that the document does not have."""
@@ -51,11 +53,13 @@ class Merge:
             )
         placed: list[Node] = []
         for one in incoming:
+            if one.node_id is not None:
+                self.tree.reserve(one.node_id)
+        for one in incoming:
             parent = placed[one.parent] if one.parent is not None else self._outer_parent(one)
             found = self._match(one, parent)
             placed.append(self._create(one, parent) if found is None else self._update(one, found, parent))
-        if self.match_by == "path":
-            self._refuse_same_target(incoming, placed)
+            self._share(one, placed[-1])
         if self.strategy == "replace":
             self._trim(incoming, placed)
         return self.done
@@ -69,7 +73,10 @@ class Merge:
         found = self._by_segment(parent).get(one.segment, {})
         if len(found) > 1:
             raise _ambiguous(one.segment, list(found))
-        return next(iter(found.values()), None)
+        node = next(iter(found.values()), None)
+        if node is not None and node.id in self._matched:
+            raise _twins(one.segment)
+        return node
 
     def _by_segment(self, parent: Node) -> dict[str, dict[str, Node]]:
         """The children of a parent by path segment; listed once, then kept as the merge changes them."""
@@ -80,12 +87,6 @@ class Merge:
                 segments.setdefault(child.segment, {})[child.id] = child
         return segments
 
-    def _refuse_same_target(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
-        for node_id, times in Counter(node.id for node in placed).items():
-            if times > 1:
-                segment = next(one.segment for one, node in zip(incoming, placed, strict=True) if node.id == node_id)
-                raise _ambiguous(segment, [node_id])
-
     def _create(self, one: Incoming, parent: Node) -> Node:
         self.types.check(one.type, one.payload, one.payload, one.node_id)
         node_id = None if one.node_id in self.tree else one.node_id
@@ -93,12 +94,15 @@ class Merge:
         self.tree.tag(node, one.tags or NO_TAGS)
         if parent.id in self._segments:
             self._segments[parent.id].setdefault(node.segment, {})[node.id] = node
+        self._matched.add(node.id)
+        self._told.add(node.id)
         self.done.created.append(node.id)
         if one.node_id is not None and one.node_id != node.id:
             self.done.id_map[one.node_id] = node.id
         return node
 
     def _update(self, one: Incoming, node: Node, parent: Node) -> Node:
+        self._matched.add(node.id)
         if self.strategy == "skip":
             self.done.skipped += 1
             return node
@@ -116,7 +120,7 @@ class Merge:
         if moves:
             self.tree.move(node, parent)
         if changed or moves or tags != node.tags:
-            self.done.updated.append(node.id)
+            self._tell_updated(node)
         self.tree.tag(node, tags)
         return node
 
@@ -128,21 +132,62 @@ class Merge:
                 del segments[name or holder.id][holder.id]
                 segments.setdefault(holder.segment, {})[holder.id] = holder
 
+    def _share(self, one: Incoming, node: Node) -> None:
+        """Let nodes of one group in the document share their payload; none loses a property to that."""
+        if one.group is None or (self.strategy == "skip" and not identical(node.payload, one.payload)):
+            return
+        first = self._groups.setdefault(one.group, node)
+        if first is node or (node.group is not None and node.group == first.group):
+            return
+        if identical(first.payload, node.payload):
+            self.tree.share(first, node)
+            self._tell_updated(node)
+
+    def _tell_updated(self, node: Node) -> None:
+        if node.id not in self._told:
+            self._told.add(node.id)
+            self.done.updated.append(node.id)
+
     def _has_parent(self, one: Incoming) -> bool:
         return one.parent is not None or one.parent_id is not None
 
     def _trim(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
+        """Remove what is below a listed node but not listed, save the way to another listed one."""
         wanted: dict[str, list[Node]] = {node.id: [] for node in placed}
         for one, node in zip(incoming, placed, strict=True):
             if one.parent is not None:
                 wanted[placed[one.parent].id].append(node)
-        for node in placed:
-            keep = {child.id for child in wanted[node.id]}
-            for child in [child for child in (node.children or {}).values() if child.id not in keep]:
-                self.done.removed.extend(self.tree.remove(child))
+        staying = self._with_all_above(placed)
+        for listed in placed:
+            stack = [listed]
+            while stack:
+                for child in list((stack.pop().children or {}).values()):
+                    if child.id not in staying:
+                        self.done.removed.extend(self.tree.remove(child))
+                    elif child.id not in wanted:
+                        stack.append(child)
         for node in placed:
             if wanted[node.id]:
-                self.tree.reorder(node, wanted[node.id])
+                first = {child.id for child in wanted[node.id]}
+                rest = [child for child in (node.children or {}).values() if child.id not in first]
+                self.tree.reorder(node, [*wanted[node.id], *rest])
+
+    def _with_all_above(self, placed: Sequence[Node]) -> set[str]:
+        above: set[str] = set()
+        for node in placed:
+            at: Node | None = node
+            while at is not None and at.id not in above:
+                above.add(at.id)
+                at = at.parent
+        return above
+
+
+def _twins(segment: str) -> Conflict:
+    return Conflict(
+        f"The document has more than one node {segment!r} under the same parent, so a path cannot tell them apart. "
+        "Rename one of them, or match by nodeId.",
+        reason="ambiguous_path",
+    )
 
 
 def _ambiguous(segment: str, node_ids: list[str]) -> Conflict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from toolgrove.tree.rank import Rank
@@ -33,7 +34,7 @@ class Image(NamedTuple):
 class Node:
     """A node; only `Tree` writes to one, and a payload is replaced, never changed."""
 
-    __slots__ = ("children", "group", "id", "parent", "payload", "rank", "tags", "type")
+    __slots__ = ("children", "group", "holders", "id", "parent", "payload", "rank", "tags", "type")
 
     def __init__(self, id: str, type: str, payload: Payload, parent: Node | None, rank: Rank) -> None:
         self.id = id
@@ -44,6 +45,7 @@ class Node:
         self.children: dict[str, Node] | None = None
         self.tags = NO_TAGS
         self.group: str | None = None
+        self.holders: Mapping[str, None] | None = None
 
     @property
     def parent_id(self) -> str | None:
@@ -59,6 +61,11 @@ class Node:
     def segment(self) -> str:
         """How a path names this node."""
         return name_of(self.payload) or self.id
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another node holds the same payload, so that a change through one shows in both."""
+        return self.holders is not None and len(self.holders) > 1
 
     @property
     def children_count(self) -> int:

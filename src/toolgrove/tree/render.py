@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from toolgrove.tree.node import Node
@@ -14,21 +16,23 @@ from toolgrove.tree.view import Lens
 # JSON encoders give up between 126 and 500 nested levels; a node level takes two of them.
 NESTED_LEVELS = 32
 CHARS_PER_TOKEN = 4
-_ENVELOPE = 240
+ENVELOPE = 300
+"""The characters of an answer around its nodes: the version, and the note of what was cut."""
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _CHILDREN = len('"children": [], ')
 _MORE = len('"moreChildren": 000000, ')
 
 
 def node_json(node: Node, shown: PropertyFilter = EVERYTHING) -> dict[str, Any]:
-    """A node as answers show it, without its children."""
-    return {
+    """A node as answers show it, without its children; one that shares its payload names the group."""
+    form = {
         "nodeId": node.id,
         "parentId": node.parent_id,
         "payloadType": node.type,
         "payload": shown(node.payload),
         "childrenCount": node.children_count,
     }
+    return {**form, "payloadGroup": node.group} if node.is_shared else form
 
 
 def breadcrumb(node: Node) -> list[dict[str, Any]]:
@@ -43,30 +47,36 @@ def breadcrumb(node: Node) -> list[dict[str, Any]]:
 
 @dataclass(kw_only=True, slots=True)
 class Cut:
-    """What a budget left out: children not shown, and under how many nodes."""
+    """What an answer left out: how many nodes in all, and how many of them are children of how many that it shows."""
 
+    hint: str = "Raise maxTokens, page with pageSize, or ask for a node below."
+    nodes: int = 0
     children: int = 0
     parents: int = 0
 
-    def add(self, children: int) -> None:
+    def add(self, children: int, nodes: int) -> None:
         self.children += children
+        self.nodes += nodes
         self.parents += 1
 
-    def to_json(self) -> dict[str, Any]:
-        """The note in the answer, with what to do about it."""
-        return {
-            "children": self.children,
-            "parents": self.parents,
-            "hint": "Raise maxTokens, page with pageSize, or ask for a node below.",
-        }
+    def noted(self, key: str = "cut") -> dict[str, Any]:
+        """The note for the answer, with what to do about it; nothing where nothing is left out."""
+        if not self.parents:
+            return {}
+        return {key: {"nodes": self.nodes, "children": self.children, "parents": self.parents, "hint": self.hint}}
+
+
+Cost = Callable[[dict[str, Any], int], int]
+"""How many characters a node takes in the answer, at a depth."""
 
 
 def nested(
-    root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int, as_outline: bool = False
+    root: Node, lens: Lens, *, max_tokens: int | None, max_nodes: int, cost: Cost | None = None, taken: int = 0
 ) -> tuple[dict[str, Any], Cut]:
-    """The visible tree under `root`, filled level by level until a budget is used up."""
-    cost = _line_cost if as_outline else _branch_cost
-    room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - _ENVELOPE
+    """The visible tree under `root`, filled level by level until a budget is used up; `taken` are the characters that
+    the rest of the answer needs."""
+    cost = cost or branch_cost
+    room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - ENVELOPE - taken
     cut = Cut()
     top = _shown(root, lens)
     if room is not None:
@@ -81,27 +91,30 @@ def nested(
             if lens.is_expanded(node) and lens.expanded is not None:
                 branch["isExpanded"] = False
             continue
-        if full or depth >= NESTED_LEVELS:
-            _close(branch, node, cut)
-            continue
         children: list[dict[str, Any]] = []
-        for child in node.children.values():
-            shown = _shown(child, lens)
-            if room is not None:
-                room -= cost(shown, depth + 1)
-            if count >= max_nodes or (room is not None and room < 0):
-                full = True
-                break
-            children.append(shown)
-            queue.append((child, shown, depth + 1))
-            count += 1
-        if not children:
-            _close(branch, node, cut)
-            continue
-        branch["children"] = children
+        if depth >= NESTED_LEVELS and not full:
+            cut.hint = f"Nested answers end {NESTED_LEVELS} levels down: page with pageSize, or ask for a node below."
+        elif not full:
+            for child in node.children.values():
+                shown = _shown(child, lens)
+                if room is not None:
+                    room -= cost(shown, depth + 1)
+                if count >= max_nodes:
+                    cut.hint = f"One answer shows {max_nodes} nodes: page with pageSize, or ask for a node below."
+                full = count >= max_nodes or (room is not None and room < 0)
+                if full:
+                    break
+                children.append(shown)
+                queue.append((child, shown, depth + 1))
+                count += 1
+        if children:
+            branch["children"] = children
+        elif "isExpanded" in branch:
+            branch["isExpanded"] = False
         if len(children) < len(node.children):
             branch["moreChildren"] = len(node.children) - len(children)
-            cut.add(branch["moreChildren"])
+            left = islice(node.children.values(), len(children), None)
+            cut.add(branch["moreChildren"], lens.count(list(left), depth + 1))
     return top, cut
 
 
@@ -112,34 +125,36 @@ def _shown(node: Node, lens: Lens) -> dict[str, Any]:
     return branch
 
 
-def _close(branch: dict[str, Any], node: Node, cut: Cut) -> None:
-    if "isExpanded" in branch:
-        branch["isExpanded"] = False
-    branch["moreChildren"] = node.children_count
-    cut.add(node.children_count)
-
-
-def _branch_cost(branch: dict[str, Any], depth: int) -> int:
+def branch_cost(branch: dict[str, Any], depth: int) -> int:
+    """As JSON in JSON."""
     return len(json.dumps(branch)) + 2 + (_CHILDREN + _MORE if branch["childrenCount"] else 0)
 
 
-def _line_cost(branch: dict[str, Any], depth: int) -> int:
-    return len(json.dumps(_line(branch, depth, branch["childrenCount"])))
+def text_cost(branch: dict[str, Any], depth: int) -> int:
+    """As JSON inside of a text, where every quote counts twice."""
+    return len(json.dumps(_compact(branch))) + (_CHILDREN + _MORE if branch["childrenCount"] else 0)
 
 
-def _line(branch: dict[str, Any], depth: int, hidden: int) -> str:
+def line_cost(branch: dict[str, Any], depth: int) -> int:
+    """As a line of an outline."""
+    return len(json.dumps(line(branch, depth, branch["childrenCount"])))
+
+
+def line(branch: dict[str, Any], depth: int, hidden: int) -> str:
+    """A node in an outline: id, type, payload, `=group` where it is shared, `+n` for children not shown."""
     payload = _compact(branch["payload"]) if branch["payload"] else ""
-    parts = ["  " * depth + branch["nodeId"], branch["payloadType"], payload, f"+{hidden}" if hidden else ""]
+    shared = f"={branch['payloadGroup']}" if "payloadGroup" in branch else ""
+    parts = ["  " * depth + branch["nodeId"], branch["payloadType"], payload, shared, f"+{hidden}" if hidden else ""]
     return " ".join(part for part in parts if part)
 
 
 def outline(branch: dict[str, Any]) -> str:
-    """A nested answer as indented text: id, type, payload, and `+n` for children not shown."""
+    """A nested answer as indented text, a line for each node."""
     lines: list[str] = []
     stack = [(branch, 0)]
     while stack:
         node, depth = stack.pop()
         children = node.get("children", ())
-        lines.append(_line(node, depth, node["childrenCount"] - len(children)))
+        lines.append(line(node, depth, node["childrenCount"] - len(children)))
         stack.extend((child, depth + 1) for child in reversed(children))
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
@@ -11,6 +12,8 @@ from toolgrove.tree.node import NO_TAGS, Image, Node, Payload
 from toolgrove.tree.rank import Rank, between, is_long
 
 ROOT = "root"
+_NUMBERS = 10**15
+"""Ids are numbered up to here; what an import brings beyond is no number to count on from."""
 _by_rank = attrgetter("rank")
 
 
@@ -92,7 +95,7 @@ class Tree:
         elif node_id in self.nodes:
             raise Conflict(f"A node with the id {node_id!r} exists already.", nodeId=node_id)
         else:
-            self._reserve(node_id)
+            self.reserve(node_id)
         if node_id in self.before:
             self._doubtful.add(node_id)
         else:
@@ -219,8 +222,18 @@ class Tree:
 
     def fresh_id(self) -> str:
         """An id that no node has or had."""
-        self._serial += 1
-        return f"n{self._serial}"
+        if self._serial < _NUMBERS:
+            self._serial += 1
+            return f"n{self._serial}"
+        return f"n{secrets.token_hex(12)}"
+
+    def reserve(self, node_id: str) -> None:
+        """Never give out an id that a document brings."""
+        digits = node_id[1:]
+        if node_id[:1] == "n" and digits.isascii() and digits.isdigit() and len(digits) <= 255:
+            number = int(digits)
+            if number <= _NUMBERS:
+                self._serial = max(self._serial, number)
 
     # Transactions -----------------------------------------------------------------------------
 
@@ -296,10 +309,6 @@ class Tree:
                 self._touch(child)
                 child.rank = rank
 
-    def _reserve(self, node_id: str) -> None:
-        if node_id[:1] == "n" and node_id[1:].isascii() and node_id[1:].isdigit() and len(node_id) < 18:
-            self._serial = max(self._serial, int(node_id[1:]))
-
     def _link(self, node: Node, parent: Node, rank: Rank) -> None:
         siblings = parent.children
         if siblings is None:
@@ -340,6 +349,7 @@ class Tree:
         old, new = node.group, group
         _reindex(self.groups, node.id, (old,) if old else (), (new,) if new else ())
         node.group = group
+        node.holders = self.groups[new] if new else None
 
 
 def is_still(image: Image | None, node: Node | None) -> bool:

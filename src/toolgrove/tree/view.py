@@ -86,6 +86,19 @@ class Lens:
             return True
         return self.expanded.get(node.id, self.default_expanded)
 
+    def count(self, level: list[Node], depth: int) -> int:
+        """How many nodes are visible in the subtrees of some nodes at that depth."""
+        total = 0
+        while level:
+            total += len(level)
+            if self.expanded is None:
+                opened = level if self.depth_limit is None or depth < self.depth_limit else []
+            else:
+                opened = [node for node in level if node.children and self.opens(node, depth)]
+            level = [child for node in opened if node.children for child in node.children.values()]
+            depth += 1
+        return total
+
     def walk(self, root: Node, after: Sequence[Rank] | None = None) -> Iterator[tuple[Node, int]]:
         """The visible nodes with their depth, in pre-order, all or those after a position."""
         # One iterator per level, so that a page costs what it returns, however wide the level is.

@@ -16,6 +16,7 @@ from toolgrove.tree.diff import Diff, diff_states
 from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import Footprint
 from toolgrove.tree.history import Commit, History, changed_parents
+from toolgrove.tree.ordered_results import OrderedResults
 from toolgrove.tree.page_token import PageTokens
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.rules import Ruleset
@@ -70,6 +71,7 @@ class Workspace:
         self.limits = limits or Limits()
         self.history = History(self.limits.history)
         self.tokens = PageTokens(secret or secrets.token_bytes(32))
+        self.ordered = OrderedResults()
         self.snapshots: dict[str, TreeSnapshot] = {}
         self.bookmarks = Bookmarks()
         self.seq = 0
@@ -356,12 +358,20 @@ class Workspace:
         takebacks = delegated.takebacks if delegated else self._takebacks.get(caller.agent, Takebacks())
         stack = takebacks.redo if again else takebacks.undo
         if not stack or stack[-1][0].seq <= self.history.floor:
-            raise Conflict(
-                "There is nothing to redo; undo comes first." if again else "You have changed nothing to undo.",
-                reason="nothing_to_redo" if again else "nothing_to_undo",
-            )
+            raise self._nothing_to(again)
         revert(self.tree, self.history, stack[-1])
         return stack[-1]
+
+    def _nothing_to(self, again: bool) -> Conflict:
+        if again:
+            return Conflict("There is nothing to redo; undo comes first.", reason="nothing_to_redo")
+        problem = "You have changed nothing that is not taken back already."
+        if self.history.floor:
+            problem = (
+                f"Of the last {len(self.history)} changes of the tree, none is left that you could take back, and "
+                "history does not reach further back. Restore a snapshot, or change the nodes directly."
+            )
+        return Conflict(problem, reason="nothing_to_undo")
 
     def snapshot(self, name: str) -> TreeSnapshot:
         """The snapshot with this id; NotFound names the known ones."""

@@ -40,6 +40,10 @@ class Selection:
         """The matching nodes, all or those after a position relative to `root`."""
         return self._walk(after) if self._plain is None else self._scan(self._plain, after)
 
+    def matches_start(self) -> bool:
+        """Whether the node where a query of one descendant step starts would match, were it below itself."""
+        return self._plain is not None and self._plain(self.root)
+
     def _add(self, path: Path, start: str) -> None:
         reached = next(self._bits)
         self._starts.setdefault(start, []).append((reached, self._test(path.start_filters)))
