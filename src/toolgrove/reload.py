@@ -26,6 +26,11 @@ class Project(Protocol):
     async def reload(self, config: Config) -> None: ...
 
 
+async def record_start(file: ConfigFile, project: Project) -> None:
+    """Put on record which configuration a project starts with; a file that is refused then has no log to say so in."""
+    await _record_taken(file, project, at="start")
+
+
 async def follow(file: ConfigFile, project: Project, *, taken: Callable[[], None] = lambda: None) -> None:
     """Take every good change of the file until cancelled; `taken` is called after each."""
     while True:
@@ -42,15 +47,18 @@ async def take_change(file: ConfigFile, project: Project) -> bool:
         problem = await _take(project, read.config)
         if not problem:
             log.info("the project file was read again")
-            await project.recorder.record(
-                "configuration", "configuration.taken", by=FILE, details={"hash": file.digest}
-            )
+            await _record_taken(file, project, at="change")
             return True
     if problem:
         log.error("%s", problem)
         facts = {"code": "invalid_argument", "message": problem, "reason": "configuration"}
         await project.recorder.record("configuration", "configuration.refused", by=FILE, outcome="refused", error=facts)
     return False
+
+
+async def _record_taken(file: ConfigFile, project: Project, *, at: str) -> None:
+    details = {"hash": file.digest, "at": at}
+    await project.recorder.record("configuration", "configuration.taken", by=FILE, details=details)
 
 
 async def _take(project: Project, config: Config) -> str:

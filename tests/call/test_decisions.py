@@ -12,7 +12,7 @@ from grove_kit import ManualClock, config, hand
 from toolgrove import Config, Grove
 from toolgrove.config import ConfigFile
 from toolgrove.project_state import ProjectState
-from toolgrove.reload import take_change
+from toolgrove.reload import record_start, take_change
 from toolgrove.store.audit import AuditQuery, Sealed
 from toolgrove.store.state import OPERATOR, hashed
 
@@ -144,15 +144,19 @@ async def test_a_configuration_that_is_taken_or_refused_is_on_record(tmp_path: P
     path.write_text("project: one\n")
     file = ConfigFile(path)
     async with Grove(file.config) as grove:
+        await record_start(file, grove)
+        (started,) = await decisions(grove)
+        assert (started["operation"], started["by"]) == ("configuration.taken", "the project file")
+        assert started["details"] == {"hash": file.digest, "at": "start"}
         path.write_text("project: another\n")
         assert await take_change(file, grove)
         path.write_text("projekt: wrong\n")
         assert not await take_change(file, grove)
         path.write_text("project: another\n")
         assert not await take_change(file, grove)
-        taken, refused = await decisions(grove)
+        _, taken, refused = await decisions(grove)
         assert (taken["operation"], taken["outcome"]) == ("configuration.taken", "success")
-        assert taken["details"] == {"hash": file.digest}
+        assert taken["details"] == {"hash": file.digest, "at": "change"}
         assert (refused["operation"], refused["outcome"]) == ("configuration.refused", "refused")
         (record,) = (await grove.audit_log.records(AuditQuery(outcome="refused"))).records
         assert "did you mean 'project'" in record["error"]["message"]

@@ -23,7 +23,7 @@ from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import port
 from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
-from toolgrove.reload import follow
+from toolgrove.reload import follow, record_start
 from toolgrove.store.gc_pause import settled_collector
 from toolgrove.store.state import OPERATOR
 
@@ -141,6 +141,7 @@ class Service:
         gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
         app = gateway.app
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
+            await record_start(self.file, grove)
             self._greet(grove)
             tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._issue_more, grove)))
             with settled_collector():

@@ -21,7 +21,7 @@ from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, PoolChanged
 from toolgrove.grove import Grove
 from toolgrove.mcp_face import McpFace
-from toolgrove.reload import follow
+from toolgrove.reload import follow, record_start
 
 log = logging.getLogger("toolgrove.stdio")
 
@@ -86,6 +86,7 @@ async def _serve_agent(project: ConfigFile, grove: Grove, agent: Agent, stop: St
                 tasks.start_soon(renew)
 
         grove.listen(hear)
+        await record_start(project, grove)
         tasks.start_soon(follow, project, grove)
         await run_stdio(face.endpoint, stop)
         if name not in grove.config.agents:
