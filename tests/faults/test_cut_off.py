@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from store_kit import Scribe
 from toolgrove import Agent, Config, Grove
 from toolgrove.store.audit import AuditFile, AuditQuery, JsonLines, Sealed
 from toolgrove.store.journal import JournalEntry, MemoryJournal
+from waiting import eventually
 from warm.command import Process, python
+from web.held import holding
 
 pytestmark = pytest.mark.anyio
 KEPT = {"store": {"store": "sqlite:grove.db"}, "log": {"auditLog": "audit.jsonl"}}
@@ -30,12 +33,13 @@ PAY = {"text": "pay"}
 class House:
     """A project in a folder, with a server whose tool `hold` changes something and answers when it is told to."""
 
-    def __init__(self, folder: Path, workspace: dict[str, Any], **agent: Any) -> None:
+    def __init__(self, folder: Path, workspace: dict[str, Any], approve: Sequence[str] = (), **more: Any) -> None:
         self.journal = Journal(folder / "journal")
         server = fake(journal=self.journal, changes=["hold"])
-        agents = {name: {"role": "editor", "tools": ["*"], **agent} for name in ("a", "b")}
+        agents = {name: {"role": "editor", "tools": ["*"], "approve": approve} for name in ("a", "b")}
         self._file = folder / "toolgrove.yaml"
-        self._file.write_text(json.dumps({"workspace": workspace, "mcpServers": {"up": server}, "agents": agents}))
+        form = {"workspace": workspace, "mcpServers": {"up": server}, "agents": agents, **more}
+        self._file.write_text(json.dumps(form))
 
     @property
     def grove(self) -> Grove:
@@ -49,10 +53,14 @@ class House:
     async def cut_off(self) -> None:
         """Call the tool in a process of its own, and kill that while the tool works."""
         held = len(self.journal.lines("holds"))
-        command = self._command("call", "a", "up_hold", "text=pay")
-        with Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        with self.calling("a", "up_hold", "text=pay") as process:
             await self.journal.wrote("holds", held + 1)
             process.kill()
+
+    def calling(self, *words: str) -> Process:
+        """A process that makes one call."""
+        command = self._command("call", *words)
+        return Process(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _command(self, *words: str) -> list[str]:
         return python("-m", "toolgrove", *words, "--config", str(self._file))
@@ -152,6 +160,31 @@ async def test_only_what_changes_something_outside_begins_with_a_record(tmp_path
         await held_and_released(agent, house)
         assert outcomes(await records(grove)) == ["begun", "success"]
         assert outcomes(await records(grove, "up_release")) == ["success"]
+
+
+async def test_an_http_request_that_changes_is_on_record_before_it_is_sent(tmp_path: Path) -> None:
+    async with holding() as held:
+        house = House(tmp_path, KEPT["store"], httpTools={"order": held.tool(method="POST"), "look": held.tool()})
+        async with house.grove as grove:
+            asked = error_of(await (await grove.agent("a")).call("order", {"key": "pay"}))
+            await grove.approvals.decide(asked["approvalId"], approve=True, by="grace", lasts="8h")
+        for tool, key in (("order", "pay"), ("look", "see")):
+            with house.calling("a", tool, f"key={key}") as process:
+                await eventually(partial(held.arrived.__contains__, key))
+                process.kill()
+        held.release("pay", "see")
+        async with house.grove as grove:
+            _, begun, unknown = await records(grove, "order")
+            assert outcomes([begun, unknown]) == ["begun", "unknown"]
+            assert begun["arguments"] == {"key": "pay"}
+            assert await records(grove, "look") == []
+            agent = await grove.agent("a")
+            error = error_of(await agent.call("order", {"key": "pay"}))
+            assert (error["reason"], error["callId"]) == ("outcome_unknown", begun["callId"])
+            assert (await agent.call("order", {"key": "pay"}))["body"] == {"key": "pay"}
+            assert (await agent.call("look", {"key": "see"}))["body"] == {"key": "see"}
+            assert outcomes(await records(grove, "order"))[-2:] == ["begun", "success"]
+            assert outcomes(await records(grove, "look")) == ["success"]
 
 
 class _Nothing(BaseModel):
