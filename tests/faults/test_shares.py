@@ -12,7 +12,10 @@ from apcore import Registry
 from pydantic import BaseModel
 
 from faults.kit import Journal, error_of, fake, running, text_of
-from toolgrove import Config, Grove
+from grove_kit import ManualClock
+from toolgrove import Agent, Config, Grove
+from toolgrove.pool.extensions import THREADS
+from toolgrove.pool.fair_shares import GREED
 from waiting import DEADLINE, eventually
 from web.held import holding
 
@@ -55,6 +58,23 @@ async def test_time_spent_in_line_is_no_fault_of_the_server(journal: Journal) ->
         assert text_of(await other.call("up_echo", {"text": "well"})) == "well"
 
 
+async def test_the_calls_that_one_agent_lets_time_out_stop_that_agent_alone(journal: Journal) -> None:
+    """The server is well: it is one agent that asks it for what takes too long."""
+    async with running({"up": fake(journal=journal, concurrency=16, timeout=0.5)}, clock=ManualClock()) as grove:
+        agent, other = await grove.agent("a"), await grove.agent("reader")
+        reasons: list[str] = []
+
+        async def wait() -> None:
+            reasons.append(error_of(await agent.call("up_hold", {"text": "x"}))["reason"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(12):
+                tasks.start_soon(wait)
+        assert reasons == ["timeout"] * 12
+        assert error_of(await agent.call("up_echo", {"text": "me"}))["reason"] == "upstream_unavailable"
+        assert text_of(await other.call("up_echo", {"text": "well"})) == "well"
+
+
 async def test_an_agent_that_floods_a_host_is_told_to_wait_and_the_others_are_served() -> None:
     with anyio.fail_after(DEADLINE):
         async with holding() as held:
@@ -88,12 +108,16 @@ class _Module:
     description = "Wait"
     input_schema = output_schema = _Nothing
 
-    def __init__(self, gate: threading.Event | None) -> None:
+    def __init__(self, gate: threading.Event | None, timeout: int | None = None) -> None:
         self._gate = gate
+        self.ended = 0
+        if timeout is not None:
+            self.resources = {"timeout": timeout}
 
     def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         if self._gate is not None:
             self._gate.wait(DEADLINE)
+            self.ended += 1
         return {}
 
 
@@ -114,3 +138,36 @@ async def test_an_agent_that_blocks_threads_leaves_one_for_the_others() -> None:
                 assert not gate.is_set()
             finally:
                 gate.set()
+
+
+async def test_threads_that_calls_leave_behind_count_for_their_agent_and_for_nobody_else() -> None:
+    """A module that runs on after its time is up has its thread still; whose calls do so soon gets no more."""
+    gate = threading.Event()
+    blocks = _Module(gate, timeout=20)
+    registry = Registry()
+    registry.register("blocks", blocks)
+    registry.register("quick", _Module(None))
+    agents = {name: {"role": "editor", "tools": ["*"]} for name in ("a", "b", "c")}
+    async with Grove(Config.model_validate({"agents": agents}), extensions=registry) as grove:
+        try:
+            left = {}
+            for name in ("a", "b"):
+                agent = await grove.agent(name)
+                left[name] = 0
+                while (error := error_of(await agent.call("blocks")))["reason"] == "timeout":
+                    left[name] += 1
+                assert (error["code"], error["reason"]) == ("rate_limited", "upstream_busy")
+                assert error["retryAfter"] > 0
+            assert left == dict.fromkeys(("a", "b"), GREED * THREADS)
+            other = await grove.agent("c")
+            async with anyio.create_task_group() as tasks:
+                for _ in range(2 * THREADS):
+                    tasks.start_soon(_quick, other)
+        finally:
+            gate.set()
+        await eventually(lambda: blocks.ended == sum(left.values()))
+        assert await (await grove.agent("a")).call("quick") == {}
+
+
+async def _quick(agent: Agent) -> None:
+    assert await agent.call("quick") == {}

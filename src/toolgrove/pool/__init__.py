@@ -13,6 +13,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``mcp``: tools of external MCP servers
 - ``metadata``: what a foreign definition must be like to enter the pool
 - ``misdeeds``: what servers do against the protocol, counted
+- ``module_threads``: where modules that are not async run, and whose threads those are
 - ``naming``: which names are legal, and how long ones are shortened
 - ``offer``: what a source offers, and the protocol that every source follows
 - ``pool``: runs the sources and keeps one snapshot of what they offer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import inspect
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -27,6 +26,7 @@ from apcore_mcp.server.listener import RegistryListener
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument, ShareSpent, UpstreamFailed
 from toolgrove.notation.json_value import canonical, detached
 from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
+from toolgrove.pool.module_threads import OCCUPIES, Occupied, run_in_threads
 from toolgrove.pool.naming import shortened
 from toolgrove.pool.offer import Offer
 from toolgrove.types import Annotations, Call, Client, Kind, Result, SystemClock, Tool, ToolSpec
@@ -35,7 +35,7 @@ log = logging.getLogger("toolgrove.pool")
 NAME = "extensions"
 _NESTING = 200
 THREADS = min(32, (os.cpu_count() or 1) + 4)
-"""The threads in which apcore runs modules that are not async: those of asyncio, as many as it has by default."""
+"""How many calls of modules that are not async run at a time."""
 _PATIENCE = 30.0
 """Seconds that a call waits for a thread."""
 
@@ -120,11 +120,11 @@ class ExtensionSource:
         """Run a module in apcore's whole pipeline; a caller who goes away cancels it."""
         module_id = call.granted.own_name
         token = CancelToken()
-        data = _capabilities(call.client) if call.client is not None else {}
+        data: dict[str, Any] = _capabilities(call.client) if call.client is not None else {}
         identity = Identity(id=call.caller.agent, roles=(call.caller.role,))
         context: Context[Any] = Context.create(identity=identity, cancel_token=token, data=data)
         try:
-            async with self._room(call, module_id):
+            async with self._room(call, module_id, data):
                 output = await self._executor.call_async(module_id, call.arguments, context)
         except (ShareSpent, UpstreamFailed):
             raise
@@ -145,20 +145,24 @@ class ExtensionSource:
         return plain
 
     @asynccontextmanager
-    async def _room(self, call: Call, module_id: str) -> AsyncIterator[None]:
-        """A thread for a module that needs one."""
-        if inspect.iscoroutinefunction(getattr(self._registry.get(module_id), "execute", None)):
+    async def _room(self, call: Call, module_id: str, data: dict[str, Any]) -> AsyncIterator[None]:
+        """A thread for a module that needs one; through the data of its context the call says when it is in use."""
+        if not run_in_threads(self._registry.get(module_id)):
             yield
             return
         try:
-            async with self._threads.place(share_of(call), _PATIENCE):
-                yield
+            occupied = Occupied(await self._threads.take(share_of(call), _PATIENCE))
         except Overdue:
             raise UpstreamFailed(
                 f"{call.name} found no free thread within {_PATIENCE:g} s; it did not run. Try again in a moment.",
                 reason="upstream_busy",
                 retryable=True,
             ) from None
+        data[OCCUPIES] = occupied.occupies()
+        try:
+            yield
+        finally:
+            occupied.leave()
 
 
 def _failure(error: BaseException, call: Call) -> GroveError:

@@ -48,3 +48,46 @@ class Breaker:
     def abandoned(self) -> None:
         """The caller left before the answer, so nothing was learned."""
         self._probing = False
+
+
+class Breakers:
+    """One for what the server does, and one for each agent whose calls it does not answer in time.
+
+    An agent that asks for what takes too long says nothing about the server: it alone is stopped.
+    """
+
+    def __init__(self, clock: Clock, random: Callable[[], float]) -> None:
+        self._clock, self._random = clock, random
+        self._of_all = Breaker(clock, random)
+        self._of_one: dict[str, Breaker] = {}
+
+    def refusal(self, agent: str) -> float | None:
+        """The seconds to wait where the calls of an agent are stopped."""
+        return next((wait for one in self._both(agent) if (wait := one.refusal()) is not None), None)
+
+    def admit(self, agent: str) -> None:
+        """Let a call through."""
+        for one in self._both(agent):
+            one.admit()
+
+    def succeeded(self, agent: str) -> None:
+        """The server answered, whatever it said."""
+        for one in self._both(agent):
+            one.succeeded()
+
+    def failed(self) -> None:
+        """The server was gone, or answered so that nobody could read it."""
+        self._of_all.failed()
+
+    def timed_out(self, agent: str) -> None:
+        """It did not answer an agent in time."""
+        self._of_one.setdefault(agent, Breaker(self._clock, self._random)).failed()
+
+    def abandoned(self, agent: str) -> None:
+        """The caller left before the answer."""
+        for one in self._both(agent):
+            one.abandoned()
+
+    def _both(self, agent: str) -> tuple[Breaker, ...]:
+        slow = self._of_one.get(agent)
+        return (self._of_all,) if slow is None else (self._of_all, slow)

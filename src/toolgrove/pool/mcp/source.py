@@ -12,7 +12,7 @@ from toolgrove.config import McpServerConfig, PinMode
 from toolgrove.errors import Forbidden, ToolNotFound, UpstreamFailed
 from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
 from toolgrove.pool.host import Resolve, resolve_host
-from toolgrove.pool.mcp.breaker import Breaker
+from toolgrove.pool.mcp.breaker import Breakers
 from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
 from toolgrove.pool.mcp.effects import Effects
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
@@ -72,7 +72,7 @@ class McpSource:
             folders=folders,
             misdeeds=misdeeds or Misdeeds(),
         )
-        self._breaker = Breaker(clock, random)
+        self._breakers = Breakers(clock, random)
         self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")
 
     async def run(self, changed: Callable[[], None]) -> None:
@@ -116,12 +116,13 @@ class McpSource:
         try:
             if not await self._server.settled(deadline):
                 raise self._failure("is still being connected", "upstream_unavailable", retryable=True)
-            self._gate(tool)
+            self._gate(tool, share_of(call))
             async with self._shares.place(share_of(call), self._timeout):
                 # The server's time begins now: what a call spent in line is no fault of the server.
                 with anyio.move_on_after(self._timeout):
                     return self._read(call, *await self._exchange(call, tool))
-                self._suspect()
+                self._breakers.timed_out(share_of(call))
+                self._server.freshness.look()
                 raise UpstreamFailed(
                     f"{call.name} gave no answer within {self._timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
                 )
@@ -132,22 +133,23 @@ class McpSource:
 
     async def _exchange(self, call: Call, tool: Tool) -> tuple[Message, CatalogEntry]:
         """The server's answer to a call of a tool that is still what the agent was given, and that tool's entry."""
+        agent = share_of(call)
         await self._server.freshness.wait()
         for _ in range(2):
-            session = self._gate(tool)
+            session = self._gate(tool, agent)
             entry = self._catalog.entry(tool)  # when the answer comes, the tool may be another or gone
-            self._breaker.admit()
+            self._breakers.admit(agent)
             try:
                 answer = await self._send(session, call, entry)
             except Expired:  # refused unread, so that it may be sent once more
-                self._breaker.abandoned()
+                self._breakers.abandoned(agent)
                 self._server.forget(session)
                 await self._server.settled()
             except BaseException:
-                self._breaker.abandoned()
+                self._breakers.abandoned(agent)
                 raise
             else:
-                self._breaker.succeeded()
+                self._breakers.succeeded(agent)
                 return answer, entry
         raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
@@ -158,20 +160,20 @@ class McpSource:
         except Expired:
             raise
         except Rejected as fault:
-            self._breaker.succeeded()
+            self._breakers.succeeded(share_of(call))
             text = brief(fault.text, self._secrets.beginning) or "it did not say why"
             raise UpstreamFailed(
                 f"Server {self.name!r} refused the call: {text}", reason="upstream_rejected", upstreamCode=fault.code
             ) from None
         except Busy as fault:
-            self._breaker.succeeded()
+            self._breakers.succeeded(share_of(call))
             facts = {"retryAfter": fault.retry_after}
             raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
         except (Unsent, Misset) as fault:
             self._suspect()
             raise self._failure(str(fault), "upstream_unavailable", retryable=isinstance(fault, Unsent)) from None
         except Nonsense:
-            self._breaker.failed()
+            self._breakers.failed()
             raise
         except Fault as fault:
             self._suspect()
@@ -179,16 +181,16 @@ class McpSource:
 
     def _suspect(self) -> None:
         """Count a failure that may be the server's end, and have someone look."""
-        self._breaker.failed()
+        self._breakers.failed()
         self._server.freshness.look()
 
-    def _gate(self, tool: Tool) -> Session:
+    def _gate(self, tool: Tool, agent: str) -> Session:
         """The session, if the server is well and the tool still defined as it was when the agent got it."""
         server = self._server
         if server.session is None:
             wait = server.retry_after()
             raise self._failure(server.problem, "upstream_unavailable", retryable=True, retryAfter=wait)
-        refusal = self._breaker.refusal()
+        refusal = self._breakers.refusal(agent)
         if refusal is not None:
             raise self._failure("failed too often", "upstream_unavailable", retryable=True, retryAfter=refusal)
         if self._catalog.is_current(tool):
