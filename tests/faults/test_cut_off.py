@@ -172,6 +172,8 @@ async def test_an_http_request_that_changes_is_on_record_before_it_is_sent(tmp_p
             with house.calling("a", tool, f"key={key}") as process:
                 await eventually(partial(held.arrived.__contains__, key))
                 process.kill()
+            await eventually(partial(held.abandoned.__contains__, key))
+        held.abandoned.clear()
         held.release("pay", "see")
         async with house.grove as grove:
             _, begun, unknown = await records(grove, "order")

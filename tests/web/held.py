@@ -55,7 +55,8 @@ class Held:
 
     async def _notice(self, incoming: BufferedByteReceiveStream, key: str, scope: anyio.CancelScope) -> None:
         try:
-            await incoming.receive()
+            while True:  # a body is of no interest
+                await incoming.receive()
         except _GONE:
             self.abandoned.add(key)
             scope.cancel()
