@@ -214,14 +214,18 @@ test("requests name what they mean, whatever is in the names", async () => {
   await api.decide("a/b", { approve: true, for: "1h" });
   await api.revoke("a/b");
   await api.decidePin({ server: "s x", tool: "t/../u" } as never, { accept: "abc" });
-  await api.audit({ agent: "a&b", tool: "", outcome: "failure", since: "2026-01-01T00:00:00+00:00" }, 7, 50);
+  await api.audit(
+    { kind: "call", agent: "a&b", tool: "", outcome: "failure", since: "2026-01-01T00:00:00+00:00" },
+    7,
+    50,
+  );
   expect(asked).toEqual([
     ["POST http://h/api/approvals/a%2Fb", '{"approve":true,"reason":"fine"}'],
     ["POST http://h/api/approvals/a%2Fb", '{"approve":true,"for":"1h"}'],
     ["DELETE http://h/api/approvals/a%2Fb", ""],
     ["POST http://h/api/pins/s%20x/t%2F..%2Fu", '{"accept":"abc"}'],
     [
-      "GET http://h/api/audit?agent=a%26b&outcome=failure&since=2026-01-01T00%3A00%3A00%2B00%3A00&newest=1&limit=50&before=7",
+      "GET http://h/api/audit?kind=call&agent=a%26b&outcome=failure&since=2026-01-01T00%3A00%3A00%2B00%3A00&newest=1&limit=50&before=7",
       "",
     ],
   ]);

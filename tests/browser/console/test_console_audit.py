@@ -89,6 +89,8 @@ def test_a_record_tells_what_was_given_what_came_back_and_who_approved_it(visit:
 def test_a_stranger_whom_the_edge_refused_is_a_record_as_any_other(visit: Visit, gateway: Gateway) -> None:
     assert raw(gateway.address("reader"), "GET", "console", None, [("Host", "evil.example")])[0] == 421
     page = visit("audit")
+    page.page.get_by_label("Kind").select_option("Refused request")
+    expect(page.by("records").locator("tbody tr").filter(has_text="get_node")).to_have_count(0)
     row = page.by("records").locator("tbody tr").filter(has_text="security.host_rejected").first
     expect(row).to_contain_text("evil.example")
     expect(row).to_contain_text("refused")
@@ -104,6 +106,7 @@ def test_the_chain_is_verified_and_the_log_taken_along(visit: Visit, writer: Han
     page = visit("audit")
     page.by("verify").click()
     expect(page.by("verified")).to_contain_text("Whole")
+    expect(page.by("findings")).to_contain_text("Not checked: the seals")
     page.field("Tool").fill("get_node")
     expect(page.by("records").locator("tbody tr").filter(has_text="list_bookmarks")).to_have_count(0)
     lines = saved(page, "jsonl", tmp_path).splitlines()

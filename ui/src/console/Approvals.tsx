@@ -155,6 +155,16 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           </p>
         </section>
       )}
+      {approval.earlier && (
+        <Callout tone="danger" title="It may have run already" testId="approval-earlier">
+          <p>
+            The gateway stopped while the same call was under way, begun at{" "}
+            {exact(Date.parse(approval.earlier.begunAt))}. Look whether it had its effect before you approve it again.
+            Its records are those of call <code>{approval.earlier.callId}</code> in{" "}
+            <a href={hashOf("audit", approval.agent)}>the audit log</a>.
+          </p>
+        </Callout>
+      )}
       {approval.replaces !== "" && (
         <Callout tone="warning" title="It was approved before, with another effect">
           <p>

@@ -13,7 +13,7 @@ import { duration, plural } from "../lib/format";
 import type { Json } from "../lib/json";
 import { printJson } from "../lib/json-print";
 import type { AuditFilter } from "./api";
-import type { AuditRecord, Breach } from "./facts";
+import type { AuditRecord, Verification } from "./facts";
 import { useConsole, useNews } from "./model";
 import { exact } from "./moment";
 import { hashOf } from "./route";
@@ -54,7 +54,13 @@ const SPANS: [string, number][] = [
 export function Audit() {
   const console = useConsole();
   const { subject } = console.route.value;
-  const [filter, setFilter] = useState<AuditFilter>({ agent: subject ?? "", tool: "", outcome: "", since: "" });
+  const [filter, setFilter] = useState<AuditFilter>({
+    kind: "",
+    agent: subject ?? "",
+    tool: "",
+    outcome: "",
+    since: "",
+  });
   const [span, setSpan] = useState(0);
   const [records, setRecords] = useState<AuditRecord[] | null>(null);
   const [next, setNext] = useState<number | null>(null);
@@ -83,7 +89,7 @@ export function Audit() {
   useEffect(() => setFilter((old) => ({ ...old, agent: subject ?? "" })), [subject]);
   useNews(
     (news) => {
-      if (news.type !== "call") return;
+      if (news.type !== "call" || (filter.kind !== "" && filter.kind !== "call")) return;
       const fits =
         (filter.agent === "" || filter.agent === news.agent) && (filter.tool === "" || filter.tool === news.tool);
       if (fits) setNewer((count) => count + 1);
@@ -114,6 +120,12 @@ export function Audit() {
         }
       >
         <form class="filters across" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
+          <Select
+            label="Kind"
+            value={filter.kind}
+            options={[["", "All kinds"], ["call", "Call"], ...Object.entries(KINDS)]}
+            onChange={(kind) => setFilter({ ...filter, kind })}
+          />
           <Select
             label="Agent"
             value={filter.agent}
@@ -320,15 +332,16 @@ function Body({ title, value }: { title: string; value: Json | undefined }) {
 
 function Verify() {
   const console = useConsole();
-  const [state, setState] = useState<"idle" | "busy" | "whole" | "failed" | Breach>("idle");
+  const [state, setState] = useState<"idle" | "busy" | "failed" | Verification>("idle");
   const verify = async (): Promise<void> => {
     setState("busy");
     try {
-      setState((await console.api.verify()) ?? "whole");
+      setState(await console.api.verify());
     } catch {
       setState("failed");
     }
   };
+  const found = typeof state === "object" ? state : null;
   return (
     <div class="verify">
       <button
@@ -340,16 +353,37 @@ function Verify() {
       >
         <Icon name="shield" /> {state === "busy" ? "Verifying…" : "Verify the chain"}
       </button>
-      <p
-        role="status"
-        data-testid="verified"
-        class={`status ${state === "whole" ? "good" : state === "idle" || state === "busy" ? "idle" : "bad"}`}
-      >
-        {state === "whole" && "Whole: no record was changed, removed or moved"}
-        {state === "failed" && "Could not be verified"}
-        {typeof state === "object" && `Broken at record ${state.number}: ${state.problem}`}
-      </p>
+      <div role="status" data-testid="verified">
+        <p class={`status ${found && !found.breach ? "good" : found || state === "failed" ? "bad" : "idle"}`}>
+          {state === "failed" && "Could not be verified"}
+          {found?.breach && brokenAt(found.breach)}
+          {found && !found.breach && "Whole: no record was changed, removed or moved"}
+        </p>
+        {found && <Findings found={found} />}
+      </div>
     </div>
+  );
+}
+
+function brokenAt({ number, problem, file }: NonNullable<Verification["breach"]>): string {
+  return `${file === "" ? "Broken" : `The copy ${file} is broken`} after ${plural(number, "record")}: ${problem}`;
+}
+
+/** What is no breach, and yet to be known. */
+function Findings({ found: { removed, breaks, unchecked } }: { found: Verification }) {
+  if (removed === 0 && breaks.length === 0 && unchecked.length === 0) return null;
+  return (
+    <ul class="findings" data-testid="findings">
+      {removed > 0 && <li>Records up to {removed} are not in it: retention took them, or an earlier part has them</li>}
+      {breaks.map(({ number, after, lost }) => (
+        <li key={number}>
+          Record {number} marks a break: the log was put back to record {after}, and had held records up to {lost}
+        </li>
+      ))}
+      {unchecked.map((what) => (
+        <li key={what}>Not checked: {what}</li>
+      ))}
+    </ul>
   );
 }
 

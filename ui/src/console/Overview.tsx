@@ -155,8 +155,8 @@ function Recent() {
   const [kept, setKept] = useState<AuditRecord[] | null>(null);
   useEffect(() => {
     console.api
-      .audit({ agent: "", tool: "", outcome: "", since: "" }, null, MOST)
-      .then((page) => setKept(page.items))
+      .audit({ kind: "call", agent: "", tool: "", outcome: "", since: "" }, null, MOST)
+      .then((page) => setKept(latestOfEach(page.items)))
       .catch(() => setKept([]));
   }, []);
   const heard = console.calls.value;
@@ -198,6 +198,12 @@ function Recent() {
       )}
     </Card>
   );
+}
+
+/** A call that changes something outside has a record of its beginning, too, which says no more than that of its end. */
+function latestOfEach(newestFirst: AuditRecord[]): AuditRecord[] {
+  const seen = new Set<string>();
+  return newestFirst.filter(({ callId }) => !seen.has(callId) && seen.add(callId));
 }
 
 function lineOf(call: CallNews): Line {

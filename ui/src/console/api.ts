@@ -11,8 +11,6 @@ import {
   type AuditPage,
   approvalOf,
   auditPageOf,
-  type Breach,
-  breachOf,
   list,
   objectOr,
   type Pin,
@@ -21,10 +19,13 @@ import {
   projectOf,
   type Receipt,
   receiptOf,
+  type Verification,
+  verificationOf,
 } from "./facts";
 import { type News, newsOf } from "./news";
 
 export interface AuditFilter {
+  kind: string;
   agent: string;
   tool: string;
   outcome: string;
@@ -78,8 +79,8 @@ export class ConsoleApi {
     return auditPageOf(await this.get(`/api/audit?${query}`));
   }
 
-  async verify(): Promise<Breach | null> {
-    return breachOf(await this.get("/api/audit/verify"));
+  async verify(): Promise<Verification> {
+    return verificationOf(await this.get("/api/audit/verify"));
   }
 
   async export(filter: AuditFilter, format: "jsonl" | "csv"): Promise<Blob> {

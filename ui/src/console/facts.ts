@@ -15,7 +15,10 @@ export type Minute = api.TrafficMinute;
 export type Rejected = api.RejectedTool;
 /** The request of an HTTP tool; secrets are only named in it. */
 export type Outgoing = api.OutgoingRequest;
-export type Breach = api.Breach;
+export type EarlierCall = api.EarlierCall;
+
+/** What a look at the whole audit log found. */
+export type Verification = Pick<api.Verification, "breach" | "removed" | "breaks" | "unchecked">;
 
 export interface Project extends Omit<Read<api.Project>, "project" | "pendingApprovals"> {
   name: string;
@@ -44,6 +47,8 @@ export interface Approval extends Pick<Read<api.Approval>, Shown> {
   /** What it would change, in names; empty if only the call can tell. */
   effect: string;
   replaces: string;
+  /** The same call before a crash cut it off: it may have run. */
+  earlier: EarlierCall | null;
   decidedBy: string;
   reason: string;
 }
@@ -134,6 +139,7 @@ export function approvalOf(json: Json): Approval {
     arguments: at(given, "arguments") ?? null,
     effect: text(given, "effect"),
     replaces: text(given, "replaces"),
+    earlier: earlierOf(at(given, "earlier")),
     sends: outgoingOf(at(given, "sends") ?? null),
     definition: objectOr(at(given, "definition")),
     definitionHash: text(given, "definitionHash"),
@@ -147,6 +153,12 @@ export function approvalOf(json: Json): Approval {
     for: text(given, "for") || null,
     uses: amount(given, "uses"),
   };
+}
+
+function earlierOf(json: Json | undefined): EarlierCall | null {
+  if (!isObject(json)) return null;
+  const given = objectOr<api.EarlierCall>(json);
+  return { callId: text(given, "callId"), begunAt: text(given, "begunAt") };
 }
 
 function outgoingOf(json: Json): Outgoing | null {
@@ -231,10 +243,22 @@ export function receiptOf(json: Json): Receipt {
   };
 }
 
-export function breachOf(json: Json): Breach | null {
-  const breach = at(objectOr<api.Verification>(json), "breach");
-  if (!isObject(breach)) return null;
-  const given = objectOr<api.Breach>(breach);
+export function verificationOf(json: Json): Verification {
+  const given = objectOr<api.Verification>(json);
+  return {
+    breach: breachOf(at(given, "breach")),
+    removed: amount(given, "removed"),
+    breaks: list(given, "breaks").map((one) => {
+      const gap = objectOr<api.Break>(one);
+      return { number: amount(gap, "number"), after: amount(gap, "after"), lost: amount(gap, "lost") };
+    }),
+    unchecked: texts(given, "unchecked"),
+  };
+}
+
+function breachOf(json: Json | undefined): api.Breach | null {
+  if (!isObject(json)) return null;
+  const given = objectOr<api.Breach>(json);
   return { number: amount(given, "number"), problem: text(given, "problem"), file: text(given, "file") };
 }
 
