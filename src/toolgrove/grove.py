@@ -48,7 +48,7 @@ from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
-from toolgrove.store.journal import MemoryJournal, SqliteJournal, Trouble
+from toolgrove.store.journal import Extent, MemoryJournal, SqliteJournal, Trouble
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Bounds, Call, Caller, Clock, Result, SystemClock, Tool
@@ -91,6 +91,7 @@ class Grove:
                 self.clock,
                 sinks=sinks,
                 audit_days=settings.audit_days,
+                archive=settings.archive_path,
                 record_bytes=self.config.record_bytes,
                 notary=notary,
             )
@@ -174,6 +175,10 @@ class Grove:
     def audit_log(self) -> AuditLog:
         """All audit records that are kept."""
         return self._journal
+
+    def extent(self) -> Extent | None:
+        """How much room the store takes; None in memory."""
+        return self._journal.extent() if isinstance(self._journal, SqliteJournal) else None
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:

@@ -322,3 +322,16 @@ def test_a_definition_that_speaks_to_the_model_is_pointed_at(
     assert told.keys() == {"calc_sum", "stars_rate"}
     assert "reads like an instruction to the model" in told["calc_sum"]
     assert "speaks of 'send_mail', another's tool" in told["stars_rate"]
+
+
+def test_a_log_and_a_disk_that_pass_a_mark_are_told_with_what_to_do(toolgrove: Toolgrove, project: Project) -> None:
+    agents = {"a": {"tools": ["*"]}}
+    project(agents=agents, workspace={"store": "sqlite:grove.db", "diskMark": 0})
+    for _ in range(3):
+        toolgrove("call", "a", "get_node", "nodeId=root")
+    assert findings(toolgrove("doctor", "--json"), "files", "warning") == []
+    project(agents=agents, workspace={"store": "sqlite:grove.db", "auditMark": 2, "diskMark": 10**18})
+    disk, audit = (text for _, text in findings(toolgrove("doctor", "--json"), "files", "warning"))
+    assert "less than workspace.diskMark; free some space" in disk
+    assert audit.startswith("holds about 3 audit records")
+    assert "set workspace.auditDays" in audit

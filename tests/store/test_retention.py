@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from httpx2 import ASGITransport, AsyncClient
 
 from grove_kit import ManualClock
 from toolgrove import Config, Grove
-from toolgrove.store.audit import AuditQuery, JsonLines, Sealed
+from toolgrove.store.audit import AuditFile, AuditQuery, JsonLines, Notary, Sealed
 
 pytestmark = pytest.mark.anyio
 DAY = 86_400
 
 
-def keeping(path: Path, days: int | None) -> Config:
-    workspace = {"store": f"sqlite:{path}", "auditDays": days}
+def keeping(path: Path, days: int | str | None, **more: Any) -> Config:
+    workspace = {"store": f"sqlite:{path}", "auditDays": days, **more}
     return Config.model_validate({"agents": {"ann": {"role": "editor", "tools": ["*"]}}, "workspace": workspace})
 
 
@@ -29,6 +34,12 @@ async def read(grove: Grove, times: int = 1) -> None:
 
 async def numbers(grove: Grove) -> list[int]:
     return [record["number"] for record in (await grove.audit_log.records(AuditQuery(limit=10_000))).records]
+
+
+def reader_of(path: Path) -> Notary:
+    one = Notary(key=path.with_name(f"{path.name}-key"), mark=path.with_name(f"{path.name}-head"))
+    one.read()
+    return one
 
 
 async def test_records_go_when_they_are_old_and_the_rest_holds(tmp_path: Path) -> None:
@@ -51,13 +62,167 @@ async def test_records_go_when_they_are_old_and_the_rest_holds(tmp_path: Path) -
         assert (await grove.audit_log.verify()).breach is None
 
 
-async def test_without_a_number_of_days_none_ever_goes(tmp_path: Path) -> None:
+async def test_where_all_are_wanted_none_ever_goes(tmp_path: Path) -> None:
     clock = ManualClock()
-    async with Grove(keeping(tmp_path / "grove.db", None), clock=clock) as grove:
+    async with Grove(keeping(tmp_path / "grove.db", "forever"), clock=clock) as grove:
         await read(grove)
         clock.now += 10_000 * DAY
         await read(grove)
         assert await numbers(grove) == [1, 2]
+
+
+async def test_a_new_store_keeps_them_for_ninety_days_unless_told_otherwise(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with Grove(keeping(tmp_path / "grove.db", None), clock=clock) as grove:
+        await read(grove)
+        clock.now += 90 * DAY
+        await read(grove)
+        assert await numbers(grove) == [1, 2]
+        clock.now += 61
+        await read(grove)
+        assert await numbers(grove) == [2, 3]
+    async with Grove(keeping(tmp_path / "grove.db", None), clock=clock) as grove:  # it is a matter of the store
+        clock.now += 91 * DAY
+        await read(grove)
+        assert await numbers(grove) == [4]
+
+
+def archived(path: Path) -> list[int]:
+    return [record["number"] for record in map(json.loads, path.read_text().splitlines()) if "number" in record]
+
+
+async def test_what_leaves_the_store_is_in_the_archive_first_with_its_seals(tmp_path: Path) -> None:
+    clock, archive = ManualClock(), tmp_path / "grove.db-archive.jsonl"
+    config = keeping(tmp_path / "grove.db", 1)
+    for _ in range(2):
+        async with Grove(config, clock=clock) as grove:
+            await read(grove, 2)
+            clock.now += 2 * DAY
+            await read(grove)
+            clock.now += 2 * DAY
+            assert (await grove.audit_log.verify()).breach is None
+    assert archived(archive) == [1, 2, 3, 4, 5]
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+    proof = AuditFile(archive, reader_of(tmp_path / "grove.db")).prove([], is_sealed=True)
+    assert (proof.breach, proof.first, proof.last, proof.sealed_from) == (None, 1, 5, 1)
+    assert json.loads(archive.read_text().splitlines()[0])["arguments"] == {"nodeId": "root"}
+    archive.write_text(archive.read_text().replace('"ann"', '"bob"', 1))
+    async with Grove(config, clock=clock) as grove:
+        breach = (await grove.audit_log.verify()).breach
+        assert breach is not None
+        assert (breach.file, breach.number) == (archive.name, 0)
+
+
+async def test_an_archive_that_is_moved_away_begins_anew_and_says_where(tmp_path: Path) -> None:
+    clock, archive = ManualClock(), tmp_path / "old.jsonl"
+    async with Grove(keeping(tmp_path / "grove.db", 1, auditArchive=str(archive)), clock=clock) as grove:
+        for _ in range(2):
+            await read(grove, 2)
+            clock.now += 2 * DAY
+            await read(grove)
+            assert (await numbers(grove))[-1] in (3, 6)
+            clock.now += 61
+            if not (tmp_path / "2026.jsonl").exists():
+                archive.rename(tmp_path / "2026.jsonl")
+        assert (await grove.audit_log.verify()).breach is None
+    assert (archived(tmp_path / "2026.jsonl"), archived(archive)) == ([1, 2], [3, 4, 5])
+    assert json.loads(archive.read_text().splitlines()[0])["goesOnFrom"]["number"] == 2
+    proof = AuditFile(archive, reader_of(tmp_path / "grove.db")).prove([], is_sealed=True)
+    assert (proof.breach, proof.first, proof.removed) == (None, 3, 2)
+
+
+async def test_a_record_stays_until_the_archive_can_take_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock, folder = ManualClock(), tmp_path / "archive"
+    config = keeping(tmp_path / "grove.db", 1, auditArchive=str(folder / "old.jsonl"))
+    async with Grove(config, clock=clock) as grove:
+        await read(grove, 2)
+        for _ in range(2):
+            clock.now += 2 * DAY
+            await read(grove)
+            await numbers(grove)
+        assert await numbers(grove) == [1, 2, 3, 4]
+        assert len([one for one in caplog.messages if "Old audit records stay in the store" in one]) == 1
+        folder.mkdir()
+        clock.now += 61
+        await read(grove)
+        assert await numbers(grove) == [4, 5]
+        assert archived(folder / "old.jsonl") == [1, 2, 3]
+
+
+async def test_what_a_crash_archived_but_did_not_take_out_is_archived_once(tmp_path: Path) -> None:
+    clock, archive = ManualClock(), tmp_path / "grove.db-archive.jsonl"
+    config = keeping(tmp_path / "grove.db", 1)
+    async with Grove(config, clock=clock) as grove:
+        await read(grove, 4)
+    shutil.copy(tmp_path / "grove.db", tmp_path / "before.db")
+    clock.now += 2 * DAY
+    async with Grove(config, clock=clock) as grove:
+        await read(grove)
+    assert archived(archive) == [1, 2, 3, 4]
+    shutil.copy(tmp_path / "before.db", tmp_path / "grove.db")  # the transaction that took them out did not happen
+    (tmp_path / "grove.db-head").unlink()
+    with archive.open("a") as file:
+        file.write('{"number":5,"timest')
+    async with Grove(config, clock=clock) as grove:
+        await read(grove, 2)
+        assert await numbers(grove) == [5, 6]
+        assert (await grove.audit_log.verify()).breach is None
+    assert archived(archive) == [1, 2, 3, 4]
+
+
+async def test_without_an_archive_they_go_for_good(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with Grove(keeping(tmp_path / "grove.db", 1, auditArchive=False), clock=clock) as grove:
+        await read(grove)
+        clock.now += 2 * DAY
+        await read(grove)
+        assert await numbers(grove) == [2]
+    assert not list(tmp_path.glob("*archive*"))
+
+
+class SetClock(ManualClock):
+    """A wall clock that somebody sets."""
+
+    off = 0.0
+
+    def wall(self) -> float:
+        return super().wall() + self.off
+
+
+async def test_one_record_from_a_clock_that_was_set_back_takes_no_others_along(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with Grove(keeping(tmp_path / "grove.db", 30), clock=clock) as grove:
+        for clock.off in (0, 0, -1_000 * DAY, 0):
+            await read(grove)
+        clock.now += DAY
+        await read(grove)
+        assert await numbers(grove) == [1, 2, 3, 4, 5]
+
+
+async def test_one_record_from_a_clock_that_ran_a_little_ahead_does_not_stop_the_others(tmp_path: Path) -> None:
+    clock = SetClock()
+    async with Grove(keeping(tmp_path / "grove.db", 30), clock=clock) as grove:
+        for clock.off in (0, 20 * DAY, 0, 0):
+            await read(grove)
+        clock.now += 31 * DAY  # the second looks eleven days old
+        await read(grove)
+        assert await numbers(grove) == [5]
+
+
+async def test_the_room_of_old_records_goes_back_to_the_disk(tmp_path: Path) -> None:
+    clock, path = ManualClock(), tmp_path / "grove.db"
+    config = keeping(path, 1)
+    async with Grove(config, clock=clock) as grove:
+        ann = await grove.agent("ann")
+        for _ in range(1_000):
+            await ann.call("get_node", {"nodeId": "x" * 8_000})
+    full = path.stat().st_size
+    async with Grove(config, clock=clock) as grove:
+        for _ in range(10):
+            clock.now += 2 * DAY
+            await read(grove)
+            await numbers(grove)
+    assert path.stat().st_size < full / 2
 
 
 async def test_many_go_in_parts_with_the_calls_that_follow(tmp_path: Path) -> None:
@@ -112,3 +277,18 @@ async def test_a_record_waits_for_its_copy(tmp_path: Path) -> None:
 def test_only_a_store_on_disk_takes_a_number_of_days() -> None:
     with pytest.raises(ValueError, match="auditDays needs a store of 'sqlite:'"):
         Config.model_validate({"workspace": {"auditDays": 30}})
+
+
+async def test_metrics_tell_how_far_a_store_has_grown_and_when_a_mark_is_passed(tmp_path: Path) -> None:
+    config = keeping(tmp_path / "grove.db", 1, auditMark=2, diskMark=0)
+    async with Grove(config, clock=ManualClock()) as grove:
+        app = grove.asgi_app(anonymous=True)
+        async with AsyncClient(transport=ASGITransport(app), base_url="http://127.0.0.1") as http:
+            for count, passed in ((2, 0), (4, 1)):
+                await read(grove, 2)
+                assert len(await numbers(grove)) == count
+                told = (await http.get("/metrics")).text.splitlines()
+                assert f"toolgrove_audit_records {count}.0" in told
+                assert f'toolgrove_mark_passed{{mark="auditMark"}} {passed}.0' in told
+                assert 'toolgrove_mark_passed{mark="diskMark"} 0.0' in told
+                assert any(line.startswith("toolgrove_disk_free_bytes ") for line in told)

@@ -239,6 +239,8 @@ async def test_a_store_from_before_there_were_seals_goes_on_with_a_marked_change
     with opened(path) as connection:
         connection.execute("DROP TABLE unfinished")
         connection.execute("DROP TABLE audit_body")
+        for name in ("agent", "operation", "timestamp", "outcome", "kind"):
+            connection.execute(f"DROP INDEX audit_{name}")
         connection.execute("PRAGMA user_version=1")
     assert (await SqliteAuditLog(path, reader(tmp_path)).verify()).breach is None
     await a_store(tmp_path, 1)
@@ -298,6 +300,24 @@ async def test_a_backup_that_is_older_than_the_copy_is_told_and_the_copy_goes_on
         breach = (await grove.audit_log.verify([lost])).breach
         assert breach is not None
         assert "record 12 was lost when the log was put back to an older state" in breach.problem
+
+
+async def test_changes_that_went_with_a_removed_wal_file_are_told_at_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "grove.db"
+    async with Grove(stored(path)) as grove:
+        await calls(grove, 3)
+    async with Grove(stored(path)) as grove:
+        await calls(grove, 4)
+        assert len((await grove.audit_log.records(AuditQuery())).lines) == 7
+        shutil.copy(path, tmp_path / "without_wal.db")  # as a crash leaves it, if somebody then removes the -wal
+    shutil.copy(tmp_path / "without_wal.db", path)
+    with caplog.at_level(logging.ERROR):
+        async with Grove(stored(path)) as grove:
+            proof = await grove.audit_log.verify()
+    assert "The audit log ends at record 3, and once had 7" in caplog.text
+    assert [(one.number, one.after, one.lost) for one in proof.breaks] == [(8, 3, 7)]
 
 
 def reader_of(path: Path) -> Notary:

@@ -21,7 +21,8 @@ def log_of(config: Config) -> AuditLog:
     notary.read()
     noted = notary.noted()
     if store is not None and store.exists():
-        return SqliteAuditLog(store, notary, copies=[] if file is None else [file])
+        copies = [] if file is None else [file]
+        return SqliteAuditLog(store, notary, copies=copies, archive=config.workspace.archive_path)
     if file is not None and (file.exists() or noted is not None):
         return AuditFile(file, notary)
     if noted is not None:

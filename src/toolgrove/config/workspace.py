@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from toolgrove.config.fields import Location, folder_of
 from toolgrove.config.section import Section
 from toolgrove.notation.json_schema import compiled
+from toolgrove.store.journal import Marks
 from toolgrove.tree.payload_type import PayloadType, PayloadTypes
 from toolgrove.tree.rules import Ruleset, read_ruleset
 from toolgrove.tree.workspace import Limits
@@ -78,10 +79,23 @@ class WorkspaceConfig(Section):
     rulesets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict, description="Rules for `validate_tree`.")
     limits: LimitsConfig = Field(default=LimitsConfig(), description="How much one call may cover.")
     audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
-    audit_days: int | None = Field(
+    audit_days: Annotated[int, Field(ge=1)] | Literal["forever"] | None = Field(
         default=None,
+        description="How many days a SQLite store keeps audit records, or `forever`. Without it 90 in a new store, and "
+        "for ever in one that was made before there was a default.",
+    )
+    audit_archive: Location | Literal[False] | None = Field(
+        default=None,
+        description="The file of JSON Lines that gets old audit records before they leave the store; `-archive.jsonl` "
+        "beside the store without it. `false`: they go for good.",
+    )
+    audit_mark: int = Field(
+        default=10_000_000,
         ge=1,
-        description="How many days a SQLite store keeps audit records; without it, for ever. A file keeps its own.",
+        description="Warn in `doctor` and `/metrics` beyond so many audit records in the store.",
+    )
+    disk_mark: int = Field(
+        default=1024**3, ge=0, description="Warn there as well when the store's disk has fewer bytes left."
     )
     audit_key: str | None = Field(
         default=None,
@@ -106,13 +120,27 @@ class WorkspaceConfig(Section):
         """The file of the store; None in memory."""
         return None if self.store == MEMORY else Path(self.store.removeprefix(SQLITE))
 
+    @property
+    def archive_path(self) -> Path | None:
+        """Where old audit records go; None where there is no store, or they just go."""
+        store = self.store_path
+        if store is None or self.audit_archive is False:
+            return None
+        return self.audit_archive or store.with_name(f"{store.name}-archive.jsonl")
+
     @model_validator(mode="after")
     def _compiles(self) -> Self:
         if self.audit_days is not None and self.store == MEMORY:
             raise ValueError("auditDays needs a store of 'sqlite:'; in memory the last 10,000 records are kept")
+        if self.audit_archive is not None and self.store == MEMORY:
+            raise ValueError("auditArchive needs a store of 'sqlite:'; what is in memory is not archived")
         self.types()
         self.rules()
         return self
+
+    def marks(self) -> Marks:
+        """When to warn that a store grows."""
+        return Marks(audit_records=self.audit_mark, disk_free=self.disk_mark)
 
     def types(self) -> PayloadTypes:
         """The payload types as the tree takes them, their schemas compiled."""

@@ -15,6 +15,7 @@
 - ``project``: what the gateway needs of a project
 - ``refusals``: audit records of requests that were refused at the door
 - ``revocations``: ends what a revoked token opened
+- ``room``: how much room the store takes, for Prometheus
 - ``routing``: routes from the table of operations
 - ``runs``: the runs under way
 - ``schemas``: the objects that the API takes and answers

@@ -31,6 +31,7 @@ from toolgrove.web.operator import OperatorApi
 from toolgrove.web.project import Project, agent_names
 from toolgrove.web.refusals import Refusals
 from toolgrove.web.revocations import Revocations
+from toolgrove.web.room import Room
 from toolgrove.web.routing import routes
 from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import Health, Ready
@@ -58,7 +59,7 @@ class Gateway:
             Live(),
             Runs(),
             Streams(),
-            Metrics(project.clock, project.misdeeds),
+            Metrics(project.clock, project.misdeeds, Room(project)),
         )
         self._listeners = (self._live.publish, metrics.count, self._follow)
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)

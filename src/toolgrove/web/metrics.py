@@ -10,6 +10,7 @@ from itertools import accumulate
 
 import prometheus_client as prometheus
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from toolgrove.events import (
     ApprovalDecided,
@@ -45,7 +46,7 @@ class _Times:
         return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
 
 
-class Metrics:
+class Metrics(Collector):
     """Counts that a call only adds to; tool names are the pool's own, so they are bounded.
 
     The library's own counters take as long as half of the gate, so calls are counted here and handed to it when
@@ -54,11 +55,12 @@ class Metrics:
 
     media_type = prometheus.CONTENT_TYPE_LATEST
 
-    def __init__(self, clock: Clock, misdeeds: Misdeeds) -> None:
+    def __init__(self, clock: Clock, misdeeds: Misdeeds, *more: Collector) -> None:
         self._clock = clock
         self._misdeeds = misdeeds
         self._registry = prometheus.CollectorRegistry()
-        self._registry.register(self)
+        for each in (self, *more):
+            self._registry.register(each)
         self._calls: Counter[tuple[str, str, str]] = Counter()
         self._times: defaultdict[str, _Times] = defaultdict(_Times)
         self._commits = prometheus.Counter(

@@ -14,7 +14,7 @@ from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.audit import AuditLog
-from toolgrove.store.journal import Trouble
+from toolgrove.store.journal import Extent, Trouble
 from toolgrove.store.state import Pins, Tokens
 from toolgrove.types import Clock
 
@@ -40,6 +40,8 @@ class Project(Protocol):
 
     @property
     def healthy(self) -> bool: ...
+
+    def extent(self) -> Extent | None: ...
 
     async def agent(self, name: str, *, session: str | None = None) -> Agent: ...
 

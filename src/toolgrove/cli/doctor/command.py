@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from rich.console import RenderableType
 
-from toolgrove.cli.doctor import agents, audit, files, secrets, servers, tools
+from toolgrove.cli.doctor import agents, audit, files, room, secrets, servers, tools
 from toolgrove.cli.doctor.finding import Finding
 from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import file, load, opened
@@ -64,6 +64,7 @@ def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     yield Finding(area="project", level="ok", subject=str(file(chosen)), message=text)
     yield from secrets.check(config)
     yield from files.check(file(chosen), config)
+    yield from room.check(config)
     yield from audit.check(config)
 
 

@@ -10,11 +10,13 @@
 - ``unfinished``: calls that began to change something outside and have no end
 - ``sinks``: where sealed records go: a ring in memory, a file of JSON Lines
 - ``resuming``: what has to be said first when a log goes on
+- ``archive``: where records go before retention takes them out of a store
 - ``log``: asking for records, page by page
 - ``file``: the same from a file of JSON Lines
 - ``export``: records as JSON Lines or CSV for other programs
 """
 
+from toolgrove.store.audit.archive import AuditArchive
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
 from toolgrove.store.audit.caps import capped
 from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_link, seal, unsigned
@@ -36,6 +38,7 @@ __all__ = [
     "OUTCOME_UNKNOWN",
     "RING_BYTES",
     "START",
+    "AuditArchive",
     "AuditFile",
     "AuditLog",
     "AuditPage",

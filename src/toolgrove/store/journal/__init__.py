@@ -1,11 +1,13 @@
 """The journal: what calls leave behind, kept in memory or in SQLite.
 
+- ``extent``: how much room a store takes, and when to warn
 - ``forgotten_keys``: telling of idempotency keys that had to go early
 - ``journal``: the protocol, and what an entry holds
 - ``memory``: the journal of a process that may forget
 - ``sqlite``: the journal in a file
 """
 
+from toolgrove.store.journal.extent import Extent, Marks
 from toolgrove.store.journal.journal import (
     RECORD_BYTES,
     Behind,
@@ -18,19 +20,22 @@ from toolgrove.store.journal.journal import (
     Trouble,
 )
 from toolgrove.store.journal.memory import MemoryJournal
-from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal
+from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measure
 
 __all__ = [
     "RECORD_BYTES",
     "Behind",
+    "Extent",
     "Gone",
     "IdempotencyRecord",
     "Journal",
     "JournalEntry",
     "KeyLimits",
+    "Marks",
     "MemoryJournal",
     "SqliteAuditLog",
     "SqliteJournal",
     "Stalled",
     "Trouble",
+    "measure",
 ]

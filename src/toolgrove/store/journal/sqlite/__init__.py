@@ -7,6 +7,7 @@
 - ``loading``: the workspace, read back from its rows
 - ``opening``: taking a store, checking it and reading it
 - ``owner``: the lock that lets one process write
+- ``measuring``: how much room the files take
 - ``schema``: the tables, their version, and connections to them
 - ``stall``: a store that somebody else holds, and one wait for all who want to write
 - ``head_row``: the one row that says where a store stands
@@ -16,11 +17,13 @@
 - ``audit_bodies``: the arguments and results beside the records
 - ``audit_copies``: copies of the audit records outside the store
 - ``audit_retention``: how long audit records are kept
+- ``compaction``: giving the room of old records back to the disk
 - ``encoding``: values as text with a checksum, and inserting them
 - ``diagnosis``: what an error of SQLite means to the operator
 """
 
 from toolgrove.store.journal.sqlite.audit_log import SqliteAuditLog
 from toolgrove.store.journal.sqlite.journal import SqliteJournal
+from toolgrove.store.journal.sqlite.measuring import measure
 
-__all__ = ["SqliteAuditLog", "SqliteJournal"]
+__all__ = ["SqliteAuditLog", "SqliteJournal", "measure"]

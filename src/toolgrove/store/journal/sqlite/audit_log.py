@@ -26,7 +26,7 @@ from toolgrove.store.audit import (
 from toolgrove.store.journal.sqlite.diagnosis import unusable
 from toolgrove.store.journal.sqlite.encoding import Damaged, key
 from toolgrove.store.journal.sqlite.head_row import Head
-from toolgrove.store.journal.sqlite.schema import connect_reader
+from toolgrove.store.journal.sqlite.schema import KIND, UNUSUAL_OUTCOME, connect_reader
 
 Answer = TypeVar("Answer")
 # Room is made from the oldest on, so what is missing after the first that is there was taken out by hand. No text in
@@ -39,15 +39,20 @@ WHERE number >= (SELECT min(number) FROM audit_body) AND (
 )
 ORDER BY number LIMIT 1
 """
+# The number before the first record of a time; the plus keeps SQLite from looking for it record by record.
+_SINCE = "max(?, (SELECT coalesce(min(+number) - 1, 9223372036854775807) FROM audit WHERE timestamp >= ?))"
 
 
 class SqliteAuditLog:
     """Reads the records of a store, also of one that another process writes."""
 
-    def __init__(self, path: Path, notary: Notary | None = None, *, copies: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, path: Path, notary: Notary | None = None, *, copies: Iterable[Path] = (), archive: Path | None = None
+    ) -> None:
         self._path = path
         self._notary = notary
         self._copies = tuple(copies)
+        self._archive = archive
 
     async def records(self, query: AuditQuery) -> AuditPage:
         """A page of the audit records."""
@@ -58,10 +63,14 @@ class SqliteAuditLog:
         return await anyio.to_thread.run_sync(self._prove, tuple(anchors))
 
     def _prove(self, anchors: Iterable[Place]) -> Proof:
-        proof, passed = self._ask(lambda connection: _prove(connection, self._notary, anchors))
+        proof, passed, floor = self._ask(lambda connection: _prove(connection, self._notary, anchors))
         for path in self._copies:
             copy = AuditFile(path, self._notary).prove([passed], is_sealed=proof.sealed_from is not None)
             proof = proof.with_copy(path.name, copy)
+        if self._archive is not None and self._archive.exists():
+            # It holds the oldest records, which may be from before there was a key, up to those that went.
+            archived = AuditFile(self._archive, self._notary).prove([floor], is_sealed=False)
+            proof = proof.with_copy(self._archive.name, replace(archived, unchecked=()))
         return proof
 
     def _ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
@@ -73,21 +82,27 @@ class SqliteAuditLog:
 
 
 def _page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
-    """The records that a query asks for."""
+    """The records that a query asks for; written so that an index serves every filter."""
+    outcome = "outcome = ?" if query.outcome == "success" else f"{UNUSUAL_OUTCOME} AND outcome = ?"
+    kind = f"coalesce({KIND}, 'call') = ?" if query.kind == "call" else f"{KIND} = ?"
+    others = query.agent, query.tool, query.outcome, query.kind
+    # To look for the beginning costs a step for each record since then, so only where nothing else leads to them.
+    from_time = query.since is not None and query.after == 0 and query.before is None and others == (None,) * 4
+    start, values = (_SINCE, [query.after, query.since]) if from_time else ("?", [query.after])
     wanted = {
-        "number > ?": query.after,
         "number < ?": query.before,
         "agent = ?": None if query.agent is None else key(query.agent),
         "operation = ?": None if query.tool is None else key(query.tool),
-        "outcome = ?": query.outcome,
-        "coalesce(json_extract(line, '$.kind'), 'call') = ?": query.kind,
+        outcome: query.outcome,
+        kind: query.kind,
         "timestamp >= ?": query.since,
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
     # The conditions are the constants above; every value is bound.
+    conditions = " AND ".join((f"number > {start}", *given))
     order = "number DESC" if query.newest else "number"
-    text = f"{_lines(connection)} WHERE {' AND '.join(given)} ORDER BY {order} LIMIT ?"
-    rows = connection.execute(text, [*given.values(), query.limit + 1])
+    text = f"{_lines(connection)} WHERE {conditions} ORDER BY {order} LIMIT ?"
+    rows = connection.execute(text, [*values, *given.values(), query.limit + 1])
     return AuditPage.of(map(_whole, rows), query.limit)
 
 
@@ -107,13 +122,16 @@ def _whole(row: tuple[str, str | None, str | None]) -> str:
     return Bodies(*texts).beside(line)
 
 
-def _prove(connection: sqlite3.Connection, notary: Notary | None, anchors: Iterable[Place]) -> tuple[Proof, Place]:
-    """What the records prove, and a place that every copy must have."""
+def _prove(
+    connection: sqlite3.Connection, notary: Notary | None, anchors: Iterable[Place]
+) -> tuple[Proof, Place, Place]:
+    """What the records prove, a place that every copy must have, and one that the archive must have."""
     noted = None if notary is None else notary.noted()
     connection.execute("BEGIN")
     head = Head.read(connection)
     known = [*anchors, *([noted] if noted is not None else []), *([head.place] if head is not None else [])]
-    check = ChainCheck(notary, floor=_floor(connection, head), known=known)
+    floor = _floor(connection, head)
+    check = ChainCheck(notary, floor=floor, known=known)
     _follow(connection, check)
     proof = check.finish(is_sealed=noted is not None)
     is_forged = head is None or (notary is not None and not notary.holds(head.seal_text, head.audit_seal))
@@ -123,7 +141,7 @@ def _prove(connection: sqlite3.Connection, notary: Notary | None, anchors: Itera
     if lost is not None:
         problem = "its arguments or its result are missing, and older ones are there"
         proof = replace(proof, breach=Breach(number=lost[0], problem=problem))
-    return proof, noted or (START if head is None else head.place)
+    return proof, noted or (START if head is None else head.place), floor
 
 
 def _follow(connection: sqlite3.Connection, check: ChainCheck) -> None:

@@ -3,41 +3,95 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Literal
 
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import Place
+from toolgrove.store.audit import AuditArchive, Bodies, Place, Sealed, hash_of
 from toolgrove.types import Clock
 
+log = logging.getLogger("toolgrove.store")
+DEFAULT_DAYS = 90
+"""What a new store keeps unless told otherwise; one from before there was a default keeps all."""
+Days = int | Literal["forever"]
 _DAY = 86_400.0
 _BATCH = 1_000
 _PAUSE = 60.0
 
 
 class AuditRetention:
-    """Takes records out of the store once they are so many days old; without a number, none."""
+    """Takes records out of the store once they are so many days old, after the archive has them."""
 
-    def __init__(self, clock: Clock, days: int | None) -> None:
+    def __init__(self, clock: Clock, days: Days, archive: AuditArchive | None = None) -> None:
         self._clock = clock
-        self._seconds = None if days is None else days * _DAY
+        self._seconds = None if days == "forever" else days * _DAY
+        self._archive = archive
         self._resting_until = -math.inf
+        self._told = False
 
     def prune(self, connection: sqlite3.Connection, last: int) -> Place | None:
         """Take the oldest out in the open transaction, none after `last`; the newest that went."""
-        now, wall = self._clock.monotonic(), self._clock.wall()
+        now = self._clock.monotonic()
         if self._seconds is None or now < self._resting_until:
             return None
-        oldest_kept = to_milliseconds(wall - self._seconds)
-        # A record from a clock that ran ahead says nothing about its age; it goes with the next one that does.
-        query = "SELECT number, timestamp FROM audit WHERE number <= ? AND timestamp <= ? ORDER BY number LIMIT ?"
-        rows = connection.execute(query, (last, to_milliseconds(wall), _BATCH)).fetchall()
-        gone = next((at for at in range(len(rows), 0, -1) if rows[at - 1][1] < oldest_kept), 0)
+        query = "SELECT number, timestamp FROM audit WHERE number <= ? ORDER BY number LIMIT ?"
+        rows = connection.execute(query, (last, _BATCH)).fetchall()
+        wall = self._clock.wall()
+        gone = _old([row[1] for row in rows], to_milliseconds(wall - self._seconds), to_milliseconds(wall))
         if gone < _BATCH:
             self._resting_until = now + _PAUSE
-        if not gone:
+        if not gone or not self._archived(connection, rows[gone - 1][0]):
             return None
         number = rows[gone - 1][0]
         (line,) = connection.execute("SELECT line FROM audit WHERE number = ?", (number,)).fetchone()
         connection.execute("DELETE FROM audit WHERE number <= ?", (number,))
         return Place(number, json.loads(line)["hash"])
+
+    def _archived(self, connection: sqlite3.Connection, last: int) -> bool:
+        """Whether the records up to the last one may go: the archive has them, or there is none."""
+        if self._archive is None:
+            return True
+        try:
+            self._archive.add(_records(connection, last))
+        except OSError as error:
+            self._resting_until = self._clock.monotonic() + _PAUSE
+            if not self._told:
+                why = error.strerror or error
+                log.error("Old audit records stay in the store: %s cannot be written: %s.", self._archive.path, why)
+            self._told = True
+            return False
+        self._told = False
+        return True
+
+
+def _old(timestamps: Sequence[str], oldest_kept: str, now: str) -> int:
+    """How many of the first records may go.
+
+    The clock may have been set meanwhile. A record from a time to come says nothing of its age. One that is old stands
+    behind some that are not if the clock ran ahead for those, or back for this one: more old ones than others decide.
+    """
+    gone = young = old = 0
+    for at, timestamp in enumerate(timestamps, 1):
+        if timestamp > now:
+            continue
+        if timestamp >= oldest_kept:
+            young += 1
+        else:
+            old += young > 0
+            if old > young or not young:
+                gone = at
+    return gone
+
+
+def _records(connection: sqlite3.Connection, last: int) -> Iterator[tuple[int, Sealed]]:
+    query = (
+        "SELECT number, line, arguments, result FROM audit LEFT JOIN audit_body USING (number) "
+        "WHERE number <= ? ORDER BY number"
+    )
+    with closing(connection.execute(query, (last,))) as rows:
+        for number, line, *texts in rows:
+            yield number, Sealed(line, hash_of(line), Bodies(*texts))

@@ -7,13 +7,15 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from toolgrove.store.audit import GENESIS, Place
+from toolgrove.store.journal.sqlite.audit_retention import DEFAULT_DAYS
 from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, encode
 from toolgrove.tree.effects import Mark
 
 
 class Head(NamedTuple):
     """Revision and mark of the workspace, both ends of the audit chain under a seal, how much its bodies fill, and what
-    tokens are made with."""
+    tokens are made with. `audit_days` is how long records are kept unless the project says so; None in a store from
+    before there was a default."""
 
     epoch: str
     secret: str
@@ -25,6 +27,7 @@ class Head(NamedTuple):
     audit_floor_number: int = 0
     audit_body_bytes: int = 0
     audit_seal: str = ""
+    audit_days: int | None = None
 
     @property
     def place(self) -> Place:
@@ -44,7 +47,7 @@ class Head(NamedTuple):
     @classmethod
     def fresh(cls) -> Head:
         """The head of a new store."""
-        return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32))
+        return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS)
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> Head | None:

@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from toolgrove.store.audit import (
+    AuditArchive,
     AuditPage,
     AuditQuery,
     AuditRing,
@@ -25,6 +26,7 @@ from toolgrove.store.audit import (
     Sealed,
     Unfinished,
 )
+from toolgrove.store.journal.extent import Extent
 from toolgrove.store.journal.journal import (
     KEYS_ON_DISK,
     RECORD_BYTES,
@@ -36,7 +38,9 @@ from toolgrove.store.journal.journal import (
     Trouble,
 )
 from toolgrove.store.journal.sqlite.audit_log import SqliteAuditLog
+from toolgrove.store.journal.sqlite.audit_retention import Days
 from toolgrove.store.journal.sqlite.ledger import Outcome
+from toolgrove.store.journal.sqlite.measuring import measure
 from toolgrove.store.journal.sqlite.opening import Opened, open_store
 from toolgrove.store.journal.sqlite.rows import Rows
 from toolgrove.store.journal.sqlite.stall import Stall
@@ -61,7 +65,8 @@ class SqliteJournal:
         *,
         sinks: Sequence[AuditSink] = (),
         limits: KeyLimits | None = None,
-        audit_days: int | None = None,
+        audit_days: Days | None = None,
+        archive: Path | None = None,
         record_bytes: int = RECORD_BYTES,
         notary: Notary | None = None,
     ) -> None:
@@ -71,11 +76,14 @@ class SqliteJournal:
         self.stall = Stall(clock)
         self._path = path
         self._notary = notary
-        self._log = SqliteAuditLog(path, notary, copies=[sink.path for sink in sinks if isinstance(sink, JsonLines)])
+        self._log = SqliteAuditLog(
+            path, notary, copies=[sink.path for sink in sinks if isinstance(sink, JsonLines)], archive=archive
+        )
         self._clock = clock
         self._sinks = sinks
         self._limits = limits or KeyLimits(per_agent=KEYS_ON_DISK)
         self._audit_days = audit_days
+        self._archive = archive
         self._record_bytes = record_bytes
         self._opened: Opened | None = None
         self._writer: Writer | None = None
@@ -124,6 +132,7 @@ class SqliteJournal:
             sinks=self._sinks,
             limits=self._limits,
             audit_days=self._audit_days,
+            archive=None if self._archive is None else AuditArchive(self._archive, self._notary),
             record_bytes=self._record_bytes,
             notary=self._notary,
         )
@@ -192,6 +201,10 @@ class SqliteJournal:
         if not self._has_told:
             self._has_told = True
             log.critical("%s Nothing can be kept until then; audit records are lost.", gone)
+
+    def extent(self) -> Extent:
+        """How much room the store takes by now."""
+        return measure(self._path, self._archive)
 
     @property
     def unfinished(self) -> Unfinished:

@@ -14,6 +14,7 @@ from toolgrove.store.journal.sqlite import unfinished_calls
 from toolgrove.store.journal.sqlite.audit_bodies import AuditBodies
 from toolgrove.store.journal.sqlite.audit_copies import AuditCopies
 from toolgrove.store.journal.sqlite.audit_retention import AuditRetention
+from toolgrove.store.journal.sqlite.compaction import compact
 from toolgrove.store.journal.sqlite.encoding import checksum, insert, key
 from toolgrove.store.journal.sqlite.head_row import Head
 from toolgrove.store.journal.sqlite.idempotency_keys import IdempotencyKeys
@@ -66,7 +67,7 @@ class Ledger:
 
         Raises Stalled where somebody else holds the store; a commit into files that nobody finds again is refused.
         """
-        before = self.unfinished.copy()
+        before, floor = self.unfinished.copy(), self._head.floor
         try:
             self._begin()
             outcomes, head = self._fill(group)
@@ -84,6 +85,8 @@ class Ledger:
             self._roll_back(before)
             raise
         self._tell_outside()
+        if self._head.floor != floor:
+            compact(self._connection)
         return outcomes
 
     def look(self, *, thoroughly: bool) -> None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import AuditSink, Notary, Place, Tail, end_of_log, read_link, resume
+from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_link, resume
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.sqlite import unfinished_calls
 from toolgrove.store.journal.sqlite.audit_bodies import AuditBodies
 from toolgrove.store.journal.sqlite.audit_copies import AuditCopies
-from toolgrove.store.journal.sqlite.audit_retention import AuditRetention
+from toolgrove.store.journal.sqlite.audit_retention import AuditRetention, Days
 from toolgrove.store.journal.sqlite.diagnosis import unusable
 from toolgrove.store.journal.sqlite.encoding import Damaged
 from toolgrove.store.journal.sqlite.head_row import Head
@@ -42,10 +42,13 @@ class Opened:
     copies: AuditCopies
     notary: Notary | None
     files: FileMarks
+    archive: AuditArchive | None
 
     def close(self) -> None:
         """Leave one tidy file behind, and let go."""
         self.copies.close()
+        if self.archive is not None:
+            self.archive.close()
         self.reader.close()
         try:
             if not self.files.are_lost():
@@ -65,7 +68,8 @@ def open_store(
     *,
     sinks: Sequence[AuditSink],
     limits: KeyLimits,
-    audit_days: int | None,
+    audit_days: Days | None,
+    archive: AuditArchive | None,
     record_bytes: int,
     notary: Notary | None,
 ) -> tuple[Opened, Saved]:
@@ -79,6 +83,8 @@ def open_store(
         create(path)
         if notary is not None:
             notary.open()
+        if archive is not None:
+            archive.open()
         connection = connect(path)
         connections.append(connection)
         establish(path, connection)
@@ -91,11 +97,13 @@ def open_store(
         connections.append(reader)
         keys = IdempotencyKeys(connection, clock, limits)
         copies = AuditCopies(sinks, head.audit_number)
-        retention, unfinished = AuditRetention(clock, audit_days), unfinished_calls.read(connection)
+        retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive)
+        unfinished = unfinished_calls.read(connection)
         files = FileMarks.of_database(path, "-lock")
         bodies = AuditBodies(record_bytes)
         ledger = Ledger(connection, head, keys, copies, retention, bodies, unfinished, notary, files)
-        _go_on(connection, head, copies, ledger, notary, to_milliseconds(clock.wall()))
+        archived = [archive.end] if archive is not None and archive.end is not None else []
+        _go_on(connection, head, copies, archived, ledger, notary, to_milliseconds(clock.wall()))
         connection.execute(f"PRAGMA busy_timeout={_MOMENT}")
     except BaseException as error:
         for one in connections:
@@ -115,6 +123,7 @@ def open_store(
         copies=copies,
         notary=notary,
         files=files,
+        archive=archive,
     )
     return opened, saved
 
@@ -128,11 +137,17 @@ def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
 
 
 def _go_on(
-    connection: sqlite3.Connection, head: Head, copies: AuditCopies, ledger: Ledger, notary: Notary | None, now: str
+    connection: sqlite3.Connection,
+    head: Head,
+    copies: AuditCopies,
+    archived: Sequence[Place],
+    ledger: Ledger,
+    notary: Notary | None,
+    now: str,
 ) -> None:
     """Write what the audit log has to say first."""
     noted = None if notary is None else notary.noted()
-    passed = [*copies.ends, *([noted] if noted is not None else [])]
+    passed = [*copies.ends, *([noted] if noted is not None else []), *archived]
     missed = [place for place in passed if not _holds(connection, head, place)]
     is_sealed = notary is not None and notary.holds(head.seal_text, head.audit_seal)
     tail = Tail(place=head.place, is_sealed=is_sealed, unfinished=ledger.unfinished)

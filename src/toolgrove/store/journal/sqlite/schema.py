@@ -6,14 +6,19 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from toolgrove.store.journal.sqlite import compaction
 from toolgrove.store.unusable import StoreUnusable
 
 APPLICATION = 0x47524F56  # "GROV"
-VERSION = 3
+VERSION = 4
 STATE_TABLES = (
     *("head", "node", "journal", "fold", "view", "expanded", "bookmark", "snapshot", "idempotency"),
     "unfinished",
 )
+
+UNUSUAL_OUTCOME = "outcome <> 'success'"
+KIND = "json_extract(line, '$.kind')"
+"""What kind a record is of; NULL for a call."""
 
 # Every body carries its whole content; the columns beside it are there to find it.
 _TABLES = """
@@ -46,6 +51,14 @@ CREATE TABLE audit (
 _SINCE = {
     2: "CREATE TABLE audit_body (number INTEGER PRIMARY KEY, arguments TEXT, result TEXT, size INTEGER NOT NULL)",
     3: "CREATE TABLE unfinished (call TEXT PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+    # What is usual needs no index: it is found at once from either end.
+    4: f"""
+    CREATE INDEX audit_agent ON audit (agent);
+    CREATE INDEX audit_operation ON audit (operation);
+    CREATE INDEX audit_timestamp ON audit (timestamp);
+    CREATE INDEX audit_outcome ON audit (outcome) WHERE {UNUSUAL_OUTCOME};
+    CREATE INDEX audit_kind ON audit ({KIND}) WHERE {KIND} IS NOT NULL
+    """,
 }
 """What each later version added."""
 
@@ -87,13 +100,16 @@ def establish(path: Path, connection: sqlite3.Connection) -> None:
             problem=f"has format {version}, and this Toolgrove reads up to {VERSION}",
             advice="Upgrade Toolgrove, or restore a backup made before the upgrade.",
         )
+    if is_empty:
+        compaction.prepare(connection)
     connection.execute("PRAGMA journal_mode=WAL")
     if version < VERSION:
         connection.execute("BEGIN EXCLUSIVE")
         for statement in _TABLES.split(";\n") if is_empty else ():
             connection.execute(statement)
         for added in range(max(version, 1) + 1, VERSION + 1):
-            connection.execute(_SINCE[added])
+            for statement in _SINCE[added].split(";\n"):
+                connection.execute(statement)
         connection.execute(f"PRAGMA application_id={APPLICATION}")
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
