@@ -5,7 +5,7 @@ from mcp_types import CallToolResult, TextContent
 from mcp_serve.table import Json
 
 Answer = CallToolResult | Json
-"""The SDK takes the form of the wire as well, and has less to do then."""
+"""A dictionary is a result in the form of the wire, without its envelope, and reaches the client exactly as it is."""
 
 
 def error_result(text: str) -> CallToolResult:

@@ -39,13 +39,17 @@ Outcome = Answer | Question
 
 
 class Channel(NamedTuple):
-    """How one request reaches its client. Without `ask`, a question ends the request and suspends the run."""
+    """How one request reaches its client. Without `ask`, a question ends the request and suspends the run.
+
+    `modern` is the era in which the client speaks: from 2026-07-28 on.
+    """
 
     send_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
     wants_chunks: bool = False
     can_answer: bool = False
     ask: Callable[[str, Json], Coroutine[Any, Any, Any]] | None = None
     meta: Any = None
+    modern: bool = True
 
     @property
     def may_suspend(self) -> bool:

@@ -17,6 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
 from mcp_serve.sdk_internals import AnnouncingServer, drop_idle_tracing, schema_lookup, when_connection_ends
 from mcp_serve.table import Json, ToolTable
+from mcp_serve.verbatim import keep_definition, keep_result, verbatim
 
 DOCS = "docs://"
 NEWS_WITHIN = 5.0
@@ -61,6 +62,7 @@ class Endpoint:
         drop_idle_tracing(self.server)
         security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=_user_id)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
+        self.server.middleware.append(verbatim)
 
     async def drain(self, seconds: float) -> None:
         """Stop telling of changes, and let the running calls end."""
@@ -100,7 +102,10 @@ class Endpoint:
         return None if entry is None else entry.header_schema
 
     async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[entry.tool for entry in self._tools.entries().values()])
+        entries = list(self._tools.entries().values())
+        for entry in entries:
+            keep_definition(entry, modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+        return types.ListToolsResult(tools=[entry.tool for entry in entries])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         channel = _channel(ctx)
@@ -109,7 +114,9 @@ class Endpoint:
         else:
             answer = (params.input_responses or {}).get("answer")
             outcome = await self.calls.resume(params.request_state, accepted(answer), channel, answer is not None)
-        return _asked(outcome) if isinstance(outcome, Question) else outcome
+        if isinstance(outcome, Question):
+            return _asked(outcome)
+        return keep_result(outcome) if isinstance(outcome, dict) else outcome
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         documented = [name for name, entry in self._tools.entries().items() if entry.documentation]
@@ -150,6 +157,7 @@ def _channel(ctx: Context) -> Channel:
         can_answer=(is_modern or session.can_send_request) and session.check_client_capability(_ELICITATION),
         ask=None if is_modern else ask,
         meta=ctx.meta,
+        modern=is_modern,
     )
 
 

@@ -14,9 +14,13 @@ _IN_HEADERS = '"x-mcp-header"'
 
 @dataclass(frozen=True, kw_only=True)
 class ToolEntry:
-    """One row: the tool as `tools/list` shows it, and the text that `resources/read` gives about it."""
+    """One row: the tool as `tools/list` shows it, and the text that `resources/read` gives about it.
+
+    `wire` is the definition exactly as clients get it, where the SDK's own type could not hold all of it.
+    """
 
     tool: Tool
+    wire: Json | None = None
     documentation: str | None = None
 
     @cached_property

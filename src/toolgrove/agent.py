@@ -9,10 +9,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from toolgrove.call.changed import marked
 from toolgrove.call.ending import about, failed, started, succeeded
 from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
-from toolgrove.call.strip import marked
 from toolgrove.errors import NAME, brief
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.receipt import Receipt
@@ -80,7 +80,7 @@ class Agent:
         return self._toolset.bounds
 
     async def call(self, name: str, arguments: Arguments | None = None, *, client: Client | None = None) -> Result:
-        """Call a tool; a failure is an answer with `error`, never an exception."""
+        """Call a tool; a failure is an answer with `error`, or an MCP tool's own with `isError`, never an exception."""
         call = self.begin(name, arguments, client)
         return marked(call, await self.send(call))
 
@@ -166,9 +166,10 @@ class Agent:
 
     def _ended(self, call: Call, result: Result | None) -> ToolSucceeded | ToolFailed:
         now = self._clock.wall()
+        shown = None if result is None else marked(call, result)
         if call.error is not None:
-            return failed(call, now)
-        return succeeded(call, now, None if result is None else marked(call, result))
+            return failed(call, now, shown if call.failed_by_itself else None)
+        return succeeded(call, now, shown)
 
     def openai_tools(self, *, strict: bool = False, embed_annotations: bool = False) -> list[dict[str, Any]]:
         """The same tools as OpenAI tool definitions."""

@@ -94,14 +94,16 @@ class ToolSucceeded(_OfCall):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolFailed(_OfCall):
-    """A call was refused or failed; `error` is what the agent saw, and whether trying again can help.
+    """A call was refused or failed; `error` says why, and whether trying again can help.
 
+    Where a tool of an MCP server says itself that it failed, the stream of its own run carries that `result`.
     A sub-agent that does not exist, or whose run failed, is told so too: as a `spawn_agents` of its own.
     """
 
     error: Mapping[str, Any]
     receipt: str = ""
     duration: float = 0.0
+    result: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

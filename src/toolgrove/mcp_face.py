@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,12 +13,12 @@ from mcp_serve.calls import ToolRun
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.table import ToolEntry
 from toolgrove.agent import Agent
-from toolgrove.call.strip import marked
+from toolgrove.call.changed import marked
 from toolgrove.notation.json_value import compact
-from toolgrove.types import Arguments, ToolSpec
+from toolgrove.types import Arguments, Call, Result, ToolSpec
 
 SESSION = "toolgrove/session"
-_ERROR = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
+ERROR = "toolgrove/error"
 MAX_SESSION = 128
 PATIENCE = 0.25
 """Seconds for which the answer to a call beyond the limit is held: whoever does not heed it cannot crowd out others."""
@@ -32,7 +30,7 @@ def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
 
 
 class McpFace:
-    """An agent over MCP; a failure is the tool's own answer with `isError`."""
+    """An agent over MCP; a refusal of ours is an answer with `isError` that says so in its `_meta`."""
 
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
@@ -62,13 +60,8 @@ class McpFace:
         result = await agent.send(call)
         if call.error is not None and isinstance(wait := call.error.get("retryAfter"), float):
             await anyio.sleep(min(wait, PATIENCE))
-        answer = {"resultType": "complete", "structuredContent": result, "isError": call.error is not None}
-        answer = marked(call, answer)
-        if call.error is not None or call.content is None:
-            return {**answer, "content": [{"type": "text", "text": compact(result)}]}
-        if result.keys() == {"content"}:  # the tool said nothing but its blocks
-            del answer["structuredContent"]
-        return {**answer, "content": call.content}
+        answer = marked(call, _answer(call, result))
+        return answer if run.channel.modern else _for_older_clients(answer)
 
 
 def session_of(agent: str, caller: str | None, wanted: object = None) -> str | None:
@@ -79,27 +72,51 @@ def session_of(agent: str, caller: str | None, wanted: object = None) -> str | N
     return caller if named is None else f"{caller}/{named}"
 
 
+def _answer(call: Call, result: Result) -> dict[str, Any]:
+    if call.error is not None and not call.failed_by_itself:
+        return _refusal(call, result)
+    if call.tool is not None and call.tool.kind == "mcp":
+        return result
+    return {"content": _text(result), "structuredContent": result, "isError": False}
+
+
+def _refusal(call: Call, result: Result) -> dict[str, Any]:
+    """Our own word, not the tool's. Some clients hold what is structured against the output schema, errors too."""
+    answer = {"content": _text(result), "isError": True, "_meta": {ERROR: result["error"]}}
+    promised = call.tool is not None and call.tool.spec.output_schema
+    return answer if promised else {**answer, "structuredContent": result}
+
+
+def _text(value: Any) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": compact(value)}]
+
+
+def _for_older_clients(answer: dict[str, Any]) -> dict[str, Any]:
+    """Before 2026-07-28 only an object can be structured; any other value is left to the text."""
+    if isinstance(answer.get("structuredContent", {}), dict):
+        return answer
+    plain = {key: value for key, value in answer.items() if key != "structuredContent"}
+    return plain if plain["content"] else {**plain, "content": _text(answer["structuredContent"])}
+
+
 def _entry(spec: ToolSpec) -> ToolEntry:
+    tool = Tool(name=spec.name, description=spec.description, input_schema=dict(spec.input_schema))
+    return ToolEntry(tool=tool, wire=_definition(spec))
+
+
+def _definition(spec: ToolSpec) -> dict[str, Any]:
+    """The tool as clients see it: one of an MCP server as that server describes it."""
+    shown: dict[str, Any] = {"name": spec.name, "inputSchema": spec.input_schema}
+    if spec.description:
+        shown["description"] = spec.description
+    if spec.as_given is not None:
+        return {**spec.as_given, **shown}
+    if spec.output_schema:
+        shown["outputSchema"] = spec.output_schema
     annotations = ToolAnnotations(
         read_only_hint=spec.annotations.readonly,
         destructive_hint=spec.annotations.destructive,
         idempotent_hint=spec.annotations.idempotent,
         open_world_hint=spec.annotations.open_world,
     )
-    tool = Tool(
-        name=spec.name,
-        description=spec.description,
-        input_schema=dict(spec.input_schema),
-        output_schema=_or_error(spec.output_schema) if spec.output_schema else None,
-        annotations=annotations,
-    )
-    return ToolEntry(tool=tool)
-
-
-def _or_error(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an answer that may be an error instead; some clients check that too."""
-    inner = {key: value for key, value in schema.items() if key not in ("$defs", "$schema")}
-    if re.search(r'"#(?!/\$defs/)', json.dumps(inner)):  # it points into itself, and would point elsewhere then
-        return dict(schema)
-    around = {key: schema[key] for key in ("$schema", "$defs") if key in schema}
-    return {"type": "object", "anyOf": [inner, _ERROR], **around}
+    return {**shown, "annotations": annotations.model_dump(by_alias=True, exclude_none=True)}

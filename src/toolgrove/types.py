@@ -31,7 +31,7 @@ class Annotations:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolSpec:
-    """A tool as an agent sees it."""
+    """A tool as an agent sees it; `as_given` is how an MCP server defines it, under the server's own name."""
 
     name: str
     description: str
@@ -39,6 +39,7 @@ class ToolSpec:
     output_schema: Schema
     annotations: Annotations
     source: str
+    as_given: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,7 +138,8 @@ class Tool:
     `definition` is the hash of all that its source says about it, `approval` the rule of the source by which
     every call needs one. `mutates` is the word of somebody answerable, never that of a foreign server alone;
     `reads_if` is the line with which the operator can say that it only reads, where that is still open. `demands` are
-    required arguments that the source itself asks for, since its refusal says more than the schema could.
+    required arguments that the source itself asks for, since its refusal says more than the schema could. One
+    that is `for_apps` is called by the page of an MCP App, never by a model.
     """
 
     spec: ToolSpec
@@ -150,6 +152,7 @@ class Tool:
     approval: str | None = None
     targets: tuple[str, ...] = ()
     demands: tuple[str, ...] = ()
+    for_apps: bool = False
 
 
 class Client(Protocol):
@@ -197,10 +200,10 @@ class Call:
     - `used_approval`: by `ApprovalStep`, the approval that let it through, and who gave it.
     - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
     - `targets`: by the workspace, the nodes that a write changed.
-    - `content`: by a source that speaks MCP, the content blocks of its result; `ScrubStep` cleans them.
-    - `changed`: by `ScrubStep`, the policies that changed what the source answered.
+    - `changed`: by the source and `ScrubStep`, the policies that changed what the tool answered.
     - `duration`, `settled`: by `AuditStep`, with the record in the journal; a settled call gets no second one.
-    - `error`: by `AuditStep`, what the agent is told when the call failed, and whether trying again can help.
+    - `error`: by `AuditStep`, why the call failed, and whether trying again can help.
+    - `failed_by_itself`: by `AuditStep`, whether the tool said so in a result of its own, which is the answer then.
     """
 
     id: str
@@ -224,11 +227,16 @@ class Call:
     used_approval: UsedApproval | None = None
     footprint: str | None = None
     targets: tuple[str, ...] = ()
-    content: list[dict[str, Any]] | None = None
     changed: tuple[str, ...] = ()
     duration: float = 0.0
     settled: bool = False
     error: Mapping[str, Any] | None = None
+    failed_by_itself: bool = False
+
+    def note_change(self, policy: str) -> None:
+        """Say that a policy changed the result."""
+        if policy not in self.changed:
+            self.changed = (*self.changed, policy)
 
     @property
     def granted(self) -> Tool:
@@ -276,7 +284,8 @@ Step = Callable[[Call, Next], Awaitable[Result]]
 class Source(Protocol):
     """Where tools come from; `call` runs one that the chain let through.
 
-    It returns the result, or raises a GroveError that says what to do next.
+    It returns the result, or raises a GroveError that says what to do next. The result of an MCP server's tool is
+    `{content, structuredContent?, isError?, _meta?}`, as the server gave it; one with `isError` is raised as ToolError.
     """
 
     @property

@@ -11,7 +11,7 @@ from grove_kit import ManualClock, recording
 from toolgrove.call import fold
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.scrub import ScrubStep
-from toolgrove.errors import UpstreamFailed
+from toolgrove.errors import ToolError, UpstreamFailed
 from toolgrove.events import Listeners
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.journal import MemoryJournal
@@ -79,30 +79,31 @@ async def test_a_result_is_scrubbed_with_its_keys() -> None:
 
 async def test_content_blocks_are_scrubbed_even_where_a_secret_is_split_between_two() -> None:
     async def way(call: Call) -> Result:
-        call.content = [
+        content = [
             {"type": "text", "text": f"the key is {KEY[:9]}"},
             {"type": "text", "text": f"{KEY[9:]}, that is all"},
             {"type": "resource", "resource": {"uri": f"x://{KEY}", "text": KEY}},
         ]
-        return {"content": call.content, "note": KEY}
+        return {"content": content, "structuredContent": [KEY], "_meta": {"note": KEY}}
 
     result, call, _ = await leak(way)
-    assert call.content == [
+    assert result["content"] == [
         {"type": "text", "text": "the key is [secret KEY]"},
         {"type": "text", "text": "[secret KEY], that is all"},
         {"type": "resource", "resource": {"uri": "x://[secret KEY]", "text": "[secret KEY]"}},
     ]
-    assert result == {"content": call.content, "note": "[secret KEY]"}
+    assert (result["structuredContent"], result["_meta"]) == (["[secret KEY]"], {"note": "[secret KEY]"})
+    assert call.changed == ("secrets",)
 
 
-async def test_structured_content_and_blocks_are_both_scrubbed() -> None:
+async def test_a_failure_that_the_tool_tells_itself_is_scrubbed_whole() -> None:
     async def way(call: Call) -> Result:
-        call.content = [{"type": "text", "text": KEY}]
-        return {"key": KEY}
+        raise ToolError(KEY, result={"content": [{"type": "text", "text": KEY}], "isError": True})
 
-    result, call, _ = await leak(way)
-    assert result == {"key": "[secret KEY]"}
-    assert call.content == [{"type": "text", "text": "[secret KEY]"}]
+    result, call, journal = await leak(way)
+    assert result == {"content": [{"type": "text", "text": "[secret KEY]"}], "isError": True}
+    assert call.changed == ("secrets",)
+    assert KEY not in "".join(journal.audit.lines())
 
 
 async def test_a_failure_is_scrubbed_in_its_message_and_its_facts() -> None:
@@ -154,9 +155,9 @@ async def test_what_others_do_goes_on_while_a_large_answer_is_scrubbed() -> None
     turns = 0
 
     async def way(call: Call) -> Result:
-        call.content = [{"type": "text", "text": f"with {KEY} a line of a log\n" * 40_000}]
+        content = [{"type": "text", "text": f"with {KEY} a line of a log\n" * 40_000}]
         answered.set()
-        return {"content": call.content}
+        return {"content": content}
 
     async def another() -> None:
         nonlocal turns
@@ -167,12 +168,10 @@ async def test_what_others_do_goes_on_while_a_large_answer_is_scrubbed() -> None
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(another)
-        result, call, _ = await leak(way)
+        result, _, _ = await leak(way)
         ended.set()
     assert turns > 0
-    assert (
-        call.content == result["content"] == [{"type": "text", "text": "with [secret KEY] a line of a log\n" * 40_000}]
-    )
+    assert result["content"] == [{"type": "text", "text": "with [secret KEY] a line of a log\n" * 40_000}]
 
 
 async def test_the_workspace_holds_no_secrets_and_is_left_alone() -> None:

@@ -110,6 +110,6 @@ asyncio.run(main())
 def test_an_upstream_server_is_told_the_trace_that_its_call_belongs_to() -> None:
     command = [sys.executable, "-c", RELAY, UPSTREAM]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    meta, trace_id = json.loads(done.stdout)
-    version, told, _, _ = meta["traceparent"].split("-")
+    answer, trace_id = json.loads(done.stdout)
+    version, told, _, _ = answer["structuredContent"]["traceparent"].split("-")
     assert (version, told) == ("00", trace_id)

@@ -46,6 +46,13 @@ def test_an_error_of_the_tool_is_the_result_and_the_exit_code(toolgrove: Toolgro
 
 
 @pytest.mark.usefixtures("ready")
+def test_a_failure_that_a_tool_tells_itself_is_shown_whole_and_is_the_exit_code(toolgrove: Toolgrove) -> None:
+    said = toolgrove("call", "a", "up_refuse")
+    assert (said.code, said.json["isError"]) == (1, True)
+    assert said.json["content"] == [{"type": "text", "text": "the shelf is empty"}]
+
+
+@pytest.mark.usefixtures("ready")
 def test_progress_is_told_beside_the_result(toolgrove: Toolgrove) -> None:
     said = toolgrove("call", "a", "up_progress")
     assert (said.code, bool(said.json)) == (0, True)

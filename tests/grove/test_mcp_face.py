@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from mcp_serve.http import StreamableHTTP
+from mcp_text import told
 from toolgrove import Agent, Grove
 from toolgrove.mcp_face import mcp_endpoint
 
@@ -26,7 +27,7 @@ async def connected(agent: Agent, era: str) -> AsyncIterator[Client]:
 
 async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
-    content: dict[str, Any] = result.structured_content
+    content = told(result)
     assert result.is_error is ("error" in content)
     return content
 

@@ -17,6 +17,7 @@ from grove_kit import ManualClock
 from toolgrove.config import McpServerConfig
 from toolgrove.pool.definition_lint import ToolNames, flags
 from toolgrove.pool.mcp.catalog import Catalog
+from toolgrove.pool.mcp.definition import taken_over
 from toolgrove.pool.mcp.effects import Effects
 from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.metadata import check, definition_hash
@@ -304,9 +305,12 @@ def test_a_property_may_be_called_like_a_keyword() -> None:
         "https://wiki.example/icon.png",
     ],
 )
-def test_an_icon_that_could_do_harm_is_refused(icon: Any) -> None:
-    assert check(with_("icons", [icon]))
-    assert check(with_("icons", {"src": icon}))
+def test_an_icon_that_could_do_harm_is_left_out(icon: Any) -> None:
+    good = GOOD["icons"][0]
+    assert taken_over(with_("icons", [icon, good]))["icons"] == [good]
+    assert "icons" not in taken_over(with_("icons", [icon]))
+    assert "icons" not in taken_over(with_("icons", {"src": icon}))
+    assert check(with_("icons", [icon])) == []
 
 
 def test_the_hash_tells_every_change_apart_and_ignores_the_order_of_keys() -> None:

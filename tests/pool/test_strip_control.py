@@ -59,7 +59,7 @@ def test_stripping_leaves_what_shows() -> None:
 async def test_what_a_foreign_tool_says_is_passed_on_as_it_is_unless_the_operator_wants_otherwise() -> None:
     async with telling(strip=False) as grove:
         answer = await (await grove.agent("a")).call("tattler_plain")
-        assert answer["key"] == HIDDEN
+        assert answer["structuredContent"]["key"] == HIDDEN
         assert "_meta" not in answer
 
 

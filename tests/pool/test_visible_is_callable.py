@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from pydantic import BaseModel
 
+from mcp_text import told
 from toolgrove import Agent, Config, Grove
 from toolgrove.mcp_face import mcp_endpoint
 
@@ -99,8 +100,7 @@ async def _same_answer(agent: Agent, client: Client, name: str, visible: bool) -
     if visible and agent.receipt[name].source.endswith("_call"):
         return  # reached, but its server is not there
     result = await agent.call(name, {"no such argument": 1})
-    over_mcp = (await client.call_tool(name, {"no such argument": 1})).structured_content
-    assert over_mcp == result
+    assert told(await client.call_tool(name, {"no such argument": 1})) == result
     code = result.get("error", {}).get("code")
     if visible:
         assert code in (None, "invalid_argument")
@@ -185,7 +185,7 @@ def test_visible_is_callable_for_tools_of_servers_too(
                 name = f"{server}_{own}"
                 result = await resolved.call(name, {})
                 if name in visible:
-                    assert result == {"ran": own}
+                    assert result["structuredContent"] == {"ran": own}
                 else:
                     assert result["error"]["code"] in ("not_found", "forbidden")
                     assert resolved.receipt[name].verdict in ("denied", "masked", "restricted")

@@ -57,7 +57,7 @@ async def test_a_module_that_comes_or_goes_is_noticed(registry: Registry, addres
         before = await sees(grove, "text_echo")
         registry.register("text.more", module())
         after = await sees(grove, "text_echo", "text_more")
-        assert await after.call("up_text_more", {"text": "x"}) == {"text": "x"}
+        assert (await after.call("up_text_more", {"text": "x"}))["structuredContent"] == {"text": "x"}
         assert (await before.call("up_text_more", {"text": "x"}))["error"]["code"] == "not_found"
         registry.unregister("text.more")
         await sees(grove, "text_echo")

@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from e2e.servers import Address, child
 from e2e.wire import MODERN, call_body, messages, modern_headers
+from mcp_text import told_on_wire
 from toolgrove.store.state import OPERATOR
 from waiting import DEADLINE
 from warm.command import Process, python
@@ -155,14 +156,13 @@ def _greeting(process: Process, errors: Path) -> dict[str, Any]:
 async def call(
     http: httpx2.AsyncClient, agent: str, tool: str, arguments: Any = None, *, id: Any = 1, **params: Any
 ) -> dict[str, Any]:
-    """One call of 2026-07-28 by hand; the result's `structuredContent`, its content, or the JSON-RPC error."""
+    """One call of 2026-07-28 by hand; what the tool structured, else its result, our refusal, or the JSON-RPC error."""
     body = call_body(tool, arguments, id, **params)
     response = await http.post(f"/agents/{agent}/mcp", json=body, headers=modern_headers("tools/call", tool))
     message = messages(response)[-1]
     assert message.get("id") == id, message
     result = message.get("result", message)
-    answer: dict[str, Any] = result.get("structuredContent", result)
-    return answer
+    return told_on_wire(result)
 
 
 def events(text: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 
 from e2e.wire import ERAS, MODERN
 from faults.kit import Journal, fake
-from mcp_text import text_of
+from mcp_text import text_of, told
 from runners.endpoint import Reply, ask, say
 from runners.endpoint import serving as model
 from waiting import DEADLINE, eventually
@@ -44,7 +44,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, journal: Journal) -> Itera
 
 async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
-    content: dict[str, Any] = result.structured_content or {}
+    content = told(result)
     assert result.is_error is ("error" in content)
     return content
 

@@ -16,6 +16,7 @@ from mcp import Client
 
 from e2e.wire import ERAS
 from faults.kit import fake
+from mcp_text import told
 from waiting import DEADLINE, eventually
 from web.gateway import AGENTS, PROJECT, Gateway, call, serving, toolgrove
 
@@ -108,9 +109,8 @@ async def test_a_client_is_told_when_a_server_comes_and_goes(gateway: Gateway, e
         assert not (await watcher.client.call_tool("up_echo", {"text": "x"})).is_error
         gateway.write(PROJECT)
         await watcher.until(lambda tools: "up_echo" not in tools)
-        gone = await watcher.client.call_tool("up_echo", {"text": "x"})
-        assert gone.structured_content is not None
-        assert gone.structured_content["error"]["code"] == "not_found"
+        gone = told(await watcher.client.call_tool("up_echo", {"text": "x"}))
+        assert gone["error"]["code"] == "not_found"
 
 
 async def test_an_agent_comes_and_its_token_goes_with_it(gateway: Gateway) -> None:

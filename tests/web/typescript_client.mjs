@@ -23,7 +23,7 @@ const connect = async (bearer) => {
 };
 
 const client = await connect(token);
-const call = async (name, args) => (await client.callTool({ name, arguments: args })).structuredContent;
+const call = async (name, args) => JSON.parse((await client.callTool({ name, arguments: args })).content[0].text);
 const tools = (await client.listTools()).tools.map((tool) => tool.name);
 const { version } = await call("get_node", { nodeId: "root" });
 const note = { parentNodeId: "root", payloadType: "Note", payloadProps: { name: line }, versionToken: version, idempotencyKey: line };

@@ -84,7 +84,10 @@ test("the first text is the result, digit for digit", async () => {
   expect(await events(endpoint(text("null")))).toEqual([{ type: "result", result: null }]);
   expect(await events(endpoint(text("plain words")))).toEqual([{ type: "result", result: "plain words" }]);
   expect(await events(endpoint(text("plain words", { structuredContent: { a: 1 } })))).toMatchObject([
-    { result: { a: 1 } },
+    { result: { content: [{ text: "plain words" }], structuredContent: { a: 1 } } },
+  ]);
+  expect(await events(endpoint(answered({ content: [], structuredContent: [1, 2] })))).toMatchObject([
+    { result: [1, 2] },
   ]);
   expect(
     await events(endpoint(answered({ content: [{ type: "image", mimeType: "image/png", data: "AAAA" }] }))),
@@ -101,6 +104,17 @@ test("a failure is the caller's if its text says so, else the tool's", async () 
   expect(await events(endpoint(text("Internal error occurred", { isError: true })))).toEqual([
     { type: "error", error: "Internal error occurred", status: 500 },
   ]);
+  const drawn = {
+    content: [
+      { type: "text", text: "no" },
+      { type: "image", data: "AAAA", mimeType: "image/png" },
+    ],
+  };
+  expect(await events(endpoint(answered({ ...drawn, isError: true })))).toMatchObject([
+    { type: "error", error: "no", result: { content: [{ text: "no" }, { type: "image" }] } },
+  ]);
+  const refusal = { structuredContent: { error: {} }, isError: true, _meta: { "toolgrove/error": {} } };
+  expect(await events(endpoint(text("{}", refusal)))).toEqual([{ type: "error", error: "{}", status: 500 }]);
   expect(await events(endpoint(JSON.stringify({ id: 1, error: { code: -32603, message: "Internal" } })))).toEqual([
     { type: "error", error: "Internal", status: 500 },
   ]);

@@ -9,6 +9,7 @@ begun, scrub.
 - ``begun``: a durable record before a call leaves that changes something outside
 - ``bodies``: what is kept of a call's arguments and result
 - ``chain``: folds steps into one function
+- ``changed``: says in an answer which policies changed it
 - ``cut_off``: stops the first repetition of a call that a crash cut off
 - ``ending``: how a call ended, as an event
 - ``idempotency``: answers a repeated request with the first result

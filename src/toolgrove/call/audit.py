@@ -10,7 +10,7 @@ import anyio
 
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.ending import about, failed, succeeded
-from toolgrove.errors import GroveError, Internal, NotKept, RateLimited
+from toolgrove.errors import GroveError, Internal, NotKept, RateLimited, ToolError
 from toolgrove.events import Listeners, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
@@ -117,12 +117,12 @@ class AuditStep:
             self._listeners.publish(TreeChanged(**about(call, self._clock.wall()), node_ids=ids))
 
     async def _fail(self, call: Call, error: GroveError) -> Result:
-        answer = error.to_json()
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
-        call.error = {**answer["error"], "retryable": error.retryable}
+        call.error = {**error.to_json()["error"], "retryable": error.retryable}
+        call.failed_by_itself = isinstance(error, ToolError)
         await self._record_quietly(call, outcome, error)
         self._listeners.publish(failed(call, self._clock.wall()))
-        return answer
+        return error.answer()
 
     async def _record_quietly(self, call: Call, outcome: Outcome, error: GroveError | None) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgrove.call.strip import marked
+from toolgrove.call.changed import marked
 from toolgrove.events import ToolFailed, ToolStarted, ToolSucceeded
 from toolgrove.types import Call, Result
 
@@ -41,7 +41,10 @@ def succeeded(call: Call, now: float, result: Result | None = None) -> ToolSucce
     )
 
 
-def failed(call: Call, now: float) -> ToolFailed:
-    """A call that was refused or failed, with what the agent was told; one without was cancelled."""
+def failed(call: Call, now: float, result: Result | None = None) -> ToolFailed:
+    """A call that was refused or failed, with the reason; one without was cancelled.
+
+    `result` is the tool's own word about it, which only the stream of its own run carries.
+    """
     error = _CANCELLED if call.error is None else marked(call, dict(call.error))
-    return ToolFailed(**about(call, now), receipt=call.receipt, error=error, duration=call.duration)
+    return ToolFailed(**about(call, now), receipt=call.receipt, error=error, duration=call.duration, result=result)

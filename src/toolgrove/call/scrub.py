@@ -6,22 +6,22 @@ be found any more. Large answers are scrubbed in a thread, so that no other call
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import anyio.to_thread
 
-from toolgrove.call.strip import POLICY, without_unseen
-from toolgrove.errors import GroveError
+from toolgrove.call.strip import STRIPPED, without_unseen
+from toolgrove.errors import GroveError, ToolError
 from toolgrove.notation.json_value import text_size
 from toolgrove.notation.unseen_text import stripped, visible
 from toolgrove.types import Call, Client, Next, Result, Tool
 
 WORKSPACE = "workspace"
+SCRUBBED = "secrets"
 LARGE = 64 * 1024
 """Characters of text that take about a millisecond to scrub; what has more goes to a thread."""
-Content = list[dict[str, Any]] | None
 
 
 class Messages(Protocol):
@@ -41,13 +41,6 @@ class Scrubs(Protocol):
 
     def stream(self) -> Messages:
         """Scrubs one text that comes in pieces; what may be the beginning of a secret is held back."""
-
-
-class _Answer(NamedTuple):
-    """What a source answered: the result, and the blocks of one that speaks MCP."""
-
-    result: Result
-    content: Content
 
 
 def is_scrubbed(tool: Tool) -> bool:
@@ -81,37 +74,46 @@ class ScrubStep:
             result = await onward(call)
         except GroveError as error:
             if self._clean(error, strips=strips):
-                call.changed = (POLICY,)
-            await self._put(call, {}, strips=strips)
+                call.note_change(STRIPPED)
+            if isinstance(error, ToolError):
+                error.result = await self._shown(call, error.result, strips=strips)
             raise
         finally:
             call.client = client
-        return await self._put(call, result, strips=strips)
+        return await self._shown(call, result, strips=strips)
 
-    async def _put(self, call: Call, result: Result, *, strips: bool) -> Result:
-        """The result as it can be shown; the blocks on the call become so too."""
-        answer = _Answer(result, call.content)
-        call.content = None  # whatever happens meanwhile, nobody reads them as they are
-        work = partial(self._cleaned, answer, strips=strips)
-        if text_size(answer, enough=LARGE) < LARGE:
-            clean, changed = work()
+    async def _shown(self, call: Call, result: Result, *, strips: bool) -> Result:
+        """The result as it can be shown."""
+        of_mcp = call.granted.kind == "mcp"
+        work = partial(self._cleaned, result, of_mcp=of_mcp, strips=strips)
+        if text_size(result, enough=LARGE) < LARGE:
+            clean, policies = work()
         else:
-            clean, changed = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._room)
-        call.content = clean.content
-        if changed:
-            call.changed = (POLICY,)
-        return clean.result
+            clean, policies = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._room)
+        for policy in policies:
+            call.note_change(policy)
+        return clean
 
-    def _cleaned(self, answer: _Answer, *, strips: bool) -> tuple[_Answer, bool]:
-        """The answer as it can be shown, and whether characters were taken out of it."""
-        clean = self._without_secrets(answer)
+    def _cleaned(self, result: Result, *, of_mcp: bool, strips: bool) -> tuple[Result, Sequence[str]]:
+        """The result as it can be shown, and the policies that changed it."""
+        clean = self._without_secrets(result, of_mcp)
+        policies = [] if clean == result else [SCRUBBED]
         if not strips:
-            return clean, False
-        bare = _both(clean, without_unseen, without_unseen)
-        return (clean, False) if bare == clean else (self._without_secrets(bare), True)
+            return clean, policies
+        bare: Result = without_unseen(clean)
+        if bare == clean:
+            return clean, policies
+        shown = self._without_secrets(bare, of_mcp)
+        return shown, [*([SCRUBBED] if policies or shown != bare else []), STRIPPED]
 
-    def _without_secrets(self, answer: _Answer) -> _Answer:
-        return _both(answer, self._secrets.scrub, self._blocks)
+    def _without_secrets(self, result: Result, of_mcp: bool) -> Result:
+        content = result.get("content")
+        clean: Result
+        if not of_mcp or not isinstance(content, list):
+            clean = self._secrets.scrub(result)
+        else:
+            clean = {**self._secrets.scrub({**result, "content": None}), "content": self._blocks(content)}
+        return clean
 
     def _blocks(self, content: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """A model reads the blocks as one text, so a secret may be split between two."""
@@ -138,17 +140,6 @@ class ScrubStep:
         error.message, error.facts = said
         error.args = (error.message,)
         return changed
-
-
-def _both(answer: _Answer, of_result: Callable[[Any], Any], of_content: Callable[[Any], Any]) -> _Answer:
-    """The answer with both parts changed; blocks that are the result as well are changed once."""
-    result, content = answer
-    if content is None:
-        return _Answer(of_result(result), None)
-    blocks = of_content(content)
-    if result.get("content") is content:  # the result of a tool that has nothing but its blocks
-        return _Answer({**of_result({**result, "content": None}), "content": blocks}, blocks)
-    return _Answer(of_result(result), blocks)
 
 
 class _Scrubbed:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolgrove.notation.unseen_text import stripped
-from toolgrove.types import Call
 
-CHANGED = "toolgrove/changed"
-POLICY = "results.stripControl"
+STRIPPED = "results.stripControl"
 
 
 def without_unseen(value: Any) -> Any:
@@ -18,8 +16,3 @@ def without_unseen(value: Any) -> Any:
     if isinstance(value, dict):
         return {stripped(key): without_unseen(item) for key, item in value.items()}
     return [without_unseen(item) for item in value] if isinstance(value, list) else value
-
-
-def marked(call: Call, answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer that says which policies changed it."""
-    return {**answer, "_meta": {CHANGED: list(call.changed)}} if call.changed else answer

@@ -31,7 +31,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """Call it; 1 if the answer is an error."""
+    """Call it; 1 if the answer is an error, or a tool's own failure."""
     read_words(chosen.arguments)  # a slip is reported before anything is started
     return anyio.run(_call, load(chosen), chosen, screen)
 
@@ -45,7 +45,7 @@ async def _call(config: Config, chosen: argparse.Namespace, screen: Screen) -> i
     screen.data(result)
     error = result.get("error")
     if not isinstance(error, dict):
-        return 0
+        return int(result.get("isError") is True)
     if error.get("reason") == "approval_required" and "approvalId" in error:
         screen.say(f"To agree: toolgrove approvals approve {error['approvalId']}, then repeat the call.", "yellow")
     return 1

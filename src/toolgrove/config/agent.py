@@ -33,6 +33,11 @@ class AgentConfig(Section):
     ask_client: bool = Field(
         default=False, description="Whether the person at the agent's own MCP client may approve, by elicitation."
     )
+    apps: bool = Field(
+        default=False,
+        description="Whether it gets the tools that only the pages of MCP Apps call (`_meta.ui.visibility`); for "
+        "agents whose client shows such pages and keeps those tools from the model.",
+    )
     rate_limit: str | None = Field(default=None, description="How often it may call, such as `60/minute`.")
     read_only: bool = Field(default=False, description="Take every changing tool away, whatever the role.")
     write_root: str | None = Field(default=None, description="The node of the tree below which it may write.")

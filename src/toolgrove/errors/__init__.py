@@ -31,7 +31,8 @@ GroveError
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
 ├── RunnerMissing      internal           the operator has not said what runs sub-agents
 ├── RunFailed          internal           a sub-agent's run ended without an answer
-└── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
+├── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
+└── ToolError          internal           the tool itself says that it failed: its own result is the answer
 
 - ``agents``: tools and sub-agents that an agent has not, or may not start
 - ``approvals``: what stands between a call and the person who must agree
@@ -84,6 +85,7 @@ from toolgrove.errors.upstreams import (
     SecretOutOfScope,
     SecretUnset,
     ShareSpent,
+    ToolError,
     UpstreamFailed,
 )
 from toolgrove.errors.wording import MESSAGE, NAME, brief, closest
@@ -129,6 +131,7 @@ __all__ = [
     "ShareSpent",
     "SpawnBudgetSpent",
     "StaleVersion",
+    "ToolError",
     "ToolNotFound",
     "UnknownType",
     "Unnamed",

@@ -23,6 +23,10 @@ class GroveError(Exception):
         facts = {name: brief(one, MESSAGE) if isinstance(one, str) else one for name, one in self.facts.items()}
         return {"error": {"code": self.code, "message": brief(self.message, MESSAGE), **facts}}
 
+    def answer(self) -> dict[str, Any]:
+        """What the agent gets."""
+        return self.to_json()
+
 
 class InvalidArgument(GroveError):
     """The request cannot be carried out as written."""

@@ -19,6 +19,18 @@ class UpstreamFailed(GroveError):
         self.retryable = retryable
 
 
+class ToolError(GroveError):
+    """A tool of an MCP server says that it failed. The agent gets `result`, what the tool said; this is for records."""
+
+    def __init__(self, message: str, *, result: dict[str, Any]) -> None:
+        super().__init__(message, reason="tool_error")
+        self.result = result
+
+    def answer(self) -> dict[str, Any]:
+        """What the tool said, and nothing of ours."""
+        return self.result
+
+
 class OutcomeUnknown(Conflict):
     """The same call was cut off by a crash before, and nobody knows whether it ran."""
 

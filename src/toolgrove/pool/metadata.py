@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 import re
@@ -24,10 +22,8 @@ MAX_DESCRIPTION = 8 * 1024
 MAX_TITLE = 256
 MAX_PROPERTIES = 500
 MAX_PATTERN = 1_000
-MAX_ICONS = 8
-MAX_ICON = 16 * 1024
 _DIALECT = re.compile(r"https?://json-schema\.org/(draft-0[467]|draft/2019-09|draft/2020-12)/schema#?")
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_TASKS = ("forbidden", "optional", "required")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER = "x-mcp-header"
@@ -62,7 +58,9 @@ def check(raw: Any) -> list[str]:
     if raw.get("outputSchema") is not None:
         problems.extend(_schema(raw["outputSchema"], "outputSchema"))
     problems.extend(_annotations(raw.get("annotations")))
-    problems.extend(_icons(raw.get("icons")))
+    problems.extend(_execution(raw.get("execution")))
+    if not isinstance(raw.get("_meta"), dict | None):
+        problems.append("_meta is not an object")
     return [visible(problem) for problem in problems]
 
 
@@ -200,37 +198,10 @@ def _annotations(annotations: Any) -> Iterator[str]:
         yield f"annotations.title is not a string of at most {MAX_TITLE} characters"
 
 
-def _icons(icons: Any) -> Iterator[str]:
-    if icons is None:
+def _execution(execution: Any) -> Iterator[str]:
+    if execution is None:
         return
-    if not isinstance(icons, list) or len(icons) > MAX_ICONS:
-        yield f"icons is not a list of at most {MAX_ICONS}"
-        return
-    for index, icon in enumerate(icons):
-        problem = _icon(icon)
-        if problem is not None:
-            yield f"icons[{index}] {problem}"
-
-
-def _icon(icon: Any) -> str | None:
-    if not isinstance(icon, dict) or not isinstance(icon.get("src"), str):
-        return "has no src"
-    source: str = icon["src"]
-    kind = icon.get("mimeType")
-    if kind is not None and kind not in _IMAGES:
-        return f"is not one of {', '.join(_IMAGES)}"
-    if source.startswith("https://"):
-        # A drawing can carry a script, and its address is all that tells it from a picture.
-        path = source.partition("?")[0].partition("#")[0].casefold()
-        drawn = path.endswith((".svg", ".svgz"))
-        return "is a drawing (SVG), which may hold a script" if drawn else None
-    head, comma, data = source.partition(",")
-    if not comma or head not in [f"data:{image};base64" for image in _IMAGES]:
-        return "is neither an https address nor a picture in base64"
-    if len(data) > MAX_ICON:
-        return f"is larger than {MAX_ICON // 1024} KiB"
-    try:
-        base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return "is not valid base64"
-    return None
+    if not isinstance(execution, dict):
+        yield "execution is not an object"
+    elif execution.get("taskSupport") not in (None, *_TASKS):
+        yield f"execution.taskSupport is not one of {', '.join(_TASKS)}"

@@ -106,6 +106,7 @@ def _approvals(visible: Mapping[str, Tool], agent: AgentConfig, within: tuple[Bo
 
 
 _CHANGES = "the tool changes something"
+_FOR_APPS = "only the page of an MCP App calls it (_meta.ui.visibility); apps: true gives it to the agent's client"
 
 
 class _Judge:
@@ -119,6 +120,7 @@ class _Judge:
         self._masks = None if agent.mcp is None else {s: Globs(chosen.mask) for s, chosen in agent.mcp.items()}
         self._by_role = _role_rule(agent.role, read_only, within)
         self._depth_rule = _depth_rule(agent, depth)
+        self._apps = agent.apps
         self._above = [(one.agent, one.tools, Globs(one.may_delegate)) for one in within]
         self._granted: dict[tuple[str, str], Verdict] = {}
         self._unnamed: dict[str, Verdict] = {}
@@ -140,6 +142,8 @@ class _Judge:
                 return Verdict("masked", f"mcp.{source}.mask: {mask}", source)
         if offer.standing != "ready" or offer.tool is None:
             return Verdict(offer.standing if offer.standing != "ready" else "unavailable", offer.reason, source)
+        if offer.tool.for_apps and not self._apps:
+            return Verdict("restricted", _FOR_APPS, source)
         if self._depth_rule is not None and name in COORDINATION:
             return Verdict("restricted", self._depth_rule, source)
         for above, tools, lent in self._above:

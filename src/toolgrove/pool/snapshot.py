@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolgrove.pool.offer import Offer
-from toolgrove.types import Kind
+from toolgrove.types import Kind, ToolSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +64,11 @@ def compose(
     return PoolSnapshot(revision=revision, offers=offers, rejected=tuple(rejected), sources=sources, content=content)
 
 
+def _volatile(spec: ToolSpec) -> str:
+    """What a definition's hash may leave out."""
+    return spec.description if spec.as_given is None else f"{spec.description}\0{spec.as_given.get('title')}"
+
+
 def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Mapping[str, SourceState]) -> str:
     digest = hashlib.sha256()
     for offer in rejected:
@@ -71,7 +76,7 @@ def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Ma
     for name in sorted(offers):
         offer = offers[name]
         tool = offer.tool
-        mark = offer.reason if tool is None else f"{tool.definition} {tool.mutates} {tool.spec.description}"
+        mark = offer.reason if tool is None else f"{tool.definition} {tool.mutates} {_volatile(tool.spec)}"
         digest.update(f"{name}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
     for name in sorted(sources):
         digest.update(f"{name}\0{sources[name].problem}\n".encode())

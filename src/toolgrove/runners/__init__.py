@@ -4,6 +4,7 @@
 - ``chat``: what a chat-completions endpoint answers
 - ``completions``: asks such an endpoint over HTTP
 - ``configured``: the runner that a project's file asks for
+- ``model_text``: what a model reads of a result
 - ``openai``: drives an agent with any OpenAI-compatible endpoint
 - ``runner``: the protocol that every runner follows
 """

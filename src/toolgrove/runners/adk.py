@@ -25,6 +25,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from toolgrove.errors import GroveError, RunFailed, RunnerMissing
+from toolgrove.runners.model_text import failed, is_of_mcp, model_text
 from toolgrove.runners.runner import RunnableAgent, instructions
 from toolgrove.types import Arguments, Result, ToolSpec
 
@@ -130,7 +131,8 @@ class _AgentTool(BaseTool):
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
     async def run_async(self, *, args: Arguments, tool_context: ToolContext) -> Result:
-        return await self._agent.call(self.name, args)
+        result = await self._agent.call(self.name, args)
+        return {"error" if failed(result) else "output": model_text(result)} if is_of_mcp(result) else result
 
 
 class _BoundedModel(BaseLlm):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from anyio import to_thread
 from toolgrove.errors import BatchTooLarge, RunFailed, UnreadableArguments
 from toolgrove.runners.chat import ModelAnswer, ToolCall
 from toolgrove.runners.completions import Completions
+from toolgrove.runners.model_text import failed, is_of_mcp, model_text
 from toolgrove.runners.runner import RunnableAgent, instructions
 from toolgrove.types import Arguments, Result
 
@@ -114,7 +114,9 @@ async def _result(agent: RunnableAgent, call: ToolCall) -> Result:
 
 
 def _text(result: Result) -> str:
-    text = json.dumps(result, ensure_ascii=False)
+    text = model_text(result)
+    if failed(result) and is_of_mcp(result):
+        text = f"The tool failed: {text}"
     if len(text) <= MAX_RESULT:
         return text
     return f"{text[:MAX_RESULT]} … cut here: the result has {len(text)} characters. Ask for less at a time."

@@ -122,8 +122,9 @@ OPERATIONS: tuple[Operation, ...] = (
         name="run",
         who="agent",
         summary="Make calls one after the other; the events are tool_started, tool_progress, tool_succeeded, "
-        "tool_failed, and run_finished at the end. Those of sub-agents, at any depth, are among them, without their "
-        "results: each event has agent, depth, chain and runId, one of a sub-agent parentCallId as well. A sub-agent "
+        "tool_failed, and run_finished at the end. A tool_failed has error, and result too where a tool of an MCP "
+        "server says itself that it failed. Those of sub-agents, at any depth, are among them, without their results: "
+        "each event has agent, depth, chain and runId, one of a sub-agent parentCallId as well. A sub-agent "
         "that does not exist, or fails, is a tool_failed. run_finished counts them under delegated. Whoever reads too "
         "slowly gets events_lost with a count.",
         body=schemas.Run,

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from e2e.wire import call_body, messages, modern_headers
+from mcp_text import told_on_wire
 from waiting import DEADLINE
 from web.gateway import Gateway
 
@@ -30,8 +31,7 @@ class Hand:
         body, headers = call_body(tool, arguments), modern_headers("tools/call", tool)
         response = self._http.post(f"/agents/{self.agent}/mcp", json=body, headers=headers)
         result = messages(response)[-1]["result"]
-        answer: dict[str, Any] = result.get("structuredContent", result)
-        return answer
+        return told_on_wire(result)
 
     def ok(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.call(tool, **arguments)

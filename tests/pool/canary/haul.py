@@ -81,7 +81,7 @@ class Haul:
         call = self.agent.begin(tool, arguments, ear)
         result = await self.agent.send(call)
         self.keep(f"result of {tool}", result, call.error)
-        self.keep(f"content of {tool}", call.content, "".join(_texts(call.content)))
+        self.keep(f"content of {tool}", "".join(_texts(result.get("content"))))
         self.keep(f"progress of {tool}", ear.messages, "".join(ear.messages))
         return result
 
@@ -125,8 +125,8 @@ class Haul:
         return any(kept == way and "[secret " in text for kept, text in self.texts)
 
 
-def _texts(content: list[dict[str, Any]] | None) -> list[str]:
-    return [str(block.get("text", "")) for block in content or ()]
+def _texts(content: Any) -> list[str]:
+    return [str(block.get("text", "")) for block in content] if isinstance(content, list) else []
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from grove_kit import ManualClock
+from mcp_text import told
 from pool.http.http_kit import Seen, Send, answer, inputs, upstream
 from pool.http.shop import DOCUMENT, TOKEN, Shop, open_shop
 from toolgrove import Config, Grove
@@ -256,6 +257,6 @@ async def test_the_same_answer_over_mcp_fits_the_announced_schema(shop: Shop, tm
             good = await client.call_tool("shop_getItem", {"id": "1"})
             assert (good.is_error, good.structured_content["body"]["name"]) == (False, "lamp")
             bad = await client.call_tool("shop_getItem", {"id": "nope"})
-            assert (bad.is_error, bad.structured_content["error"]["code"]) == (True, "not_found")
+            assert (bad.is_error, told(bad)["error"]["code"]) == (True, "not_found")
         strict = {tool["function"]["name"]: tool for tool in agent.openai_tools(strict=True)}
         assert "shop_getItem" in strict

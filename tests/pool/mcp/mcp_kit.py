@@ -92,7 +92,6 @@ class Hand:
         self._chain = fold((ScrubStep(secrets),), source.call)
         self.changes = 0
         self.offers: dict[str, Offer] = {}
-        self.content: list[dict[str, Any]] | None = None
 
     def changed(self) -> None:
         self.changes += 1
@@ -110,10 +109,7 @@ class Hand:
     async def ok(self, own_name: str, client: Client | None = None, **arguments: Any) -> Result:
         tool = self.tool(own_name)
         call = Call(id="c1", name=tool.spec.name, tool=tool, arguments=arguments, caller=CALLER, client=client)
-        try:
-            return await self._chain(call)
-        finally:
-            self.content = call.content
+        return await self._chain(call)
 
     async def refused(self, own_name: str, **arguments: Any) -> dict[str, Any]:
         try:

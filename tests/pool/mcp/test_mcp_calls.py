@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from pool.mcp.mcp_kit import Journal, Watcher, ready
+from toolgrove.errors import ToolError
 from toolgrove.types import Annotations
 from waiting import eventually
 
@@ -15,13 +16,13 @@ pytestmark = pytest.mark.anyio
 Config = dict[str, Any]
 
 
-async def test_a_result_is_what_the_tool_structured_and_its_blocks_go_along(upstream: Config) -> None:
+async def test_a_result_is_what_the_server_gave(upstream: Config) -> None:
     async with ready(upstream) as hand:
-        assert await hand.ok("add", a=1, b=2) == {"sum": 3}
-        assert hand.content == [{"type": "text", "text": "3"}]
-        blocks = (await hand.ok("picture"))["content"]
-        assert [block["type"] for block in blocks] == ["image", "text"]
-        assert hand.content == blocks
+        added = await hand.ok("add", a=1, b=2)
+        assert (added["structuredContent"], added["content"]) == ({"sum": 3}, [{"type": "text", "text": "3"}])
+        drawn = await hand.ok("picture")
+        assert [block["type"] for block in drawn["content"]] == ["image", "text"]
+        assert "structuredContent" not in drawn
 
 
 async def test_a_tool_is_described_as_the_server_describes_it(upstream: Config) -> None:
@@ -40,7 +41,7 @@ async def test_a_tool_is_described_as_the_server_describes_it(upstream: Config) 
 async def test_a_tool_reads_if_the_operator_says_so(upstream: Config) -> None:
     async with ready({**upstream, "reads": ["e*", "remove"], "changes": ["remove"]}) as hand:
         assert not hand.tool("echo").mutates
-        assert hand.tool("echo").spec.annotations.readonly
+        assert hand.tool("environment").spec.annotations.readonly is None, "hints stay as the server gave them"
         assert hand.tool("remove").mutates, "changes beats reads"
         assert hand.tool("add").mutates
     async with ready({**upstream, "trustHints": True}) as hand:
@@ -52,7 +53,7 @@ async def test_many_calls_at_a_time_each_get_their_own_answer(upstream: Config) 
         sums: dict[int, Any] = {}
 
         async def add(number: int) -> None:
-            sums[number] = (await hand.ok("add", a=number, b=1))["sum"]
+            sums[number] = (await hand.ok("add", a=number, b=1))["structuredContent"]["sum"]
 
         async with anyio.create_task_group() as tasks:
             for number in range(50):
@@ -79,13 +80,10 @@ async def test_the_tools_own_failure_is_told_in_its_words(upstream: Config) -> N
     async with ready(upstream) as hand:
         error = await hand.refused("fail")
         assert (error["code"], error["reason"], error["message"]) == ("internal", "tool_error", "the disk is full")
-        assert hand.content == [{"type": "text", "text": "the disk is full"}]
-
-
-async def test_a_failure_that_is_written_as_ours_keeps_its_code_and_facts(upstream: Config) -> None:
-    async with ready(upstream) as hand:
-        error = await hand.refused("refuse")
-        assert (error["code"], error["message"], error["page"]) == ("not_found", "There is no such page.", 7)
+        with pytest.raises(ToolError) as raised:
+            await hand.ok("refuse")
+        assert raised.value.result["isError"] is True
+        assert raised.value.result["structuredContent"]["error"]["page"] == 7
 
 
 async def test_a_result_that_breaks_the_tools_own_promise_is_refused(upstream: Config) -> None:
@@ -148,7 +146,7 @@ async def test_an_argument_that_a_tool_wants_as_a_header_goes_there_unharmed(
 @pytest.mark.parametrize("protocol", ["auto"])
 async def test_the_era_is_found_out_where_it_is_not_told(upstream: Config) -> None:
     async with ready(upstream) as hand:
-        assert await hand.ok("add", a=2, b=2) == {"sum": 4}
+        assert (await hand.ok("add", a=2, b=2))["structuredContent"] == {"sum": 4}
         assert await hand.refused("ask")  # only the modern era knows this kind of answer
 
 

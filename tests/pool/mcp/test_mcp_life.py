@@ -98,7 +98,7 @@ async def changed(upstream: Config) -> None:
         error = await hand.refused("echo", text="x")
         assert (error["code"], error["reason"]) == ("forbidden", "definition_changed")
         assert "toolgrove pins" in error["message"]
-        assert await hand.ok("add", a=1, b=1) == {"sum": 2}, "the other tools go on"
+        assert (await hand.ok("add", a=1, b=1))["structuredContent"] == {"sum": 2}, "the other tools go on"
         await eventually(lambda: hand.changes > seen)
 
         held = hand.tool("echo")

@@ -169,6 +169,7 @@ function Failed({ run }: { run: Run }) {
         {message.slice(0, 50_000)}
       </pre>
       {facts && <JsonTree value={facts} label="More about the error" />}
+      {run.result !== null && <JsonTree value={run.result} label="All that the tool said" />}
       {Advice && <Advice run={run} />}
     </div>
   );

@@ -15,6 +15,7 @@ export interface Run {
   took: number;
   progress: Progress | null;
   messages: string[];
+  /** Of a failed run what the tool said beyond a text; else null. */
   result: Json;
   /** Bytes of the result as JSON. */
   size: number;
@@ -137,7 +138,12 @@ export class Runner {
         this.end(tool, { status: "done", result: event.result, size: byteLength(printJson(event.result)) });
         return;
       case "error":
-        this.end(tool, { status: "failed", error: event.error, errorStatus: event.status });
+        this.end(tool, {
+          status: "failed",
+          error: event.error,
+          errorStatus: event.status,
+          result: event.result ?? null,
+        });
     }
   }
 

@@ -28,7 +28,8 @@ export interface Reply {
 export type CallEvent =
   | { type: "progress"; progress: Progress }
   | { type: "result"; result: Json }
-  | { type: "error"; error: string; status: number }
+  /** `result` is all that a failing tool said, where that is more than a text. */
+  | { type: "error"; error: string; status: number; result?: Json }
   | { type: "question"; question: Question };
 
 export interface CallRequest {

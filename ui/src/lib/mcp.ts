@@ -9,6 +9,8 @@ import { EventParser } from "./sse";
 const INPUT_FAULTS = /^(Input validation failed|Invalid input)/;
 const BROKEN = "The connection broke while the tool was running.";
 const MOST_PAGES = 100;
+/** What the gateway says in the `_meta` of an answer that is its own refusal. */
+const REFUSED = "toolgrove/error";
 const NO_ANSWER = "The server ended the call without an answer.";
 
 export class Mcp implements Caller {
@@ -144,19 +146,30 @@ function outcomeOf(result: JsonObject): CallEvent {
   const content = get(result, "content");
   const blocks = Array.isArray(content) ? content : [];
   const texts = blocks.flatMap((block) => (isObject(block) ? (textIn(block, "text") ?? []) : []));
+  const structured = get(result, "structuredContent");
   if (get(result, "isError") === true) {
     const error = texts.join("\n") || "The tool failed without saying why.";
-    return { type: "error", error, status: INPUT_FAULTS.test(error) ? 400 : 500 };
+    const failure: CallEvent = { type: "error", error, status: INPUT_FAULTS.test(error) ? 400 : 500 };
+    const meta = get(result, "_meta");
+    const isToolsOwn = !isObject(meta) || get(meta, REFUSED) === undefined;
+    const isMore = blocks.length > texts.length || structured !== undefined;
+    return isToolsOwn && isMore ? { ...failure, result: whole(blocks, structured) } : failure;
   }
-  return { type: "result", result: outputOf(blocks, texts, get(result, "structuredContent")) };
+  return { type: "result", result: outputOf(blocks, texts, structured) };
 }
 
-/** The module's output, which the first text holds as JSON; failing that, whatever else says most. */
+/** The tool's output, which the first text holds as JSON; failing that, all that it said. */
 function outputOf(blocks: Json[], texts: string[], structured: Json | undefined): Json {
   const [first] = texts;
-  if (blocks.length !== 1 || first === undefined) return structured ?? blocks;
-  const output = tryParse(first);
-  return output === undefined ? (structured ?? first) : output;
+  const output = blocks.length === 1 && first !== undefined ? tryParse(first) : undefined;
+  if (output !== undefined) return output;
+  if (structured === undefined) return blocks.length === 1 && first !== undefined ? first : blocks;
+  return blocks.length === 0 ? structured : whole(blocks, structured);
+}
+
+function whole(blocks: Json[], structured: Json | undefined): Json {
+  const said: JsonObject = { content: blocks };
+  return structured === undefined ? said : { ...said, structuredContent: structured };
 }
 
 function numberIn(object: JsonObject, key: string): number | null {

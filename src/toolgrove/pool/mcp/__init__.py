@@ -7,6 +7,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio` or `http`) and `
 - ``catalog``: the tools that a server lists now, each held against its pin
 - ``child``: a server as our child process
 - ``connection``: HTTP/1.1 to one server, with a few kept connections
+- ``definition``: what is taken over of a server's definition of a tool
 - ``effects``: which tools change something, by the operator's word
 - ``era``: what each of the two protocol eras adds to a request
 - ``faults``: what can go wrong with a server

@@ -15,7 +15,8 @@ from anyio import to_thread
 from toolgrove.notation.json_schema import compiled
 from toolgrove.pool import metadata
 from toolgrove.pool.definition_lint import suspect
-from toolgrove.pool.mcp.effects import Effects
+from toolgrove.pool.mcp.definition import as_given, is_for_apps_alone, needs_task, taken_over
+from toolgrove.pool.mcp.effects import Effects, told
 from toolgrove.pool.mcp.era import Mirrors, mirrors
 from toolgrove.pool.mcp.pin_policy import Listed, PinPolicy
 from toolgrove.pool.mcp.result import Valid
@@ -28,6 +29,7 @@ from toolgrove.types import Source, Tool, ToolSpec
 log = logging.getLogger("toolgrove.pool")
 _PROBLEMS = 3
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+_TASK = "it runs only as a task (execution.taskSupport: required), which cannot be passed on from here"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +73,7 @@ class Catalog:
             log.warning("server %s lists %d tools without a name", self._source.name, len(listed) - names.total())
         early = self._policy.is_first_contact()
         taken: dict[str, Listed] = {}
-        for tool in filter(_is_named, listed):
+        for tool in map(taken_over, filter(_is_named, listed)):
             name, whole = tool["name"], metadata.definition_hash(tool)
             before = known.get(name)
             if names[name] > 1:
@@ -149,6 +151,8 @@ class Catalog:
         standing, reason = self._policy.standing(one, pin)
         if standing != "ready":
             return self._unusable(name, standing, reason, one.mentions)
+        if needs_task(one.raw):
+            return self._unusable(name, "unavailable", _TASK, one.mentions)
         tool = self._entry(name, one).tool
         return Offer(
             name=tool.spec.name, own_name=name, source=self._source.name, kind="mcp", tool=tool, mentions=one.mentions
@@ -181,8 +185,9 @@ class Catalog:
             description=raw.get("description") or "",
             input_schema=raw["inputSchema"],
             output_schema=output_schema or {},
-            annotations=self._effects.told(name, hints),
+            annotations=told(hints),
             source=self._source.name,
+            as_given=as_given(raw),
         )
         tool = Tool(
             spec=spec,
@@ -192,6 +197,7 @@ class Catalog:
             kind="mcp",
             own_name=name,
             definition=one.digest,
+            for_apps=is_for_apps_alone(raw),
         )
         valid = None if output_schema is None else compiled(output_schema).is_valid
         return CatalogEntry(tool=tool, mirrors=mirrors(raw["inputSchema"]), valid=valid)

@@ -35,16 +35,12 @@ class Effects:
             return ""
         return f"mcpServers.{self._server}.reads: [{json.dumps(own_name)}]"
 
-    def told(self, own_name: str, hints: Mapping[str, Any]) -> Annotations:
-        """The hints for clients: as the server gave them, and never milder than what holds here."""
-        readonly, destructive = hints.get("readOnlyHint"), hints.get("destructiveHint")
-        if self.mutates(own_name, hints):
-            readonly = None if readonly is True else readonly
-        elif readonly is None and destructive is not True:
-            readonly = True  # the operator answers for it, and the server does not deny it
-        return Annotations(
-            readonly=readonly,
-            destructive=destructive,
-            idempotent=hints.get("idempotentHint"),
-            open_world=hints.get("openWorldHint"),
-        )
+
+def told(hints: Mapping[str, Any]) -> Annotations:
+    """The hints for clients: exactly as the server gave them."""
+    return Annotations(
+        readonly=hints.get("readOnlyHint"),
+        destructive=hints.get("destructiveHint"),
+        idempotent=hints.get("idempotentHint"),
+        open_world=hints.get("openWorldHint"),
+    )

@@ -18,7 +18,7 @@ from toolgrove.pool.mcp.effects import Effects
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.pin_policy import PinPolicy
-from toolgrove.pool.mcp.result import brief, check, failure_of, is_error, result_of
+from toolgrove.pool.mcp.result import POLICY, brief, check, failure_of, is_error, is_impostor, result_of
 from toolgrove.pool.mcp.sandbox import NOWHERE, ProjectFolders
 from toolgrove.pool.mcp.server import Server
 from toolgrove.pool.mcp.session import Session
@@ -204,9 +204,10 @@ class McpSource:
         )
 
     def _read(self, call: Call, answer: Message, entry: CatalogEntry) -> Result:
-        """The result of an answer; its blocks go along for those who speak MCP."""
+        """The result of an answer, as the server gave it; a failure of the tool's own is raised with it."""
         check(answer, entry.valid)
-        call.content = answer.get("content", [])
+        if is_impostor(answer):
+            call.note_change(POLICY)
         if is_error(answer):
             raise failure_of(answer, self._secrets.beginning)
         return result_of(answer)

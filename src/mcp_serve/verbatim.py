@@ -1,0 +1,59 @@
+"""Sends what stands in the form of the wire exactly as it is; the SDK knows the fields of its version and no other."""
+
+from contextvars import ContextVar
+from typing import Any
+
+from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+
+from mcp_serve.table import Json, ToolEntry
+
+_KEPT: ContextVar["_Kept | None"] = ContextVar("_KEPT", default=None)
+_EMPTY: Json = {"content": [], "resultType": "complete"}
+_METHODS = frozenset(("tools/call", "tools/list"))
+
+
+class _Kept:
+    """What goes into the answer to one request, past the SDK."""
+
+    def __init__(self) -> None:
+        self.parts: Json = {}
+        self.tools: dict[str, Json] = {}
+
+
+async def verbatim(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Middleware: let the SDK write the envelope, and put in what was kept for it."""
+    if ctx.method not in _METHODS:
+        return await call_next(ctx)
+    kept = _Kept()
+    token = _KEPT.set(kept)
+    try:
+        answer = await call_next(ctx)
+    finally:
+        _KEPT.reset(token)
+    if kept.parts and isinstance(answer, dict):
+        meta = {**kept.parts.get("_meta", {}), **answer.get("_meta", {})}
+        return {**answer, **kept.parts, **({"_meta": meta} if meta else {})}
+    if kept.tools and isinstance(answer, dict):
+        return {**answer, "tools": [kept.tools.get(tool["name"], tool) for tool in answer["tools"]]}
+    return answer
+
+
+def keep_result(result: Json) -> Json:
+    """Keep the result of a call, and hand the SDK one that stands for it."""
+    kept = _KEPT.get()
+    if kept is None:
+        return result
+    kept.parts = result
+    return _EMPTY
+
+
+def keep_definition(entry: ToolEntry, *, modern: bool) -> None:
+    """Keep the definition of a tool; an older client takes no output schema but that of an object."""
+    kept = _KEPT.get()
+    if kept is None or entry.wire is None:
+        return
+    wire = entry.wire
+    if not modern and "outputSchema" in wire and wire["outputSchema"].get("type") != "object":
+        wire = {key: value for key, value in wire.items() if key != "outputSchema"}
+    kept.tools[entry.tool.name] = wire
