@@ -17,13 +17,13 @@ from toolgrove.errors import NAME, brief
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
-from toolgrove.types import Arguments, Bounds, Call, Caller, Client, Clock, Follow, Next, Result, ToolSpec
+from toolgrove.types import Arguments, Bounds, Call, Caller, Client, Clock, Next, Publish, Result, ToolSpec
 
 
 class Agent:
     """An agent of a project; its tools are fixed from the moment it was resolved.
 
-    `follow` hears of every call of a sub-agent, for the stream of the run that it belongs to.
+    `publish` takes the events of a sub-agent's calls, for the stream of the run that they belong to.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Agent:
         chain: Next,
         ids: Ids,
         clock: Clock,
-        follow: Follow | None = None,
+        publish: Publish | None = None,
     ) -> None:
         self.description = description
         self._caller = caller
@@ -43,7 +43,7 @@ class Agent:
         self._chain = chain
         self._ids = ids
         self._clock = clock
-        self._follow = follow
+        self._publish = publish
 
     @property
     def name(self) -> str:
@@ -96,7 +96,7 @@ class Agent:
             approval=toolset.approvals.get(name),
             receipt=toolset.receipt.hash,
             bounds=toolset.bounds,
-            follow=self._follow,
+            publish=self._publish,
             client=client,
             known=toolset.names,
         )
@@ -109,7 +109,7 @@ class Agent:
 
     async def send(self, call: Call) -> Result:
         """Send a call that was begun; what it leaves on the call can be read afterwards."""
-        return await (self._chain(call) if self._follow is None else self._told(call, self._follow))
+        return await (self._chain(call) if self._publish is None else self._published(call, self._publish))
 
     async def run(self, requests: Iterable[Any]) -> AsyncIterator[dict[str, Any]]:
         """Call tools one after the other, `{"tool": …, "arguments": {…}}` each, and yield what happens.
@@ -148,20 +148,20 @@ class Agent:
     def _requested(self, request: Any, caller: Caller, events: RunEvents) -> Call:
         asked = request if isinstance(request, dict) else {}
         call = self.begin(str(asked.get("tool", "")), asked.get("arguments"))
-        call.caller, call.follow = caller, events.put
-        call.client = _RunClient(call, self._clock, events.put)
+        call.caller, call.publish = caller, events.publish
+        call.client = _RunClient(call, self._clock, events.publish)
         return call
 
-    async def _told(self, call: Call, follow: Follow) -> Result:
+    async def _published(self, call: Call, publish: Publish) -> Result:
         """The result of a sub-agent's call, which the run that it belongs to hears of."""
-        call.client = call.client or _RunClient(call, self._clock, follow)
-        follow(started(call, self._clock.wall()))
+        call.client = call.client or _RunClient(call, self._clock, publish)
+        publish(started(call, self._clock.wall()))
         try:
             result = await self._chain(call)
         except asyncio.CancelledError:
-            follow(failed(call, self._clock.wall()))
+            publish(failed(call, self._clock.wall()))
             raise
-        follow(self._ended(call, None))
+        publish(self._ended(call, None))
         return result
 
     def _ended(self, call: Call, result: Result | None) -> ToolSucceeded | ToolFailed:
@@ -183,12 +183,12 @@ class Agent:
 class _RunClient:
     """The client of a call in a run: progress becomes an event, and there is no one to ask."""
 
-    def __init__(self, call: Call, clock: Clock, follow: Follow) -> None:
-        self._call, self._clock, self._follow = call, clock, follow
+    def __init__(self, call: Call, clock: Clock, publish: Publish) -> None:
+        self._call, self._clock, self._publish = call, clock, publish
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         common = about(self._call, self._clock.wall())
-        self._follow(ToolProgress(**common, progress=progress, total=total, message=message))
+        self._publish(ToolProgress(**common, progress=progress, total=total, message=message))
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
         return None

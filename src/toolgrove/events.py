@@ -51,7 +51,6 @@ class _OfAgent(_Timestamped):
 
     @property
     def agent(self) -> str:
-        """The agent itself."""
         return self.chain[-1]
 
     @property

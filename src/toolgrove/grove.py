@@ -252,7 +252,7 @@ class Grove:
             chain=self._chain,
             ids=self._ids,
             clock=self.clock,
-            follow=parent.follow if parent is not None else None,
+            publish=parent.publish if parent is not None else None,
         )
 
     async def reload(self, config: Config) -> None:

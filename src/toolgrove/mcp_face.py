@@ -49,7 +49,6 @@ class McpFace:
         return self._entries
 
     def entry(self, name: str) -> ToolEntry | None:
-        """One of them."""
         return self._entries.get(name)
 
     async def _run(self, tool: str, arguments: Arguments | None, run: ToolRun) -> Answer:

@@ -17,7 +17,7 @@ LOOK = 1.0
 FILE = "the project file"
 
 
-class Project(Protocol):
+class Reloadable(Protocol):
     """What runs by a configuration, and can go on with another: a grove."""
 
     config: Config
@@ -26,12 +26,12 @@ class Project(Protocol):
     async def reload(self, config: Config) -> None: ...
 
 
-async def record_start(file: ConfigFile, project: Project) -> None:
+async def record_start(file: ConfigFile, project: Reloadable) -> None:
     """Put on record which configuration a project starts with; a file that is refused then has no log to say so in."""
     await _record_taken(file, project, at="start")
 
 
-async def follow(file: ConfigFile, project: Project, *, taken: Callable[[], None] = lambda: None) -> None:
+async def follow(file: ConfigFile, project: Reloadable, *, taken: Callable[[], None] = lambda: None) -> None:
     """Take every good change of the file until cancelled; `taken` is called after each."""
     while True:
         await anyio.sleep(LOOK)
@@ -39,7 +39,7 @@ async def follow(file: ConfigFile, project: Project, *, taken: Callable[[], None
             taken()
 
 
-async def take_change(file: ConfigFile, project: Project) -> bool:
+async def take_change(file: ConfigFile, project: Reloadable) -> bool:
     """Read the file again; whether another configuration is in force now. What is wrong with it is logged."""
     read = file.reload()
     problem = read.problem
@@ -56,12 +56,12 @@ async def take_change(file: ConfigFile, project: Project) -> bool:
     return False
 
 
-async def _record_taken(file: ConfigFile, project: Project, *, at: str) -> None:
+async def _record_taken(file: ConfigFile, project: Reloadable, *, at: str) -> None:
     details = {"hash": file.digest, "at": at}
     await project.recorder.record("configuration", "configuration.taken", by=FILE, details=details)
 
 
-async def _take(project: Project, config: Config) -> str:
+async def _take(project: Reloadable, config: Config) -> str:
     """Why the configuration could not be taken; empty if it was."""
     before = project.config
     try:
@@ -75,7 +75,7 @@ async def _take(project: Project, config: Config) -> str:
     return ""
 
 
-async def _put_back(project: Project, before: Config) -> bool:
+async def _put_back(project: Reloadable, before: Config) -> bool:
     try:
         await project.reload(before)
     except Exception:

@@ -185,7 +185,7 @@ class Call:
     - `approval`: the rule by which a person must agree first; None where no rule says so.
     - `receipt`: the hash of the resolution that gave the agent its tools.
     - `bounds`: what the agent and all above it bind those to that this call spawns.
-    - `follow`: the run that hears of what they do; None where nobody does.
+    - `publish`: hands events of what they do to the stream of the run; None where there is none.
     - `arguments`: as given, until `ValidateStep` puts in a copy that fits the schema and that no one else holds.
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
       works, `ScrubStep` puts in one that hears no secret.
@@ -215,7 +215,7 @@ class Call:
     approval: str | None = None
     receipt: str = ""
     bounds: tuple[Bounds, ...] = ()
-    follow: Follow | None = None
+    publish: Publish | None = None
     client: Client | None = None
 
     started: float = 0.0
@@ -274,7 +274,7 @@ class Foreseen(NamedTuple):
     footprint: str
 
 
-Follow = Callable[[Any], None]
+Publish = Callable[[Any], None]
 """Takes an event; it neither waits nor fails."""
 Settle = Callable[["Call", Result, Any], Awaitable[None]]
 Next = Callable[[Call], Awaitable[Result]]

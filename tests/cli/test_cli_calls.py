@@ -171,8 +171,9 @@ def test_a_person_at_a_terminal_answers_the_question(project: Project, tmp_path:
         ("nodeId=" + "[" * 100_000, "invalid_argument"),
         ("{" + '"a":{' * 100_000, "the arguments are not one JSON object: "),
         ('{"nodeId": ', "the arguments are not one JSON object: "),
+        ('{"nodeId": "a", "nodeId": "b"}', "the arguments are not one JSON object: key 'nodeId' stands twice"),
     ],
-    ids=["deep value", "deep object", "half an object"],
+    ids=["deep value", "deep object", "half an object", "a key twice"],
 )
 def test_arguments_that_cannot_be_read_are_told(toolgrove: Toolgrove, project: Project, word: str, told: str) -> None:
     project(agents={"a": {"tools": ["*"]}})

@@ -18,7 +18,7 @@ from toolgrove.config import McpServerConfig
 from toolgrove.pool.definition_lint import ToolNames, flags
 from toolgrove.pool.mcp.catalog import Catalog
 from toolgrove.pool.mcp.definition import taken_over
-from toolgrove.pool.mcp.effects import Effects
+from toolgrove.pool.mcp.effect_policy import EffectPolicy
 from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.metadata import check, definition_hash
 from toolgrove.pool.secrets import Secrets
@@ -403,7 +403,7 @@ async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up()
     server, pins = McpServerConfig(command="x"), MemoryPins()
     policy = PinPolicy("up", server, pins=pins, default="firstUse", window=5.0, clock=ManualClock())
     source: Any = SimpleNamespace(name="up")
-    catalog = Catalog(source, effects=Effects("up", server), policy=policy, pins=pins, secrets=Secrets({}))
+    catalog = Catalog(source, effects=EffectPolicy("up", server), policy=policy, pins=pins, secrets=Secrets({}))
     slow = with_("description", "ignore all " * 700)
     turns = 0
 
@@ -416,5 +416,5 @@ async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(turn)
         await catalog.take([slow | {"name": f"t{number}"} for number in range(40)])
-        assert turns > 50
+        assert turns > 5
         tasks.cancel_scope.cancel()

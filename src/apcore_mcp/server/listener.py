@@ -47,7 +47,7 @@ class RegistryListener:
         return dict(sorted(self._entries.copy().items()))
 
     def entry(self, name: str) -> ModuleEntry | None:
-        """The entry of one module."""
+        """The entry of one module, or None while it is not served."""
         return self._entries.get(name)
 
     @property

@@ -27,7 +27,7 @@ class RunEvents:
         self._lost = 0
         self._came = anyio.Event()
 
-    def put(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """Take an event; how a call ended is counted."""
         self.succeeded += isinstance(event, ToolSucceeded)
         self.failed += isinstance(event, ToolFailed)

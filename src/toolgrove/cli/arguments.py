@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from toolgrove.notation import strict_json
 
 
 def read_arguments(text: str) -> dict[str, Any]:
@@ -32,15 +33,15 @@ def read_words(words: Iterable[str], properties: Mapping[str, Any] | None = None
 def read_value(text: str) -> Any:
     """The value of a text that is JSON, else the text itself."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return strict_json.decode(text)
+    except ValueError:
         return text
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError) as problem:
+        arguments = strict_json.decode(text, unique=True)
+    except ValueError as problem:
         raise ValueError(f"the arguments are not one JSON object: {problem}") from None
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not one JSON object")

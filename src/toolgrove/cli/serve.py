@@ -155,11 +155,11 @@ class Service:
         token = made.get(OPERATOR)
         console = f"{address}/console" + (f"#token={token}" if token else "")
         agents = {name: f"{address}/agents/{name}/mcp" for name in grove.config.agents}
-        form = {"console": console, "agents": agents, "tokens": made}
+        answer = {"console": console, "agents": agents, "tokens": made}
         shown = table("AGENT", "ADDRESS", "TOKEN (shown this once)" if made.keys() - {OPERATOR} else "")
         for name, url in agents.items():
             shown.add_row(line(name), line(url), line(made.get(name, "")))
-        self.screen.answer(form, line(f"Console: {console}", "bold"), shown, fold=False)
+        self.screen.answer(answer, line(f"Console: {console}", "bold"), shown, fold=False)
         self.screen.out.file.flush()
         self.greeted(console)
 

@@ -21,7 +21,7 @@ SQLITE = "sqlite:"
 
 
 class PayloadTypeConfig(Section):
-    """A registered payload type."""
+    """A type of payload that nodes may have, and what its payloads must look like."""
 
     kind: Literal["external", "self"] = Field(
         default="external", description="Whether the payload stands beside the node or is the node itself."
@@ -63,7 +63,7 @@ class LimitsConfig(Section):
 
 
 class WorkspaceConfig(Section):
-    """The tree workspace."""
+    """The tree workspace: what it may hold, how much of it, and where it is kept."""
 
     store: str = Field(
         default="memory",

@@ -116,10 +116,10 @@ class CoordinationSource:
 
     def _tell(self, call: Call, number: int, agent: str, error: GroveError) -> None:
         """Whoever follows the run hears of a sub-agent that did not come to an answer."""
-        if call.follow is None:
+        if call.publish is None:
             return
         caller = call.caller
-        call.follow(
+        call.publish(
             ToolFailed(
                 call_id=f"{call.id}.{number}",
                 tool=call.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolgrove.tree.undo import Takebacks
+from toolgrove.tree.undo import UndoStacks
 from toolgrove.tree.view import View
 
 
@@ -11,7 +11,7 @@ class DelegatedSession:
 
     def __init__(self, session: str) -> None:
         self.view = View(session=session)
-        self.takebacks = Takebacks()
+        self.undo_stacks = UndoStacks()
         self.bookmarks: dict[str, str] = {}
 
     def point(self, label: str, node_id: str | None) -> str | None:

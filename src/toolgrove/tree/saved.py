@@ -13,7 +13,7 @@ from toolgrove.tree.view import View
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Past:
+class PastCall:
     """A call of the past that can still be looked up or taken back."""
 
     agent: str
@@ -23,7 +23,7 @@ class Past:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Saved:
+class SavedWorkspace:
     """Everything a workspace knows; the calls stand oldest first."""
 
     epoch: str
@@ -31,7 +31,7 @@ class Saved:
     revision: int = 0
     mark: Mark = field(default_factory=Mark)
     nodes: Mapping[str, Image] = field(default_factory=dict)
-    past: Sequence[Past] = ()
+    past: Sequence[PastCall] = ()
     folds: Mapping[int, Commit] = field(default_factory=dict)
     views: Mapping[tuple[str, str], View] = field(default_factory=dict)
     bookmarks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

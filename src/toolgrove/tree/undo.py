@@ -17,7 +17,7 @@ Move = Literal["do", "undo", "redo"]
 Group = tuple[Commit, ...]
 
 
-class Takebacks:
+class UndoStacks:
     """What one agent can take back, and bring back again; each group is one call's commits."""
 
     def __init__(self) -> None:

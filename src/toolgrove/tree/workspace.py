@@ -20,9 +20,9 @@ from toolgrove.tree.ordered_results import OrderedResults
 from toolgrove.tree.page_token import PageTokens
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.rules import Ruleset
-from toolgrove.tree.saved import Saved
+from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.tree.tree import Tree
-from toolgrove.tree.undo import Move, Takebacks, revert
+from toolgrove.tree.undo import Move, UndoStacks, revert
 from toolgrove.tree.view import View, ViewChange
 from toolgrove.types import Caller
 
@@ -77,7 +77,7 @@ class Workspace:
         self.seq = 0
         self.tree_seq = 0
         self._views: dict[tuple[str, str], View] = {}
-        self._takebacks: dict[str, Takebacks] = {}
+        self._undo_stacks: dict[str, UndoStacks] = {}
         self._delegated: dict[str, DelegatedSession] = {}
         self._snapshot_serial = 0
         self._revision = 0
@@ -85,7 +85,7 @@ class Workspace:
         # Another workspace's tokens must never look current here.
         self._epoch = secrets.token_hex(3)
 
-    def resume(self, saved: Saved) -> None:
+    def resume(self, saved: SavedWorkspace) -> None:
         """Go on where a workspace left off: the same tree, history, views and tokens."""
         mark = saved.mark
         self.tree = Tree.grown(saved.nodes, serial=mark.serial, group_serial=mark.group_serial)
@@ -99,13 +99,13 @@ class Workspace:
         self._views = dict(saved.views)
         self.history = History(self.limits.history, floor=mark.floor, folds=saved.folds)
         self._told_floor = mark.floor
-        self._takebacks = {}
+        self._undo_stacks = {}
         for past in saved.past:
             remembered = [commit for commit in past.commits if commit.seq > mark.floor]
             for commit in remembered:
                 self.history.append(commit)
             if len(remembered) == len(past.commits) and not past.delegated:
-                self._takebacks.setdefault(past.agent, Takebacks()).shift(past.move, past.commits)
+                self._undo_stacks.setdefault(past.agent, UndoStacks()).shift(past.move, past.commits)
 
     # Sessions and versions ----------------------------------------------------------------------
 
@@ -241,10 +241,10 @@ class Workspace:
             self.seq += 1
         delegated = self._delegated_session(caller)
         if delegated is not None:
-            takebacks = delegated.takebacks
+            undo_stacks = delegated.undo_stacks
         else:
-            takebacks = self._takebacks.setdefault(caller.agent, Takebacks())
-        unshift = takebacks.shift(move, whole)
+            undo_stacks = self._undo_stacks.setdefault(caller.agent, UndoStacks())
+        unshift = undo_stacks.shift(move, whole)
         self._revision = self.seq
         effects = Effects(
             agent=caller.agent,
@@ -291,9 +291,9 @@ class Workspace:
             return None
         pending = list(pending)
         if not pending:
-            delegated = (session.takebacks for session in self._delegated.values())
-            for takebacks in (*self._takebacks.values(), *delegated):
-                takebacks.forget(self.history.floor)
+            delegated = (session.undo_stacks for session in self._delegated.values())
+            for undo_stacks in (*self._undo_stacks.values(), *delegated):
+                undo_stacks.forget(self.history.floor)
         dropped = [change.snapshot for one in pending for change in one.changes if isinstance(change, SnapshotChange)]
         kept = pending[0].base if pending else self._revision
         return self.history.trim(kept, {snapshot.seq for snapshot in (*self.snapshots.values(), *dropped)})
@@ -355,8 +355,8 @@ class Workspace:
     def undo(self, caller: Caller, *, again: bool) -> tuple[Commit, ...]:
         """Take back the caller's last change, or the last taking back."""
         delegated = self._delegated_session(caller)
-        takebacks = delegated.takebacks if delegated else self._takebacks.get(caller.agent, Takebacks())
-        stack = takebacks.redo if again else takebacks.undo
+        undo_stacks = delegated.undo_stacks if delegated else self._undo_stacks.get(caller.agent, UndoStacks())
+        stack = undo_stacks.redo if again else undo_stacks.undo
         if not stack or stack[-1][0].seq <= self.history.floor:
             raise self._nothing_to(again)
         revert(self.tree, self.history, stack[-1])

@@ -42,7 +42,7 @@ class AgentEndpoints:
 
     @property
     def users(self) -> set[Principal]:
-        """Who opened sessions."""
+        """Everyone who has a session open here."""
         return set().union(*(opened.sessions.users for opened in self._open.values()))
 
     async def end_sessions(self, user: Principal) -> int:

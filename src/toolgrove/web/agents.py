@@ -20,7 +20,7 @@ from toolgrove.web.refusals import Refusals
 from toolgrove.web.routing import Handlers
 from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import MAX_CALLS, Receipt
-from toolgrove.web.streams import Followed, Streams
+from toolgrove.web.streams import FollowedResponse, Streams
 
 _STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
 
@@ -60,7 +60,7 @@ class Agents:
         calls = _calls(await json_body(request))
         if self._running.draining:
             return problem(503, "internal", "The gateway is shutting down. Send the run again when it is back.")
-        return Followed(stream(event_texts(self._running.follow(agent.run(calls)))), self._streams)
+        return FollowedResponse(stream(event_texts(self._running.follow(agent.run(calls)))), self._streams)
 
     async def _agent(self, request: Request) -> Agent:
         name = request.path_params["agent"]

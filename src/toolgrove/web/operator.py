@@ -24,7 +24,7 @@ from toolgrove.web.metrics import Metrics
 from toolgrove.web.operations import MAX_RECORDS
 from toolgrove.web.project import Project
 from toolgrove.web.routing import Handlers
-from toolgrove.web.streams import Followed, Streams
+from toolgrove.web.streams import FollowedResponse, Streams
 
 B = TypeVar("B", bound=schemas.Body)
 
@@ -89,7 +89,7 @@ class OperatorApi:
         return schemas.Pool(revision=snapshot.revision, tools=tools)
 
     async def _events(self, request: Request) -> Response:
-        return Followed(stream(self._live.watch()), self._streams)
+        return FollowedResponse(stream(self._live.watch()), self._streams)
 
     async def _approvals(self, request: Request) -> schemas.ApprovalList:
         state: Any = request.query_params.get("state")

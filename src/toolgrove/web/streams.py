@@ -82,7 +82,7 @@ class Streams:
             await self._left.wait()
 
 
-class Followed(Response):
+class FollowedResponse(Response):
     """An answer that can be ended early, since its stream is followed."""
 
     def __init__(self, response: Response, streams: Streams) -> None:

@@ -19,7 +19,7 @@ from toolgrove.pool.mcp import era, jsonrpc
 from toolgrove.pool.mcp.backoff import FIRST, LONGEST, STABLE, Backoff
 from toolgrove.pool.mcp.breaker import FAILURES, OPEN, Breaker
 from toolgrove.pool.mcp.connection import Address
-from toolgrove.pool.mcp.faults import Broken, Misset, Nonsense
+from toolgrove.pool.mcp.faults import Broken, Misconfigured, Nonsense
 from toolgrove.pool.mcp.inbound_budget import BURST, BYTES, MESSAGES, InboundBudget
 from toolgrove.pool.mcp.line_reader import LineReader
 from toolgrove.pool.mcp.result import MAX_TEXT, check, failure_of, is_impostor, result_of
@@ -239,5 +239,5 @@ def test_an_address_is_read_once(url: str, host: str, port: int, target: bytes, 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://", "http://a:b", "http://u@a/", "//a/b", "http://[::1"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(Misset):
+    with pytest.raises(Misconfigured):
         Address.of(url)

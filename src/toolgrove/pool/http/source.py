@@ -195,7 +195,7 @@ class HttpSource:
         if error is not None:
             where = ".".join(map(str, error.instance_path))
             raise UpstreamFailed(
-                f"The answer to {operation.name} does not have the form that is announced for it, at {where!r} "
+                f"The answer to {operation.name} does not match its announced schema, at {where!r} "
                 f"({error.kind.name}). Tell the operator to correct the output schema; do not retry.",
                 reason="output_schema",
                 status=result["status"],

@@ -8,7 +8,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio` or `http`) and `
 - ``child``: a server as our child process
 - ``connection``: HTTP/1.1 to one server, with a few kept connections
 - ``definition``: what is taken over of a server's definition of a tool
-- ``effects``: which tools change something, by the operator's word
+- ``effect_policy``: which tools change something, by the operator's word
 - ``era``: what each of the two protocol eras adds to a request
 - ``faults``: what can go wrong with a server
 - ``http``: a link over Streamable HTTP

@@ -16,7 +16,7 @@ from toolgrove.notation.json_schema import compiled
 from toolgrove.pool import metadata
 from toolgrove.pool.definition_lint import suspect
 from toolgrove.pool.mcp.definition import as_given, is_for_apps_alone, needs_task, taken_over
-from toolgrove.pool.mcp.effects import Effects, told
+from toolgrove.pool.mcp.effect_policy import EffectPolicy, told
 from toolgrove.pool.mcp.era import Mirrors, mirrors
 from toolgrove.pool.mcp.pin_policy import Listed, PinPolicy
 from toolgrove.pool.mcp.result import Valid
@@ -47,7 +47,9 @@ class Catalog:
     Definitions are checked and pins kept in a worker thread: a server with thousands of tools delays nobody.
     """
 
-    def __init__(self, source: Source, *, effects: Effects, policy: PinPolicy, pins: Pins, secrets: Secrets) -> None:
+    def __init__(
+        self, source: Source, *, effects: EffectPolicy, policy: PinPolicy, pins: Pins, secrets: Secrets
+    ) -> None:
         self._source = source
         self._effects = effects
         self._policy = policy

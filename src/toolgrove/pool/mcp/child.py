@@ -17,7 +17,7 @@ from typing import cast
 import anyio
 
 from toolgrove.budgets import RefillingBudget
-from toolgrove.pool.mcp.faults import Misset, Unsent
+from toolgrove.pool.mcp.faults import Misconfigured, Unsent
 from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
 
 _POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -65,7 +65,7 @@ class Child(asyncio.SubprocessProtocol):
     async def start(self, command: Command) -> None:
         """Start the program in a session of its own, so that what it starts can be ended with it."""
         if command.cwd is not None and not command.cwd.is_dir():
-            raise Misset("did not start: its cwd is not a folder")
+            raise Misconfigured("did not start: its cwd is not a folder")
         try:
             transport, _ = await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
@@ -76,13 +76,13 @@ class Child(asyncio.SubprocessProtocol):
                 start_new_session=True,
             )
         except FileNotFoundError:
-            raise Misset("did not start: command not found") from None
+            raise Misconfigured("did not start: command not found") from None
         except PermissionError:
-            raise Misset("did not start: the command may not be run") from None
+            raise Misconfigured("did not start: the command may not be run") from None
         except ValueError:
-            raise Misset("did not start: its command or environment holds a null character") from None
+            raise Misconfigured("did not start: its command or environment holds a null character") from None
         except OSError as error:
-            raise Misset(f"did not start: {error.strerror or 'the system refused'}") from None
+            raise Misconfigured(f"did not start: {error.strerror or 'the system refused'}") from None
         self.pid = transport.get_pid()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -20,7 +20,7 @@ import anyio
 import h11
 
 from toolgrove.pool.host import AddressRefused, Resolve, checked_addresses
-from toolgrove.pool.mcp.faults import Broken, Misset, Unsent
+from toolgrove.pool.mcp.faults import Broken, Misconfigured, Unsent
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.pool")
@@ -50,11 +50,11 @@ class Address:
             host, port = parts.hostname, parts.port
             authority = parts.netloc.encode("idna")
         except ValueError:
-            raise Misset("has a url that cannot be read") from None
+            raise Misconfigured("has a url that cannot be read") from None
         if parts.scheme not in ("http", "https") or not host:
-            raise Misset("has a url that is neither http nor https")
+            raise Misconfigured("has a url that is neither http nor https")
         if "@" in parts.netloc:
-            raise Misset("has a user name or password in its url: put them into its headers")
+            raise Misconfigured("has a user name or password in its url: put them into its headers")
         tls = parts.scheme == "https"
         target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
         if parts.query:
@@ -72,7 +72,7 @@ class Reach:
     allow_loopback: bool
 
     async def addresses(self, where: Address) -> Sequence[str]:
-        """Where to connect, all of it checked; Misset says what leads elsewhere."""
+        """Where to connect, all of it checked; Misconfigured says what leads elsewhere."""
         try:
             return await checked_addresses(
                 where.host,
@@ -84,7 +84,9 @@ class Reach:
         except AddressRefused as refused:
             log.debug("%s: %s leads to %s (%s)", self.entry, where.host, refused.address, refused.kind)
             way = f"; allowPrivate: true on {self.entry} allows it" if refused.may_be_allowed else ""
-            raise Misset(f"has a url that leads to a {refused.kind} address, which is not reached{way}") from None
+            raise Misconfigured(
+                f"has a url that leads to a {refused.kind} address, which is not reached{way}"
+            ) from None
 
 
 class Connection:
@@ -189,7 +191,7 @@ def _has_news(wire: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-class Connections:
+class KeptConnections:
     """The connections to one server that can be used again; how many there are is up to who asks."""
 
     def __init__(self, address: Address, reach: Reach, clock: Clock) -> None:

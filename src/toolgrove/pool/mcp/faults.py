@@ -8,7 +8,7 @@ Fault
 ├── Broken       it went away while we waited: the request may have run
 ├── Expired      it refused the request because its session is over; nothing ran
 ├── Busy         it asked us to come back later; nothing ran
-└── Misset       the operator's settings for it do not work
+└── Misconfigured       the operator's settings for it do not work
 """
 
 from __future__ import annotations
@@ -55,5 +55,5 @@ class Busy(Fault):
         self.retry_after = retry_after
 
 
-class Misset(Fault):
+class Misconfigured(Fault):
     """Settings that cannot work before someone changes them."""

@@ -11,9 +11,9 @@ import h11
 from anyio.abc import TaskGroup
 
 from toolgrove.notation.retry_after import seconds_to_wait
-from toolgrove.pool.mcp.connection import Address, Connection, Connections, Headers, Reach
+from toolgrove.pool.mcp.connection import Address, Connection, Headers, KeptConnections, Reach
 from toolgrove.pool.mcp.era import Era
-from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.inbound_budget import InboundBudget
 from toolgrove.pool.mcp.jsonrpc import (
     MAX_MESSAGE,
@@ -57,7 +57,7 @@ class HttpLink:
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
-        self._connections = Connections(Address.of(url), reach, clock)
+        self._connections = KeptConnections(Address.of(url), reach, clock)
         self._target = self._connections.address.target
         self._fixed = _fixed(self._connections.address, headers)
         self._session: bytes | None = None
@@ -214,7 +214,7 @@ class HttpLink:
             except Nonsense:
                 log.debug("HTTP %d came with a body that is no JSON-RPC error", status)
         if status in (401, 403):
-            return Misset(f"refused our credentials (HTTP {status})")
+            return Misconfigured(f"refused our credentials (HTTP {status})")
         if status in (429, 503):
             return Busy(seconds_to_wait(head.get(b"retry-after", b"").decode("latin-1"), now=self._clock.wall()))
         words = f"answered with HTTP {status}"
@@ -309,7 +309,7 @@ def _fixed(address: Address, headers: Mapping[str, str]) -> Headers:
             pair = (name.encode("ascii"), value.encode("latin-1"))
             h11.Request(method=b"POST", target=b"/", headers=[(b"host", b"x"), pair])
         except (UnicodeError, h11.LocalProtocolError):
-            raise Misset(f"has a header {name!r} that HTTP cannot carry") from None
+            raise Misconfigured(f"has a header {name!r} that HTTP cannot carry") from None
         pairs.append(pair)
     return pairs
 

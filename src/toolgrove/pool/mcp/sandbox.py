@@ -14,7 +14,7 @@ from pathlib import Path
 
 from toolgrove.config import SandboxConfig
 from toolgrove.pool.mcp.child import Command
-from toolgrove.pool.mcp.faults import Misset
+from toolgrove.pool.mcp.faults import Misconfigured
 
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")))
 _TEMPORARY = "/tmp"  # noqa: S108 (the server's own, inside)
@@ -53,7 +53,7 @@ class ProjectFolders:
             for folder in (self.state, caches, caches / server):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
-            raise Misset("is not started: there is no room for its cache in the state folder") from None
+            raise Misconfigured("is not started: there is no room for its cache in the state folder") from None
         return caches / server
 
 
@@ -89,12 +89,12 @@ def _bubblewrap() -> str:
 
 
 def sandboxed(command: Command, sandbox: SandboxConfig, *, server: str, folders: ProjectFolders) -> Command:
-    """The command that runs another one out of sight of the project; Misset where that cannot be done."""
+    """The command that runs another one out of sight of the project; Misconfigured where that cannot be done."""
     if (found := obstacle()) is not None:
-        raise Misset(f"is not started: it must run in a sandbox, and {found.reason}")
+        raise Misconfigured(f"is not started: it must run in a sandbox, and {found.reason}")
     for index, path in enumerate(sandbox.paths):
         if not path.exists():
-            raise Misset(f"is not started: mcpServers.{server}.sandbox.paths[{index}] does not exist")
+            raise Misconfigured(f"is not started: mcpServers.{server}.sandbox.paths[{index}] does not exist")
     program = _found(command, os.environ)
     hidden = folders.hidden()
     shown = [*_homes(program, hidden), *(path.absolute() for path in sandbox.paths)]
@@ -120,7 +120,7 @@ def _found(command: Command, ours: Mapping[str, str]) -> Path:
     name = str(near / command.program) if os.sep in command.program else command.program
     place = shutil.which(name, path=command.environment(ours).get("PATH"))
     if place is None:
-        raise Misset("did not start: command not found")
+        raise Misconfigured("did not start: command not found")
     return Path(place).absolute()
 
 

@@ -17,7 +17,7 @@ from toolgrove.pool.mcp.backoff import Backoff
 from toolgrove.pool.mcp.catalog import Catalog
 from toolgrove.pool.mcp.child import Command
 from toolgrove.pool.mcp.connection import Reach
-from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misset
+from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misconfigured
 from toolgrove.pool.mcp.http import HttpLink
 from toolgrove.pool.mcp.link import Link
 from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
@@ -234,4 +234,4 @@ class Server:
             unset = isinstance(error, SecretUnset)
             # The receipt is for agents too: it names the field, not the variable or file behind it.
             why = "is not set" if unset else "is not meant for this server"
-            raise Misset(f"is not started: the secret in {field} {why}") from None
+            raise Misconfigured(f"is not started: the secret in {field} {why}") from None

@@ -14,8 +14,8 @@ from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
 from toolgrove.pool.host import Resolve, resolve_host
 from toolgrove.pool.mcp.breaker import Breakers
 from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
-from toolgrove.pool.mcp.effects import Effects
-from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misset, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.effect_policy import EffectPolicy
+from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.mcp.result import POLICY, brief, check, failure_of, is_error, is_impostor, result_of
@@ -58,7 +58,7 @@ class McpSource:
         self._secrets = secrets
         clock = clock or SystemClock()
         secrets.hide_settings({**config.env, **config.headers})
-        effects = Effects(name, config)
+        effects = EffectPolicy(name, config)
         policy = PinPolicy(name, config, pins=pins, default=pin_mode, window=first_contact, clock=clock)
         self._catalog = Catalog(self, effects=effects, policy=policy, pins=pins, secrets=secrets)
         self._server = Server(
@@ -169,7 +169,7 @@ class McpSource:
             self._breakers.succeeded(share_of(call))
             facts = {"retryAfter": fault.retry_after}
             raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
-        except (Unsent, Misset) as fault:
+        except (Unsent, Misconfigured) as fault:
             self._suspect()
             raise self._failure(str(fault), "upstream_unavailable", retryable=isinstance(fault, Unsent)) from None
         except Nonsense:

@@ -19,7 +19,7 @@
 from toolgrove.store.audit.archive import AuditArchive
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
 from toolgrove.store.audit.caps import capped
-from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_link, seal, unsigned
+from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_record, seal, unsigned
 from toolgrove.store.audit.export import as_csv, as_lines
 from toolgrove.store.audit.file import AuditFile
 from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery
@@ -29,7 +29,7 @@ from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
 from toolgrove.store.audit.record import OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
 from toolgrove.store.audit.resuming import resume
 from toolgrove.store.audit.sinks import RING_BYTES, AuditRing, AuditSink, JsonLines, Tail, close_logs, end_of_log
-from toolgrove.store.audit.unfinished import Kept, Unfinished
+from toolgrove.store.audit.unfinished import RememberedCall, Unfinished
 
 __all__ = [
     "BROKEN",
@@ -50,12 +50,12 @@ __all__ = [
     "Breach",
     "ChainCheck",
     "JsonLines",
-    "Kept",
     "Kind",
     "Notary",
     "Outcome",
     "Place",
     "Proof",
+    "RememberedCall",
     "Sealed",
     "Tail",
     "Unfinished",
@@ -65,7 +65,7 @@ __all__ = [
     "close_logs",
     "end_of_log",
     "hash_of",
-    "read_link",
+    "read_record",
     "resume",
     "seal",
     "unsigned",

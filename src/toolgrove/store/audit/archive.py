@@ -8,7 +8,7 @@ from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
-from toolgrove.store.audit.chain import Place, Sealed, read_link
+from toolgrove.store.audit.chain import Place, Sealed, read_record
 from toolgrove.store.audit.notary import Notary
 from toolgrove.store.audit.notices import read_heading
 from toolgrove.store.audit.sinks import JsonLines
@@ -53,7 +53,7 @@ class AuditArchive:
         self._lines.close()
 
     def _place(self, line: str) -> Place:
-        part, link = read_heading(line), read_link(line)
+        part, link = read_heading(line), read_record(line)
         if part is not None:
             return part[0]
         if link is None:

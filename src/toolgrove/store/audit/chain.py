@@ -47,7 +47,7 @@ class Sealed(NamedTuple):
         return self.bodies.beside(self.line)
 
 
-class Link(NamedTuple):
+class ChainedRecord(NamedTuple):
     """A record as it was read back, whose hash fits its text; the bodies beside it are not looked at yet."""
 
     record: Mapping[str, Any]
@@ -57,9 +57,9 @@ class Link(NamedTuple):
     bodies: Bodies
 
 
-def seal(form: Mapping[str, Any], after: Place, sign: Callable[[str], str], bodies: Bodies = NO_BODIES) -> Sealed:
-    """Bind the form of a record to the one before it."""
-    facts = compact(form, ascii=True)[1:-1]
+def seal(record: Mapping[str, Any], after: Place, sign: Callable[[str], str], bodies: Bodies = NO_BODIES) -> Sealed:
+    """Bind a record to the one before it."""
+    facts = compact(record, ascii=True)[1:-1]
     body = f'{{"number":{after.number + 1},{facts},"previous":"{after.hash}"}}'
     digest = hashlib.sha256(body.encode()).hexdigest()
     mark = sign(digest)
@@ -77,7 +77,7 @@ def hash_of(line: str) -> str:
     return line.rpartition(',"hash":"')[2][: len(GENESIS)]
 
 
-def read_link(text: str) -> Link | None:
+def read_record(text: str) -> ChainedRecord | None:
     """The record of a line; None where the text is no record, or another than was written."""
     line, bodies = parted(text)
     try:
@@ -92,4 +92,4 @@ def read_link(text: str) -> Link | None:
         return None
     if hashlib.sha256(f"{bound}}}".encode()).hexdigest() != digest:
         return None
-    return Link(record, Place(number, digest), previous, mark, bodies)
+    return ChainedRecord(record, Place(number, digest), previous, mark, bodies)

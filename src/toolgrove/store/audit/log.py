@@ -74,7 +74,7 @@ class AuditPage:
 
 
 class AuditLog(Protocol):
-    """The records that are kept."""
+    """Where audit records can be read, whoever keeps them."""
 
     async def records(self, query: AuditQuery) -> AuditPage: ...
 

@@ -77,12 +77,12 @@ class Notary:
 
     def note(self, place: Place) -> None:
         """Remember where the chain stands; whoever waits for the record need not fail if that cannot be written."""
-        form = f'{{"number":{place.number},"hash":"{place.hash}","seal":"{self.seal(f"mark {place}")}"}}'
+        text = f'{{"number":{place.number},"hash":"{place.hash}","seal":"{self.seal(f"mark {place}")}"}}'
         try:
             if self._open is None:
                 self._open = FileIO(private(self._mark, os.O_CREAT | os.O_WRONLY), "wb")  # what is there stays whole
             self._open.seek(0)
-            self._open.write(form.ljust(_MARK).encode())  # of one length, so that nothing is left behind it
+            self._open.write(text.ljust(_MARK).encode())  # of one length, so that nothing is left behind it
         except OSError as error:
             if not self._failed:
                 log.error("The mark of the audit log cannot be written to %s: %s.", self._mark, error.strerror)
@@ -93,9 +93,9 @@ class Notary:
     def noted(self) -> Place | None:
         """Where the chain stood last; None where nothing was noted, or not by this key."""
         try:
-            form: Any = json.loads(self._mark.read_bytes())
-            place = Place(int(form["number"]), str(form["hash"]))
-            seal = str(form["seal"])
+            found: Any = json.loads(self._mark.read_bytes())
+            place = Place(int(found["number"]), str(found["hash"]))
+            seal = str(found["seal"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
         return place if self._bytes is None or self.holds(f"mark {place}", seal) else None

@@ -17,7 +17,7 @@ _HEADING = "goesOnFrom"
 
 def broken(timestamp: str, *, lost: Place) -> Mapping[str, Any]:
     """The record of a log that was found to end before `lost`, where it had stood: its number is the next after it."""
-    return {**_notice(timestamp, BROKEN), "lost": _form(lost)}
+    return {**_notice(timestamp, BROKEN), "lost": _as_json(lost)}
 
 
 def newly_sealed(timestamp: str) -> Mapping[str, Any]:
@@ -32,7 +32,7 @@ def lost_in(record: Mapping[str, Any]) -> Place | None:
 
 def heading(place: Place, sign: Callable[[str], str]) -> str:
     """The first line of a file that goes on from an earlier one."""
-    return compact({_HEADING: _form(place), "seal": sign(heading_text(place))}, ascii=True)
+    return compact({_HEADING: _as_json(place), "seal": sign(heading_text(place))}, ascii=True)
 
 
 def read_heading(line: str) -> tuple[Place, str] | None:
@@ -40,11 +40,11 @@ def read_heading(line: str) -> tuple[Place, str] | None:
     if not line.startswith(f'{{"{_HEADING}":'):
         return None
     try:
-        form = json.loads(line)
+        found = json.loads(line)
     except ValueError:
         return None
-    place = _place(form[_HEADING])
-    return None if place is None else (place, str(form.get("seal", "")))
+    place = _place(found[_HEADING])
+    return None if place is None else (place, str(found.get("seal", "")))
 
 
 def heading_text(place: Place) -> str:
@@ -56,11 +56,11 @@ def _notice(timestamp: str, operation: str) -> dict[str, Any]:
     return AuditRecord(timestamp, "", "", "", operation, "success", kind="audit").to_json()
 
 
-def _form(place: Place) -> dict[str, Any]:
+def _as_json(place: Place) -> dict[str, Any]:
     return {"number": place.number, "hash": place.hash}
 
 
-def _place(form: Any) -> Place | None:
-    if isinstance(form, dict) and isinstance(form.get("number"), int) and isinstance(form.get("hash"), str):
-        return Place(form["number"], form["hash"])
+def _place(value: Any) -> Place | None:
+    if isinstance(value, dict) and isinstance(value.get("number"), int) and isinstance(value.get("hash"), str):
+        return Place(value["number"], value["hash"])
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolgrove.store.audit.chain import START, Link, Place, read_link
+from toolgrove.store.audit.chain import START, ChainedRecord, Place, read_record
 from toolgrove.store.audit.notary import Notary
 from toolgrove.store.audit.notices import lost_in
 
@@ -75,9 +75,9 @@ class ChainCheck:
         self._sealed_from: int | None = None
         self._breaks: list[Break] = []
 
-    def follow(self, line: str) -> Link | None:
+    def follow(self, line: str) -> ChainedRecord | None:
         """Take the next line: the record in it, or None where the chain does not hold."""
-        link = read_link(line)
+        link = read_record(line)
         problem = "the record was altered" if link is None else self._disorder(link) or self._falsehood(link)
         if link is None or problem is not None:
             self.fail(problem or "")
@@ -111,7 +111,7 @@ class ChainCheck:
             unchecked=tuple(unchecked),
         )
 
-    def _disorder(self, link: Link) -> str | None:
+    def _disorder(self, link: ChainedRecord) -> str | None:
         before, lost = self.last or self._floor, lost_in(link.record)
         if before is None:
             return None
@@ -122,7 +122,7 @@ class ChainCheck:
             return "a record before it is missing or out of order" if self.last else "records before it are missing"
         return None
 
-    def _falsehood(self, link: Link) -> str | None:
+    def _falsehood(self, link: ChainedRecord) -> str | None:
         body = link.bodies.misfit(link.record)
         if body is not None:
             return f"what it says of the call's {body} was altered"

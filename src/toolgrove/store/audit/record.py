@@ -47,7 +47,7 @@ class AuditRecord(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """The record as a line of the log holds it."""
-        form: dict[str, Any] = {
+        record: dict[str, Any] = {
             "timestamp": self.timestamp,
             "callId": self.call_id,
             "agent": self.agent,
@@ -61,25 +61,25 @@ class AuditRecord(NamedTuple):
             "runId": self.run_id,
         }
         if self.parent_call_id is not None:
-            form["parentCallId"] = self.parent_call_id
+            record["parentCallId"] = self.parent_call_id
         if self.kind != "call":
-            form["kind"] = self.kind
+            record["kind"] = self.kind
         if self.by is not None:
-            form["by"] = self.by
+            record["by"] = self.by
         if self.version is not None:
-            form["version"] = self.version
+            record["version"] = self.version
         if self.idempotency_key is not None:
-            form["idempotencyKey"] = self.idempotency_key
+            record["idempotencyKey"] = self.idempotency_key
         if self.receipt is not None:
-            form["receipt"] = self.receipt
+            record["receipt"] = self.receipt
         if self.error is not None:
-            form["error"] = self.error
+            record["error"] = self.error
         if self.details is not None:
-            form["details"] = self.details
+            record["details"] = self.details
         if self.approval is not None:
-            form["approval"] = self.approval._asdict()
+            record["approval"] = self.approval._asdict()
         if self.request is not None:
-            form["request"] = self.request
+            record["request"] = self.request
         if self.bodies is not NO_BODIES:
-            self.bodies.state_hashes(form)
-        return form
+            self.bodies.state_hashes(record)
+        return record

@@ -20,14 +20,14 @@ class Resumption:
     """The place after which the chain goes on, its first records, and where it stood that was found cut off."""
 
     after: Place
-    forms: Sequence[Mapping[str, Any]]
+    records: Sequence[Mapping[str, Any]]
     lost: Place | None = None
 
 
 def resume(tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp: str) -> Resumption:
     """How a log goes on; `missed` are places that it must have passed and does not hold."""
     after, lost = tail.place, None
-    forms: list[Mapping[str, Any]] = []
+    records: list[Mapping[str, Any]] = []
     if missed:
         lost = max(*missed, after)
         log.error(
@@ -37,11 +37,11 @@ def resume(tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp
             lost.number,
         )
         after = Place(lost.number, after.hash)
-        forms.append(broken(timestamp, lost=lost))
+        records.append(broken(timestamp, lost=lost))
     if notary is not None and notary.has_key and after.number and not tail.is_sealed:
         log.warning("From now on this machine's key seals the audit log; its records so far have another seal or none.")
-        forms.append(newly_sealed(timestamp))
+        records.append(newly_sealed(timestamp))
     cut_off = tail.unfinished.close(timestamp)
-    for form in cut_off:
-        log.warning("The outcome of call %s of %s is unknown.", form["callId"], form["operation"])
-    return Resumption(after=after, forms=[*forms, *cut_off], lost=lost)
+    for record in cut_off:
+        log.warning("The outcome of call %s of %s is unknown.", record["callId"], record["operation"])
+    return Resumption(after=after, records=[*records, *cut_off], lost=lost)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
-from toolgrove.store.audit.chain import START, Place, Sealed, read_link, unsigned
+from toolgrove.store.audit.chain import START, Place, Sealed, read_record, unsigned
 from toolgrove.store.audit.notary import Notary, private
 from toolgrove.store.audit.notices import heading, read_heading
 from toolgrove.store.audit.unfinished import Unfinished
@@ -116,7 +116,7 @@ class JsonLines:
         return Tail(place=place, is_sealed=is_sealed, unfinished=unfinished)
 
     def _end(self, line: str) -> tuple[Place, str]:
-        part, link = read_heading(line), read_link(line)
+        part, link = read_heading(line), read_record(line)
         if part is not None:
             return part
         if link is not None:
@@ -153,7 +153,6 @@ class JsonLines:
             self._file.truncate(self._start)
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -172,7 +171,7 @@ class JsonLines:
         return self._file
 
     def _heading(self, sealed: Sealed) -> str:
-        link = read_link(sealed.line)
+        link = read_record(sealed.line)
         if link is None or link.place.number == 1:
             return ""
         return (

@@ -21,29 +21,29 @@ class Doubt:
 
     call_id: str
     begun_at: str
-    form: Mapping[str, Any]
+    record: Mapping[str, Any]
     is_told: bool = False
 
 
-class Kept(NamedTuple):
+class RememberedCall(NamedTuple):
     """A call as a store has to remember it; without a state it may be forgotten."""
 
     call_id: str
     state: State | None
-    form: Mapping[str, Any]
+    record: Mapping[str, Any]
 
 
 class Unfinished:
     """Listens to every record; one thread may tell it while another asks."""
 
-    def __init__(self, kept: Sequence[Kept] = ()) -> None:
+    def __init__(self, kept: Sequence[RememberedCall] = ()) -> None:
         self._open: dict[str, Mapping[str, Any]] = {}
         self._doubts: dict[str, Doubt] = {}
-        for call_id, state, form in kept:
+        for call_id, state, record in kept:
             if state == "begun":
-                self._open[call_id] = form
+                self._open[call_id] = record
             elif state is not None:
-                self._doubts[_request(form)] = _doubt(form, is_told=state == "told")
+                self._doubts[_request(record)] = _doubt(record, is_told=state == "told")
 
     def copy(self) -> Unfinished:
         """What it holds now, for `take_back`."""
@@ -64,29 +64,32 @@ class Unfinished:
         """The earlier call with this fingerprint, if its outcome is unknown."""
         return self._doubts.get(request)
 
-    def hear(self, form: Mapping[str, Any]) -> Sequence[Kept]:
+    def hear(self, record: Mapping[str, Any]) -> Sequence[RememberedCall]:
         """Take note of a record; what a store has to remember or may forget since then."""
-        call_id, outcome = form["callId"], form["outcome"]
+        call_id, outcome = record["callId"], record["outcome"]
         if outcome == "begun":
-            self._open[call_id] = form
-            settled = self._doubts.pop(_request(form), None)  # it runs anew, so its agent knows
-            return [Kept(call_id, "begun", form), *([Kept(settled.call_id, None, settled.form)] if settled else [])]
+            self._open[call_id] = record
+            heard = [RememberedCall(call_id, "begun", record)]
+            settled = self._doubts.pop(_request(record), None)
+            if settled is not None:  # it runs anew, so its agent knows
+                heard.append(RememberedCall(settled.call_id, None, settled.record))
+            return heard
         if outcome == "unknown":
-            begun = self._open.pop(call_id, form)
+            begun = self._open.pop(call_id, record)
             self._doubts[_request(begun)] = _doubt(begun)
-            return [Kept(call_id, "unknown", begun)]
+            return [RememberedCall(call_id, "unknown", begun)]
         if self._open.pop(call_id, None) is not None:
-            return [Kept(call_id, None, form)]
-        error = form.get("error")
+            return [RememberedCall(call_id, None, record)]
+        error = record.get("error")
         if self._doubts and error is not None and error.get("reason") == OUTCOME_UNKNOWN:
-            return [Kept(doubt.call_id, "told", doubt.form) for doubt in self._told(error.get("callId"))]
+            return [RememberedCall(doubt.call_id, "told", doubt.record) for doubt in self._told(error.get("callId"))]
         return ()
 
     def close(self, timestamp: str) -> list[Mapping[str, Any]]:
         """The records of calls that were cut off; to be heard in their turn."""
         error = {"code": "internal", "reason": OUTCOME_UNKNOWN, "message": _CUT_OFF}
         end = {"timestamp": timestamp, "outcome": "unknown", "durationMs": 0.0, "error": error}
-        return [{**_facts(form), **end} for form in self._open.values()]
+        return [{**_facts(record), **end} for record in self._open.values()]
 
     def _told(self, call_id: Any) -> Iterator[Doubt]:
         for doubt in list(self._doubts.values()):
@@ -95,14 +98,14 @@ class Unfinished:
                 yield doubt
 
 
-def _request(form: Mapping[str, Any]) -> str:
-    return str(form.get("request", ""))
+def _request(record: Mapping[str, Any]) -> str:
+    return str(record.get("request", ""))
 
 
-def _facts(form: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """What a record says, without its place in the chain and its bodies."""
-    return {name: value for name, value in form.items() if name not in _ITS_OWN}
+    return {name: value for name, value in record.items() if name not in _ITS_OWN}
 
 
-def _doubt(form: Mapping[str, Any], *, is_told: bool = False) -> Doubt:
-    return Doubt(call_id=form["callId"], begun_at=form["timestamp"], form=form, is_told=is_told)
+def _doubt(record: Mapping[str, Any], *, is_told: bool = False) -> Doubt:
+    return Doubt(call_id=record["callId"], begun_at=record["timestamp"], record=record, is_told=is_told)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from toolgrove.store.audit import AuditRecord, Unfinished
 from toolgrove.tree.effects import Effects
-from toolgrove.tree.saved import Saved
+from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Result
 
 
@@ -92,7 +92,7 @@ class Journal(Protocol):
     raises Stalled soon, and `writable` is where to wait.
     """
 
-    async def open(self) -> Saved | None:
+    async def open(self) -> SavedWorkspace | None:
         """Make ready; the workspace as it was left, or None if there is nothing to go on with."""
         ...
 

@@ -114,8 +114,8 @@ class MemoryJournal:
         missed = [noted] if noted is not None and noted.number >= tail.place.number and noted != tail.place else []
         going_on = resume(tail, missed, self._notary, to_milliseconds(self._clock.wall()))
         self.unfinished, self._place = tail.unfinished, going_on.after
-        for form in going_on.forms:
-            self._place = self._keep_record(form, self._place)
+        for record in going_on.records:
+            self._place = self._keep_record(record, self._place)
         return self._place
 
     @property
@@ -145,15 +145,15 @@ class MemoryJournal:
         if entry.durable and self._files:
             await self._sync()
 
-    def _keep_record(self, form: Mapping[str, Any], after: Place, bodies: Bodies = NO_BODIES) -> Place:
+    def _keep_record(self, record: Mapping[str, Any], after: Place, bodies: Bodies = NO_BODIES) -> Place:
         """Seal a record and write it; where the chain stands then."""
-        sealed = seal(form, after, self._sign, bodies)
+        sealed = seal(record, after, self._sign, bodies)
         self._write(sealed)
         place = Place(after.number + 1, sealed.hash)
         if self._notary is not None:
             self._notary.note(place)
         self.audit.write(sealed)
-        self.unfinished.hear(form)
+        self.unfinished.hear(record)
         return place
 
     def _write(self, sealed: Sealed) -> None:

@@ -25,11 +25,9 @@ class MemoryDeeds:
         self._numbers = count(1)
 
     def note(self, deed: Deed) -> None:
-        """Keep a deed."""
         self._deeds.append((next(self._numbers), deed))
 
     def waiting(self) -> Sequence[tuple[int, Deed]]:
-        """All of them."""
         return list(self._deeds)
 
     def recorded(self, last: int) -> None:

@@ -16,7 +16,7 @@ _ID = 12
 
 
 class Tokens(Protocol):
-    """Whose token is whose."""
+    """Which token belongs to which agent, or to the operator."""
 
     def issue(self, holder: str, *, by: str = "", replace: bool = False) -> str:
         """Make a token, shown this once; the holder's others stay good, unless it is to replace them."""

@@ -26,7 +26,7 @@ _TESTS: dict[str, Callable[..., Test]] = {
 }
 
 
-class Scene:
+class QueryMemory:
     """What one run of a query remembers about the tree, so that no node asks twice."""
 
     def __init__(self) -> None:
@@ -57,30 +57,30 @@ class Scene:
         return self._depths[node.id]
 
 
-def compile_condition(condition: Condition, scene: Scene) -> Predicate:
+def compile_condition(condition: Condition, memory: QueryMemory) -> Predicate:
     """One function for the whole condition."""
     match condition:
         case And(parts):
-            return predicate.every([compile_condition(part, scene) for part in parts])
+            return predicate.every([compile_condition(part, memory) for part in parts])
         case Or(parts):
-            return predicate.either([compile_condition(part, scene) for part in parts])
+            return predicate.either([compile_condition(part, memory) for part in parts])
         case Not(inner):
-            refused = compile_condition(inner, scene)
+            refused = compile_condition(inner, memory)
             return lambda node: not refused(node)
         case Axis(name, inner):
-            return _axis(name, compile_condition(inner, scene))
+            return _axis(name, compile_condition(inner, memory))
         case Presence(operand, exists):
-            find = _operand(operand, scene)
+            find = _operand(operand, memory)
             return lambda node: (find(node) is not MISSING) is exists
         case Comparison():
-            return _comparison(condition, scene)
+            return _comparison(condition, memory)
 
 
-def _comparison(condition: Comparison, scene: Scene) -> Predicate:
+def _comparison(condition: Comparison, memory: QueryMemory) -> Predicate:
     test = _test(condition)
     negated = condition.op == "!="
     if isinstance(condition.operand, Attribute):
-        holds = _on_attribute(_operand(condition.operand, scene), test)
+        holds = _on_attribute(_operand(condition.operand, memory), test)
     else:
         holds = predicate.on_property(condition.operand.path, test)
     return (lambda node: not holds(node)) if negated else holds
@@ -101,21 +101,21 @@ def _test(condition: Comparison) -> Test:
     return lambda found: any(test(found) for test in tests)
 
 
-def _operand(operand: Operand, scene: Scene) -> Callable[[Node], Any]:
+def _operand(operand: Operand, memory: QueryMemory) -> Callable[[Node], Any]:
     if not isinstance(operand, Attribute):
         find = finder(operand.path)
         return lambda node: find(node.payload)
-    return _ATTRIBUTES[operand.name](scene)
+    return _ATTRIBUTES[operand.name](memory)
 
 
-_ATTRIBUTES: dict[str, Callable[[Scene], Callable[[Node], Any]]] = {
-    "id": lambda scene: lambda node: node.id,
-    "type": lambda scene: lambda node: node.type,
-    "name": lambda scene: lambda node: MISSING if node.name is None else node.name,
-    "depth": lambda scene: scene.depth,
-    "tag": lambda scene: lambda node: Many(sorted(node.tags)) or MISSING,
-    "childCount": lambda scene: lambda node: node.children_count,
-    "index": lambda scene: scene.index,
+_ATTRIBUTES: dict[str, Callable[[QueryMemory], Callable[[Node], Any]]] = {
+    "id": lambda memory: lambda node: node.id,
+    "type": lambda memory: lambda node: node.type,
+    "name": lambda memory: lambda node: MISSING if node.name is None else node.name,
+    "depth": lambda memory: memory.depth,
+    "tag": lambda memory: lambda node: Many(sorted(node.tags)) or MISSING,
+    "childCount": lambda memory: lambda node: node.children_count,
+    "index": lambda memory: memory.index,
 }
 
 

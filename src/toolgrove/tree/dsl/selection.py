@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from toolgrove.tree.dsl.condition import Scene, compile_condition
+from toolgrove.tree.dsl.condition import QueryMemory, compile_condition
 from toolgrove.tree.dsl.parser import parse
 from toolgrove.tree.dsl.syntax import Condition, Path
 from toolgrove.tree.node import Node
@@ -24,7 +24,7 @@ class Selection:
 
     def __init__(self, tree: Tree, text: str) -> None:
         query = parse(text)
-        self._scene = Scene()
+        self._memory = QueryMemory()
         self._bits = (1 << place for place in count())
         self._starts: dict[str, list[tuple[int, Predicate]]] = {}
         self._moves: list[tuple[int, bool, int, Predicate]] = []
@@ -53,7 +53,7 @@ class Selection:
         self._final |= reached
 
     def _test(self, filters: Sequence[Condition], segment: str | None = None) -> Predicate:
-        tests = [compile_condition(condition, self._scene) for condition in filters]
+        tests = [compile_condition(condition, self._memory) for condition in filters]
         if segment is not None:
             tests.insert(0, lambda node: node.segment == segment)
         return every(tests) if tests else _always

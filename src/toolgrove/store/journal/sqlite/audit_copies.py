@@ -53,5 +53,4 @@ class AuditCopies:
             log.exception("a copy of the audit log cannot be written; the store has the records")
 
     def close(self) -> None:
-        """Close the files."""
         close_logs(self._sinks)

@@ -34,7 +34,7 @@ def encode(value: Any) -> str:
 
 
 def checksum(body: str) -> int:
-    """The checksum of a text."""
+    """What a row must still add up to when it is read back."""
     return zlib.crc32(body.encode())
 
 

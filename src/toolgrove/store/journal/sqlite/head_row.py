@@ -53,8 +53,8 @@ class Head(NamedTuple):
     def read(cls, connection: sqlite3.Connection) -> Head | None:
         """The head in the file; None in a new one."""
         rows = connection.execute("SELECT body, crc FROM head").fetchall()
-        for form in decode_all("head", rows):
-            facts: dict[str, Any] = {**form, "mark": Mark(**form["mark"])}
+        for stored in decode_all("head", rows):
+            facts: dict[str, Any] = {**stored, "mark": Mark(**stored["mark"])}
             return cls(**facts)
         return None
 

@@ -41,11 +41,11 @@ from toolgrove.store.journal.sqlite.audit_log import SqliteAuditLog
 from toolgrove.store.journal.sqlite.audit_retention import Days
 from toolgrove.store.journal.sqlite.ledger import Outcome
 from toolgrove.store.journal.sqlite.measuring import measure
-from toolgrove.store.journal.sqlite.opening import Opened, open_store
+from toolgrove.store.journal.sqlite.opening import OpenStore, open_store
 from toolgrove.store.journal.sqlite.rows import Rows
 from toolgrove.store.journal.sqlite.stall import Stall
 from toolgrove.store.journal.sqlite.writer import Ticket, Writer
-from toolgrove.tree.saved import Saved
+from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
@@ -85,7 +85,7 @@ class SqliteJournal:
         self._audit_days = audit_days
         self._archive = archive
         self._record_bytes = record_bytes
-        self._opened: Opened | None = None
+        self._opened: OpenStore | None = None
         self._writer: Writer | None = None
         self._waiting: list[Ticket] = []
         self._handing_over: asyncio.AbstractEventLoop | None = None
@@ -95,7 +95,7 @@ class SqliteJournal:
         self._counting = threading.Lock()
         self._has_told = False
 
-    async def open(self) -> Saved:
+    async def open(self) -> SavedWorkspace:
         """Take the file, and read the workspace that it holds."""
         opened, saved = await anyio.to_thread.run_sync(self._open)
         self._opened = opened
@@ -125,7 +125,7 @@ class SqliteJournal:
         if self.stall.is_on:
             await self.stall.end()
 
-    def _open(self) -> tuple[Opened, Saved]:
+    def _open(self) -> tuple[OpenStore, SavedWorkspace]:
         return open_store(
             self._path,
             self._clock,
@@ -241,7 +241,7 @@ class SqliteJournal:
             self._curious.append((self._taken, asyncio.get_running_loop(), event))
         await event.wait()
 
-    def _require(self) -> Opened:
+    def _require(self) -> OpenStore:
         if self._opened is None:
             raise OSError("the store is not open: use 'async with Grove(...)'")
         return self._opened

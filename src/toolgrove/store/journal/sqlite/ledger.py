@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolgrove.store.audit import NO_BODIES, Bodies, Kept, Notary, Place, Sealed, Unfinished, seal, unsigned
+from toolgrove.store.audit import NO_BODIES, Bodies, Notary, Place, RememberedCall, Sealed, Unfinished, seal, unsigned
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.journal.journal import Behind, Gone, Stalled
 from toolgrove.store.journal.sqlite import unfinished_calls
@@ -50,13 +50,13 @@ class Ledger:
         self._notary = notary
         self._sign = unsigned if notary is None else notary.seal
 
-    def announce(self, forms: Sequence[Mapping[str, Any]], after: Place) -> None:
+    def announce(self, records: Sequence[Mapping[str, Any]], after: Place) -> None:
         """Keep what a log that is opened says first, sealed with this machine's key."""
         rows: list[Row] = []
-        heard: list[Kept] = []
-        for form in forms:
-            after = Place(after.number + 1, self._seal(form, after, rows, heard).hash)
-        if forms or self._head.audit_seal != self._sign(self._head.seal_text):
+        heard: list[RememberedCall] = []
+        for record in records:
+            after = Place(after.number + 1, self._seal(record, after, rows, heard).hash)
+        if records or self._head.audit_seal != self._sign(self._head.seal_text):
             self._connection.execute("BEGIN IMMEDIATE")
             self._keep_records(rows, heard)
             self._commit(self._head._replace(audit_number=after.number, audit_hash=after.hash))
@@ -128,16 +128,21 @@ class Ledger:
             self._connection.execute("ROLLBACK")
 
     def _seal(
-        self, form: Mapping[str, Any], after: Place, rows: list[Row], heard: list[Kept], bodies: Bodies = NO_BODIES
+        self,
+        record: Mapping[str, Any],
+        after: Place,
+        rows: list[Row],
+        heard: list[RememberedCall],
+        bodies: Bodies = NO_BODIES,
     ) -> Sealed:
         """Put a record at the end of the chain: its row, and what it means for calls without an end."""
-        sealed = seal(form, after, self._sign, bodies)
-        columns = form["timestamp"], key(form["agent"]), key(form["operation"]), form["outcome"], sealed.line
+        sealed = seal(record, after, self._sign, bodies)
+        columns = record["timestamp"], key(record["agent"]), key(record["operation"]), record["outcome"], sealed.line
         rows.append((after.number + 1, *columns))
-        heard += self.unfinished.hear(form)
+        heard += self.unfinished.hear(record)
         return sealed
 
-    def _keep_records(self, rows: Sequence[Row], heard: Sequence[Kept]) -> None:
+    def _keep_records(self, rows: Sequence[Row], heard: Sequence[RememberedCall]) -> None:
         insert(self._connection, "INSERT INTO audit (number, timestamp, agent, operation, outcome, line)", rows)
         unfinished_calls.write(self._connection, heard)
 
@@ -147,7 +152,7 @@ class Ledger:
         taken: list[Rows] = []
         outcomes: list[Outcome] = []
         audit: list[Row] = []
-        heard: list[Kept] = []
+        heard: list[RememberedCall] = []
         bodies: list[tuple[int, Bodies]] = []
         for rows in group:
             effects = rows.effects

@@ -14,15 +14,15 @@ from toolgrove.tree.effects import TreeSnapshot
 from toolgrove.tree.history import Commit
 from toolgrove.tree.node import NO_TAGS, Image, Payload
 from toolgrove.tree.property_path import PropertyFilter
-from toolgrove.tree.saved import Past, Saved
+from toolgrove.tree.saved import PastCall, SavedWorkspace
 from toolgrove.tree.tree import ROOT
 from toolgrove.tree.view import View
 
 
-def load(connection: sqlite3.Connection, head: Head) -> Saved:
+def load(connection: sqlite3.Connection, head: Head) -> SavedWorkspace:
     """The workspace that the tables hold."""
     nodes = _nodes(connection, head)
-    return Saved(
+    return SavedWorkspace(
         epoch=head.epoch,
         secret=bytes.fromhex(head.secret),
         revision=head.revision,
@@ -32,7 +32,7 @@ def load(connection: sqlite3.Connection, head: Head) -> Saved:
         folds=dict(map(_fold, _bodies(connection, "fold", "moment"))),
         views=_views(connection),
         bookmarks=_bookmarks(connection),
-        snapshots=[_snapshot(form) for form in _bodies(connection, "snapshot", "number")],
+        snapshots=[_snapshot(fields) for fields in _bodies(connection, "snapshot", "number")],
     )
 
 
@@ -57,14 +57,14 @@ def _nodes(connection: sqlite3.Connection, head: Head) -> Mapping[str, Image]:
 _TOP = (None, ROOT)
 
 
-def _image(form: list[Any]) -> Image:
-    if type(form[1]) is not int:
-        form[1] = Fraction(form[1])
-    form[4] = frozenset(form[4]) if form[4] else NO_TAGS
-    return Image._make(form)
+def _image(fields: list[Any]) -> Image:
+    if type(fields[1]) is not int:
+        fields[1] = Fraction(fields[1])
+    fields[4] = frozenset(fields[4]) if fields[4] else NO_TAGS
+    return Image._make(fields)
 
 
-def _past(connection: sqlite3.Connection, head: Head, nodes: Mapping[str, Image]) -> list[Past]:
+def _past(connection: sqlite3.Connection, head: Head, nodes: Mapping[str, Image]) -> list[PastCall]:
     rows = connection.execute("SELECT revision, base, body, crc FROM journal ORDER BY revision").fetchall()
     stands = head.mark.floor
     for revision, base, *_ in rows:
@@ -75,20 +75,20 @@ def _past(connection: sqlite3.Connection, head: Head, nodes: Mapping[str, Image]
         raise Damaged(f"the journal ends at revision {stands} instead of {head.revision}")
     # From the newest to the oldest: a payload that a commit left alone is the one found after it.
     payloads = {node_id: image.payload for node_id, image in nodes.items()}
-    forms = list(decode_all("journal", [row[2:] for row in rows]))
-    past = [_one_past(form, payloads) for form in reversed(forms)]
+    entries = list(decode_all("journal", [row[2:] for row in rows]))
+    past = [_one_past(fields, payloads) for fields in reversed(entries)]
     past.reverse()
     return past
 
 
-def _one_past(form: Any, payloads: dict[str, Payload]) -> Past:
-    agent, move, commits, *delegated = form
+def _one_past(fields: Any, payloads: dict[str, Payload]) -> PastCall:
+    agent, move, commits, *delegated = fields
     read = [_commit(agent, commit, payloads) for commit in reversed(commits)]
-    return Past(agent=agent, move=move, commits=tuple(read[::-1]), delegated=bool(delegated))
+    return PastCall(agent=agent, move=move, commits=tuple(read[::-1]), delegated=bool(delegated))
 
 
-def _commit(agent: str, form: Any, payloads: dict[str, Payload]) -> Commit:
-    seq, tool, images, parents, dropped, returned = form
+def _commit(agent: str, fields: Any, payloads: dict[str, Payload]) -> Commit:
+    seq, tool, images, parents, dropped, returned = fields
     before: dict[str, Image | None] = {}
     for node_id, image in images.items():
         if image is None:
@@ -109,8 +109,8 @@ def _commit(agent: str, form: Any, payloads: dict[str, Payload]) -> Commit:
     )
 
 
-def _fold(form: Any) -> tuple[int, Commit]:
-    moment, seq, images, dropped = form
+def _fold(fields: Any) -> tuple[int, Commit]:
+    moment, seq, images, dropped = fields
     return moment, _commit("", (seq, "", images, (), dropped, ()), {})
 
 
@@ -136,6 +136,6 @@ def _bookmarks(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
     return bookmarks
 
 
-def _snapshot(form: Any) -> TreeSnapshot:
-    snapshot_id, label, agent, seq, created, nodes = form
+def _snapshot(fields: Any) -> TreeSnapshot:
+    snapshot_id, label, agent, seq, created, nodes = fields
     return TreeSnapshot(id=snapshot_id, label=label, agent=agent, seq=seq, created=created, nodes=nodes)

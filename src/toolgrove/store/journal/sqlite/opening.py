@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_link, resume
+from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_record, resume
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.sqlite import unfinished_calls
@@ -23,7 +23,7 @@ from toolgrove.store.journal.sqlite.ledger import Ledger
 from toolgrove.store.journal.sqlite.loading import load
 from toolgrove.store.journal.sqlite.owner import Owner, create
 from toolgrove.store.journal.sqlite.schema import connect, connect_reader, establish, flaw
-from toolgrove.tree.saved import Saved
+from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
 _MOMENT = 100
@@ -31,8 +31,8 @@ _MOMENT = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Opened:
-    """A store in use."""
+class OpenStore:
+    """A store that this process owns: its connections, and what writes and reads through them."""
 
     owner: Owner
     connection: sqlite3.Connection
@@ -72,7 +72,7 @@ def open_store(
     archive: AuditArchive | None,
     record_bytes: int,
     notary: Notary | None,
-) -> tuple[Opened, Saved]:
+) -> tuple[OpenStore, SavedWorkspace]:
     """The store and the workspace in it."""
     try:
         owner = Owner(path)
@@ -114,7 +114,7 @@ def open_store(
         if isinstance(error, (Damaged, sqlite3.Error, OSError, KeyError, TypeError, ValueError)):
             raise unusable(path, error) from None
         raise
-    opened = Opened(
+    opened = OpenStore(
         owner=owner,
         connection=connection,
         reader=reader,
@@ -154,7 +154,7 @@ def _go_on(
     going_on = resume(tail, missed, notary, now)
     if going_on.lost is not None:
         copies.pass_over(missed, going_on.lost.number)
-    ledger.announce(going_on.forms, going_on.after)
+    ledger.announce(going_on.records, going_on.after)
 
 
 def _holds(connection: sqlite3.Connection, head: Head, place: Place) -> bool:
@@ -162,5 +162,5 @@ def _holds(connection: sqlite3.Connection, head: Head, place: Place) -> bool:
     if place.number <= head.floor.number or place == head.place:
         return True
     found = connection.execute("SELECT line FROM audit WHERE number = ?", (place.number,)).fetchone()
-    link = read_link(found[0]) if found is not None else None
+    link = read_record(found[0]) if found is not None else None
     return link is not None and link.place == place

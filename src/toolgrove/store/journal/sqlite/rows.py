@@ -33,7 +33,7 @@ _DROP_SNAPSHOT = "DELETE FROM snapshot WHERE number = ?"
 
 
 class Rows(NamedTuple):
-    """What one entry writes."""
+    """All that one journal entry writes, encoded, table by table."""
 
     audit: AuditRecord
     effects: Effects | None = None
@@ -46,7 +46,6 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, entry: JournalEntry) -> Rows:
-        """Encode an entry."""
         audit, effects, kept, durable = entry
         audit = capped(audit)
         result = "" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result])
@@ -135,8 +134,8 @@ def _flag(agent: str, session: str, node_id: str, flag: bool) -> Row:
 
 def _view(agent: str, view: View) -> Row:
     filters = [(one.included, one.excluded) for one in (view.node_filter, view.view_filter)]
-    form = (agent, view.session, view.seq, view.default_expanded, *filters)
-    return key(agent), key(view.session), *_body(form)
+    fields = (agent, view.session, view.seq, view.default_expanded, *filters)
+    return key(agent), key(view.session), *_body(fields)
 
 
 def _number(snapshot: TreeSnapshot) -> int:

@@ -11,7 +11,7 @@ from toolgrove.pool.globs import Globs
 from toolgrove.types import Annotations
 
 
-class Effects:
+class EffectPolicy:
     """`changes` beats `reads`, which beats hints; a tool about which nobody answerable spoke changes something."""
 
     def __init__(self, server: str, config: McpServerConfig) -> None:
