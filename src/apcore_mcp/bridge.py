@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from apcore import Executor
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
@@ -16,13 +16,13 @@ from apcore_mcp.options import Options
 from apcore_mcp.server.health import health
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
-from apcore_mcp.server.transport import http_transport, listen
 from apcore_mcp.version import __version__
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.guard import Guard, is_loopback
 from mcp_serve.hooks import hooks
-from mcp_serve.http_server import run_http
+from mcp_serve.http import http_transport
+from mcp_serve.http_server import listen, run_http
 from mcp_serve.signals import Stop
 from mcp_serve.stdio import run_stdio
 
@@ -71,34 +71,21 @@ class Bridge:
         """Calls the hooks of the options, the last of them before the budget is used up."""
         return hooks(self.options.on_startup, self.options.on_shutdown, stop)
 
-    def app(self) -> Starlette:
-        """The ASGI app for a server of somebody else's: it calls the hooks as long as that server runs it."""
-        app = self._app()
-        served = app.router.lifespan_context
-
-        @asynccontextmanager
-        async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            async with served(app), self.hooks(Stop()):
-                yield
-
-        app.router.lifespan_context = lifespan
-        return app
-
-    def _app(self) -> Starlette:
-        """MCP, the health check and, if wanted, the Explorer."""
+    def app(self, *, calls_hooks: bool = True) -> Starlette:
+        """The ASGI app: MCP, the health check and, if wanted, the Explorer; its lifespan calls the hooks."""
         options = self.options
-        mcp = http_transport(options.transport, self.endpoint)
+        mcp = http_transport(options.transport, self.endpoint, logger)
         routes = [*mcp.routes, health(self._count)]
         if options.explorer:
             routes += Explorer(self.tools, self.endpoint, options).routes()
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            async with self.running(), mcp.running():
+            async with self.running(), mcp.running(), self.hooks(Stop()) if calls_hooks else nullcontext():
                 yield
 
         middleware = [
-            Middleware(Guard, bound=options.host, allowed=options.allowed_hosts),
+            Middleware(Guard, bound=options.host, allowed=options.allowed_hosts, open_paths=["/health"]),
             Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
             Middleware(ClearJson),
         ]
@@ -116,7 +103,7 @@ class Bridge:
 
     async def _run_http(self, stop: Stop) -> None:
         options = self.options
-        app = self._app()
+        app = self.app(calls_hooks=False)  # but while it answers
         with listen(options.host, options.port) as listening:
             async with app.router.lifespan_context(app):
                 explorer = f", Explorer at {options.explorer_prefix}/" if options.explorer else ""

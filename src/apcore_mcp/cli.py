@@ -4,7 +4,6 @@ import argparse
 import dataclasses
 import os
 import sys
-import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from apcore_mcp.extensions import IMPORT_BUDGET, discovered
 from apcore_mcp.options import Options
 from apcore_mcp.version import __version__
 from mcp_serve.diversion import diverted
-from mcp_serve.own_loop import run_to_the_end
+from mcp_serve.own_loop import end_process_soon, run_to_the_end
 from mcp_serve.signals import Stop
 
 
@@ -74,9 +73,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(str(error), 1)
     except Exception as error:
         return _fail(f"the server cannot start: {error}", 2)
-    end = threading.Timer(0.5, os._exit, args=[0])  # a module's thread that never returns must not keep the process
-    end.daemon = True
-    end.start()
+    end_process_soon()  # a module's thread that never returns must not keep the process
     return 0
 
 

@@ -17,7 +17,11 @@ def registry_of(source: Source) -> Registry:
 
 
 def check_filters(tags: Tags, prefix: str | None) -> None:
-    """ValueError for a filter that can only be a mistake."""
+    """TypeError or ValueError for a filter that can only be a mistake."""
+    if tags is not None and (isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags)):
+        raise TypeError(f"tags must be a list of strings, got {tags!r:.100}")
+    if not isinstance(prefix, str | None):
+        raise TypeError(f"prefix must be a string, got {prefix!r:.100}")
     if tags is not None and not all(tags):
         raise ValueError("Tag values must not be empty")
     if prefix == "":

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apcore_mcp.modules import check_filters
-from mcp_serve.hooks import Hook
+from mcp_serve.hooks import Hook, check_hooks
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -39,9 +39,10 @@ class Options:
     cache_schemas: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transport", self.transport.lower())
+        object.__setattr__(self, "transport", str(self.transport).lower())
         object.__setattr__(self, "explorer_prefix", self.explorer_prefix.rstrip("/"))
         check_filters(self.tags, self.prefix)
+        check_hooks(on_startup=self.on_startup, on_shutdown=self.on_shutdown)
         over_http = self.transport != "stdio"
         level = self.log_level
         _require(self.transport in TRANSPORTS, f"Unknown transport: '{self.transport}'. {_one_of(TRANSPORTS)}")

@@ -33,13 +33,20 @@ class Guard:
     """Lets in what names us as its host and comes from no other page.
 
     Welcome are loopback, the bound address and the allowed names; bound beyond loopback, IP literals and our own name.
-    `on_refusal` hears of every foreign host and origin before it is answered.
+    `on_refusal` hears of every foreign host and origin before it is answered. Requests for `open_paths` are let in by
+    whatever name: what tells nothing and does nothing needs no guard, and probes know few names.
     """
 
     def __init__(
-        self, app: ASGIApp, bound: str, allowed: Iterable[str] | None = None, on_refusal: OnRefusal = _ignore
+        self,
+        app: ASGIApp,
+        bound: str,
+        allowed: Iterable[str] | None = None,
+        on_refusal: OnRefusal = _ignore,
+        open_paths: Iterable[str] = (),
     ) -> None:
         self._app = app
+        self._open_paths = frozenset(open_paths)
         self._on_refusal = on_refusal
         self._is_beyond_loopback = not is_loopback(bound)
         names = [bound, *(allowed or ())]
@@ -48,7 +55,7 @@ class Guard:
         self._names = {name.casefold().strip("[]") for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"].removeprefix(scope.get("root_path", "")) in self._open_paths:
             await self._app(scope, receive, send)
             return
         refusal = self._refusal(scope["headers"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
@@ -78,6 +79,14 @@ class Sse:
 
     async def _receive_message(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._messages.handle_post_message(owned(scope), receive, send)
+
+
+def http_transport(name: str, endpoint: Endpoint, logger: logging.Logger) -> StreamableHTTP | Sse:
+    """The transport of this name, over the endpoint."""
+    if name == "sse":
+        logger.warning("SSE transport is deprecated; use streamable-http instead")
+        return Sse(endpoint)
+    return StreamableHTTP(endpoint)
 
 
 def _unanswered() -> bool:

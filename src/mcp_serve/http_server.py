@@ -12,6 +12,12 @@ from mcp_serve.signals import LAST_WORDS, Stop
 from mcp_serve.uvicorn_internals import HttpServer
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """A socket on the address, of either IP version."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
 async def run_http(
     app: ASGIApp,
     drain: Callable[[float], Awaitable[None]],

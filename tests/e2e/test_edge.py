@@ -34,7 +34,6 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "mcp", None),
     ("DELETE", "mcp", None),
     ("OPTIONS", "mcp", None),
-    ("GET", "health", None),
     ("GET", "explorer/", None),
     ("GET", "explorer", None),
     ("GET", "explorer/info", None),
@@ -43,7 +42,7 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "explorer/tools/secret.vault/call", {}),
     ("GET", "no/such/route", None),
 ]
-SSE_ROUTES: list[tuple[str, str, Any]] = [("GET", "sse", None), ("POST", "messages/", CALL), ("GET", "health", None)]
+SSE_ROUTES: list[tuple[str, str, Any]] = [("GET", "sse", None), ("POST", "messages/", CALL)]
 
 STANDARD = list(HEADERS.items())
 
@@ -93,10 +92,10 @@ def test_exactly_one_host_header_is_required_and_forwarded_ones_are_ignored(
 @pytest.mark.requirement("FR-TRANSPORT-003")
 def test_loopback_names_and_same_origin_pages_are_welcome(http: Address) -> None:
     for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]", "127.0.0.53", "localhost."):
-        assert raw(http, "GET", "health", None, [("Host", f"{host}:{http.port}")])[0] == 200, host
-        assert raw(http, "GET", "health", None, [("Host", host)])[0] == 200, host
+        assert raw(http, "GET", "elsewhere", None, [("Host", f"{host}:{http.port}")])[0] == 404, host
+        assert raw(http, "GET", "elsewhere", None, [("Host", host)])[0] == 404, host
         origin = ("Origin", f"http://{host}:{http.port}")
-        assert raw(http, "GET", "health", None, [("Host", f"{host}:{http.port}"), origin])[0] == 200, host
+        assert raw(http, "GET", "elsewhere", None, [("Host", f"{host}:{http.port}"), origin])[0] == 404, host
 
 
 @pytest.mark.requirement("FR-SERVER-002", "FR-TRANSPORT-003")
@@ -104,30 +103,44 @@ def test_every_interface_works_out_of_the_box_and_rebinding_does_not(samples: Re
     with serving(samples, host="0.0.0.0") as address:
         name = socket.gethostname()
         for host in ("127.0.0.1", "localhost", "10.1.2.3", "[2001:db8::1]", "192.168.0.7", name, name.upper()):
-            assert raw(address, "GET", "health", None, [("Host", f"{host}:{address.port}")])[0] == 200, host
+            assert raw(address, "GET", "elsewhere", None, [("Host", f"{host}:{address.port}")])[0] == 404, host
         for host in ("evil.com", "127.0.0.1.evil.com", "10.1.2.3.evil.com", f"{name}.evil.com", "example"):
-            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 421, host
+            assert raw(address, "GET", "elsewhere", None, [("Host", host)])[0] == 421, host
         own = ("Host", f"10.1.2.3:{address.port}")
-        assert raw(address, "GET", "health", None, [own, ("Origin", "http://evil.com")])[0] == 403
-        assert raw(address, "GET", "health", None, [own, ("Origin", f"http://10.1.2.3:{address.port}")])[0] == 200
+        assert raw(address, "GET", "elsewhere", None, [own, ("Origin", "http://evil.com")])[0] == 403
+        assert raw(address, "GET", "elsewhere", None, [own, ("Origin", f"http://10.1.2.3:{address.port}")])[0] == 404
 
 
 @pytest.mark.requirement("FR-SERVER-002")
 def test_the_operator_can_allow_further_names(samples: Registry) -> None:
     with serving(samples, allowed_hosts=["tools.example", "other.example"]) as address:
         for host in ("tools.example", "Tools.Example:8443", "other.example"):
-            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 200, host
+            assert raw(address, "GET", "elsewhere", None, [("Host", host)])[0] == 404, host
             origin = ("Origin", f"https://{host}")
-            assert raw(address, "GET", "health", None, [("Host", host), origin])[0] == 200, host
+            assert raw(address, "GET", "elsewhere", None, [("Host", host), origin])[0] == 404, host
         for host in ("x.tools.example", "tools.example.evil.com", "evil.com"):
-            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 421, host
+            assert raw(address, "GET", "elsewhere", None, [("Host", host)])[0] == 421, host
 
 
 @pytest.mark.requirement("FR-SERVER-002")
 def test_the_refusal_tells_the_operator_what_to_do(http: Address) -> None:
-    status, _, text = raw(http, "GET", "health", None, [("Host", "tools.example")])
+    status, _, text = raw(http, "GET", "elsewhere", None, [("Host", "tools.example")])
     assert status == 421
     assert "allowed_hosts" in json.loads(text)["error"]["message"]
+
+
+@pytest.mark.requirement("FR-HEALTH-001", "FR-HEALTH-002")
+def test_health_answers_whoever_asks_by_whatever_name(http: Address, sse: Address) -> None:
+    for address in (http, sse):
+        for host in FOREIGN_HOSTS:
+            assert raw(address, "GET", "health", None, [("Host", host)])[0] == 200, host
+        for origin in FOREIGN_ORIGINS:
+            status, head, _ = raw(address, "GET", "health", None, [("Host", "bridge:8000"), ("Origin", origin)])
+            assert status == 200, origin
+            assert "access-control-allow" not in head.lower()
+        with socket.create_connection(("127.0.0.1", address.port), timeout=DEADLINE) as connection:
+            connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+            assert connection.recv(1024).split()[1] == b"200"
 
 
 @pytest.mark.anyio

@@ -4,9 +4,13 @@ import pytest
 from apcore import ModuleAnnotations
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client
 from mcp_types import ToolAnnotations
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
+from apcore_mcp.bridge import Bridge
+from apcore_mcp.options import Options
+from modules import Sample, registry_of
 
 mapper = AnnotationMapper()
 
@@ -98,3 +102,18 @@ def test_only_what_differs_from_the_defaults_is_in_the_suffix(annotations: Modul
 @pytest.mark.requirement("FR-ANNOT-007")
 def test_annotations_that_the_specification_does_not_name_stay_out_of_the_suffix() -> None:
     assert mapper.to_description_suffix(ModuleAnnotations(streaming=True, cacheable=True)) == ""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
+@pytest.mark.requirement("FR-ANNOT-006", "FR-SERVER-011")
+async def test_a_client_sees_which_tools_need_an_approval(era: str) -> None:
+    modules = {
+        "asks": Sample(annotations=ModuleAnnotations(requires_approval=True)),
+        "does_not": Sample(annotations=ModuleAnnotations()),
+        "says_nothing": Sample(),
+    }
+    bridge = Bridge(registry_of(modules), Options())
+    async with bridge.running(), Client(bridge.endpoint.server, mode=era) as client:
+        seen = {tool.name: tool.meta for tool in (await client.list_tools()).tools}
+    assert seen == {"asks": {"apcore/requiresApproval": True}, "does_not": None, "says_nothing": None}

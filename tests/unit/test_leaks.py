@@ -106,6 +106,89 @@ async def test_an_invalid_value_is_never_repeated(arguments: dict[str, Any], cap
     assert not any(SECRET in record.getMessage() for record in caplog.records if record.name.startswith("apcore_mcp"))
 
 
+PIN: dict[str, Any] = {"type": "integer", "x-sensitive": True}
+PLAIN: dict[str, Any] = {"type": "integer"}
+HARD_TO_FOLLOW: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a map": ({"m": {"type": "object", "additionalProperties": PIN}}, {"m": {"k": SECRET}}),
+    "a map of maps": ({"m": {"additionalProperties": {"additionalProperties": PIN}}}, {"m": {"k": {"l": SECRET}}}),
+    "a map by pattern": ({"m": {"patternProperties": {"^k": PIN}}}, {"m": {"k": SECRET}}),
+    "a map whose keys have dots": (
+        {"m": {"properties": {"a": {"properties": {"b": PLAIN}}}, "additionalProperties": PIN}},
+        {"m": {"a.b": SECRET}},
+    ),
+    "all of": ({"x": {"allOf": [{"properties": {"pin": PIN}}]}}, {"x": {"pin": SECRET}}),
+    "all of, itself": ({"x": {"allOf": [{"enum": ["a"], "x-sensitive": True}]}}, {"x": SECRET}),
+    "one of": ({"x": {"oneOf": [{"properties": {"pin": PIN}}, {"type": "null"}]}}, {"x": {"pin": SECRET}}),
+    "then": ({"x": {"if": {"required": ["pin"]}, "then": {"properties": {"pin": PIN}}}}, {"x": {"pin": SECRET}}),
+    "a name with a dot": ({"user.pin": PIN}, {"user.pin": SECRET}),
+    "a name with a dot beside a path that is spelled alike": (
+        {"user.pin": PIN, "user": {"type": "object", "properties": {"pin": PLAIN}}},
+        {"user.pin": SECRET},
+    ),
+    "a name with a slash": ({"user/pin": PIN}, {"user/pin": SECRET}),
+    "a place in a list": ({"x": {"prefixItems": [PLAIN, PIN]}}, {"x": [1, SECRET]}),
+    "an item": ({"x": {"items": {"anyOf": [PIN, {"type": "null"}]}}}, {"x": [SECRET]}),
+    "inside of what is sensitive as a whole": (
+        {"x": {"x-sensitive": True, "properties": {"pin": PLAIN}}},
+        {"x": {"pin": SECRET}},
+    ),
+}
+
+
+@pytest.mark.requirement("NFR-SEC-002", "NFR-SEC-003")
+@pytest.mark.parametrize("way", HARD_TO_FOLLOW)
+async def test_whatever_the_path_a_sensitive_value_is_not_repeated(way: str) -> None:
+    properties, arguments = HARD_TO_FOLLOW[way]
+    message = await error_text(Sample(echo, schema={"type": "object", "properties": properties}), arguments)
+    assert message.startswith("Input validation failed")
+    assert SECRET not in message
+
+
+@pytest.mark.requirement("NFR-SEC-002", "FR-ERROR-004")
+async def test_what_is_not_sensitive_is_still_explained_beside_what_is() -> None:
+    schema = {"type": "object", "properties": {"pin": PIN, "nested": {"properties": {"n": PLAIN}}}}
+    assert "'twelve' is not of type 'integer'" in await error_text(
+        Sample(echo, schema=schema), {"pin": 1, "nested": {"n": "twelve"}}
+    )
+
+
+class Pin(BaseModel):
+    pin: str = Field(json_schema_extra={"x-sensitive": True})
+
+    @field_validator("pin")
+    @classmethod
+    def refuse(cls, value: str) -> str:
+        raise ValueError(f"bad pin {value}")
+
+
+class Card(BaseModel):
+    pin: str
+
+
+class Wallet(BaseModel):
+    first: Pin | None = None
+    either: Card | Pin | None = None
+    by_name: dict[str, Pin] = {}
+    listed: list[Pin] = []
+
+
+@pytest.mark.requirement("NFR-SEC-002", "NFR-SEC-003")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"first": {"pin": SECRET}},
+        {"either": {"pin": [SECRET]}},
+        {"by_name": {"k": {"pin": SECRET}}},
+        {"listed": [{"pin": SECRET}]},
+    ],
+    ids=lambda arguments: str(next(iter(arguments))),
+)
+async def test_a_sensitive_field_of_a_nested_model_is_not_repeated(arguments: dict[str, Any]) -> None:
+    message = await error_text(Sample(echo, schema=Wallet), arguments)
+    assert message.startswith("Input validation failed")
+    assert SECRET not in message
+
+
 class Login(BaseModel):
     password: SecretStr = Field(json_schema_extra={"x-sensitive": True})
     pin: int = Field(json_schema_extra={"x-sensitive": True}, default=1)

@@ -210,3 +210,57 @@ def test_threads_that_fight_over_one_id_leave_what_the_registry_holds(listening:
     for thread in threads:
         thread.join()
     assert list(listener.tools) == registry.list()
+
+
+@pytest.mark.requirement("FR-DYNAMIC-004", "NFR-REL-003", "FR-DYNAMIC-001")
+def test_a_module_that_is_registered_again_is_never_absent_in_between(listening: Any) -> None:
+    """Each definition is looked at while it is made: the table must still have the one before."""
+    seen: list[Any] = []
+
+    class Looking(Registry):
+        def get_definition(self, module_id: str, *args: Any, **kwargs: Any) -> ModuleDescriptor | None:
+            if seen:
+                seen.append(listener.entry(module_id))
+            return super().get_definition(module_id, *args, **kwargs)
+
+    registry = Looking()
+    registry.register("x", Sample(description="1"), version="1.0.0")
+    listener = listening(registry)
+    seen.append("started")
+    for number in range(2, 5):
+        registry.register("x", Sample(description=str(number)), version=f"{number}.0.0")
+    assert [entry.tool.description for entry in seen[1:]] == ["1", "2", "3"]
+    assert listener.tools["x"].description == "4"
+
+
+@pytest.mark.requirement("FR-DYNAMIC-004", "NFR-REL-003")
+def test_readers_in_other_threads_always_find_a_module_that_is_registered_again(listening: Any) -> None:
+    registry = Registry()
+    registry.register("x", Sample(), version="1.0.0")
+    listener = listening(registry)
+    absent: list[int] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            if listener.entry("x") is None or "x" not in listener.entries():
+                absent.append(1)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(2, 60):
+        registry.register("x", Add(), version=f"{number}.0.0")
+    is_over.set()
+    for reader in readers:
+        reader.join()
+    assert absent == []
+
+
+@pytest.mark.requirement("FR-DYNAMIC-002", "NFR-REL-002")
+def test_a_module_whose_new_definition_cannot_be_a_tool_is_gone(listening: Any) -> None:
+    registry = Registry()
+    registry.register("x", Sample(), version="1.0.0")
+    listener = listening(registry)
+    registry.register("x", Sample(schema=CIRCULAR), version="2.0.0")
+    assert listener.entry("x") is None

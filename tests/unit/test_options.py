@@ -330,3 +330,30 @@ def test_the_public_names_are_the_documented_ones() -> None:
     assert all(hasattr(apcore_mcp, name) for name in apcore_mcp.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         apcore_mcp.nonsense  # noqa: B018
+
+
+@pytest.mark.requirement("FR-SERVER-008", "FR-SERVER-009", "FR-SERVER-005", "FR-SERVER-007")
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"tags": "public"}, "tags must be a list of strings, got 'public'"),
+        ({"tags": [3]}, r"tags must be a list of strings, got \[3\]"),
+        ({"prefix": 3}, "prefix must be a string, got 3"),
+        ({"on_startup": 3}, "on_startup must be callable, got 3"),
+        ({"on_shutdown": "later"}, "on_shutdown must be callable, got 'later'"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_what_has_the_wrong_type_is_refused_at_the_call(wrong: dict[str, Any], text: str) -> None:
+    for way in (serve, create_app):
+        with pytest.raises(TypeError, match=text):
+            way(Registry(), **wrong)
+    if wrong.keys() <= {"tags", "prefix"}:
+        with pytest.raises(TypeError, match=text):
+            to_openai_tools(Registry(), **wrong)
+
+
+@pytest.mark.requirement("FR-SERVER-007")
+def test_no_transport_is_an_unknown_transport() -> None:
+    with pytest.raises(ValueError, match="Unknown transport: 'none'"):
+        Options(transport=None)  # type: ignore[arg-type]

@@ -1,14 +1,14 @@
 """SchemaConverter: schemas that stand on their own."""
 
 import copy
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from apcore import ModuleDescriptor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from apcore_mcp.adapters.schema import SchemaConverter
 from modules import CIRCULAR, Add, Sample, definition_of, registry_of
@@ -232,6 +232,51 @@ def test_a_property_may_be_named_like_a_keyword(name: str) -> None:
 def test_data_that_looks_like_a_reference_stays_data(keyword: str) -> None:
     schema = {"type": "object", "properties": {"x": {keyword: {"$ref": "#/$defs/Nowhere"}}}}
     assert convert(schema) == schema
+
+
+@pytest.mark.requirement("FR-SCHEMA-001")
+@pytest.mark.parametrize("pointer", ["#/$defs/Missing", "#/properties/a/anyOf/7/Missing", "#/type/Missing", "#Missing"])
+def test_a_reference_that_leads_nowhere_is_told_by_its_name(pointer: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"anyOf": [{}]}, "x": {"$ref": pointer}}}
+    with pytest.raises(KeyError, match="Missing"):
+        convert(schema)
+
+
+@pytest.mark.requirement("FR-SCHEMA-002")
+def test_a_reference_may_lead_through_a_list() -> None:
+    a = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    schema = {"type": "object", "properties": {"a": a, "x": {"$ref": "#/properties/a/anyOf/0"}}}
+    assert convert(schema)["properties"] == {"a": a, "x": {"type": "string"}}
+
+
+@pytest.mark.requirement("FR-SCHEMA-002")
+@pytest.mark.parametrize(
+    "keyword",
+    ["unevaluatedProperties", "unevaluatedItems", "additionalItems", "contentSchema", "additionalProperties", "not"],
+)
+def test_no_keyword_keeps_a_reference(keyword: str) -> None:
+    schema = {"type": "object", "properties": {"x": {keyword: {"$ref": "#/$defs/A"}}}, "$defs": {"A": {"type": "null"}}}
+    assert convert(schema) == {"type": "object", "properties": {"x": {keyword: {"type": "null"}}}}
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+class Owner(BaseModel):
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")]
+
+
+@pytest.mark.requirement("FR-SCHEMA-002")
+def test_a_tagged_union_names_no_definition_that_is_gone() -> None:
+    schema = convert(Owner.model_json_schema())
+    assert schema["properties"]["pet"]["discriminator"] == {"propertyName": "kind"}
+    assert [branch["title"] for branch in schema["properties"]["pet"]["oneOf"]] == ["Cat", "Dog"]
+    assert "$defs" not in str(schema)
 
 
 # FR-SCHEMA-003

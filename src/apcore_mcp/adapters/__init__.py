@@ -4,4 +4,5 @@
 - ``errors``: what a client is told when a call fails
 - ``id_normalizer``: module ids as function names
 - ``schema``: JSON Schemas without references
+- ``sensitivity``: which fields a message must not repeat
 """

@@ -1,8 +1,11 @@
 """Behavioural annotations of apcore modules as MCP hints and as text."""
 
+from typing import Any
+
 from apcore import ModuleAnnotations
 from mcp_types import ToolAnnotations
 
+REQUIRES_APPROVAL = "apcore/requiresApproval"
 _FIELDS = ("readonly", "destructive", "idempotent", "requires_approval", "open_world")
 _DEFAULTS = ModuleAnnotations()
 
@@ -23,6 +26,10 @@ class AnnotationMapper:
     def has_requires_approval(self, annotations: ModuleAnnotations | None) -> bool:
         """Whether a person must agree to each call."""
         return annotations is not None and annotations.requires_approval
+
+    def to_mcp_meta(self, annotations: ModuleAnnotations | None) -> dict[str, Any] | None:
+        """What MCP has no hint for."""
+        return {REQUIRES_APPROVAL: True} if self.has_requires_approval(annotations) else None
 
     def to_description_suffix(self, annotations: ModuleAnnotations | None) -> str:
         """What differs from the defaults, as text to append to a description."""

@@ -18,6 +18,7 @@ from apcore.errors import (
 from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult
 
+from apcore_mcp.adapters.sensitivity import may_be_sensitive
 from apcore_mcp.modules import Json
 from mcp_serve.answer import error_result
 
@@ -79,7 +80,7 @@ def _problem(entry: Any, schema: Json, missing: dict[str, list[str]]) -> str:
     if code in ("required", "missing"):
         if missing.get(path):  # since 0.32 the path is that of the parent
             path = missing[path].pop(0)
-    elif _is_sensitive(schema, path):
+    elif may_be_sensitive(schema, path):
         message = "invalid value"
     return f"{path or 'input'}: {message} ({code})"
 
@@ -95,11 +96,3 @@ def _missing_fields(schema: Json, arguments: Any) -> dict[str, list[str]]:
             lacking = [name for name in error.validator_value if name not in error.instance]
             found[".".join(parents)] = [".".join([*parents, name]) for name in lacking]
     return found
-
-
-def _is_sensitive(schema: Json, path: str) -> bool:
-    """Whether a message about this field might repeat what must not be repeated."""
-    for step in path.split(".") if path else ():
-        below = schema.get("items") if step.isdigit() else schema.get("properties", {}).get(step)
-        schema = below or {}
-    return "x-sensitive" in str(schema)

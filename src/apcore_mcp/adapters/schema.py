@@ -1,6 +1,7 @@
 """JSON Schemas of apcore modules, made self-contained for MCP and OpenAI."""
 
 import copy
+import marshal
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +14,11 @@ MAX_REF_DEPTH = 32
 MAX_NODES = 100_000
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SINGLES = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
+_CONDITIONS = frozenset({"not", "if", "then", "else"})
+_ITEMS = frozenset({"items", "contains", "additionalItems", "unevaluatedItems"})
+_OTHERS = frozenset({"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema"})
+_SINGLES = _CONDITIONS | _ITEMS | _OTHERS
+_REFERRING = (b"$ref", b"$defs", b"definitions")
 
 
 def map_subschemas(schema: Json, change: Callable[[Any], Any]) -> Json:
@@ -43,7 +48,14 @@ class SchemaConverter:
         return self._inline_refs(descriptor.output_schema)
 
     def _inline_refs(self, schema: Json) -> Json:
-        inlined: Json = _Inliner(schema).copy(schema)
+        try:
+            plain = marshal.dumps(schema)  # the quickest copy there is, and enough for most schemas
+        except ValueError:
+            plain = b"$ref"
+        if any(word in plain for word in _REFERRING):
+            inlined: Json = _Inliner(schema).copy(schema)
+        else:
+            inlined = marshal.loads(plain)  # noqa: S302 - our own bytes
         return inlined
 
     def _ensure_object_type(self, schema: Json) -> Json:
@@ -70,6 +82,8 @@ class _Inliner:
             raise ValueError(f"Schema has more than {MAX_NODES} nodes once its references are inlined")
         own = {key: value for key, value in node.items() if key not in ("$ref", "$defs", "definitions")}
         inlined = map_subschemas(own, self.copy)
+        if isinstance(inlined.get("discriminator"), dict):
+            inlined["discriminator"].pop("mapping", None)  # it names definitions, which are gone
         reference = node.get("$ref")
         return self._resolve(reference) | inlined if isinstance(reference, str) else inlined
 
@@ -79,10 +93,19 @@ class _Inliner:
             raise ValueError(f"Circular reference: {' -> '.join(names)}")
         if len(self._path) >= MAX_REF_DEPTH:
             raise ValueError(f"Maximum recursion depth of {MAX_REF_DEPTH} exceeded at {reference}")
-        target: Any = self._root
-        for step in reference.removeprefix("#/").split("/"):
-            target = target[unquote(step).replace("~1", "/").replace("~0", "~")]
         self._path.append(reference)
-        resolved = self.copy(target)
+        resolved = self.copy(self._target(reference))
         self._path.pop()
         return resolved if isinstance(resolved, dict) else {}
+
+    def _target(self, reference: str) -> Any:
+        target: Any = self._root
+        steps = [
+            unquote(step).replace("~1", "/").replace("~0", "~") for step in reference.removeprefix("#/").split("/")
+        ]
+        try:
+            for step in steps:
+                target = target[int(step)] if isinstance(target, list) else target[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise KeyError(steps[-1]) from None
+        return target

@@ -4,5 +4,4 @@
 - ``health``: the route `/health`
 - ``listener``: the live table of tools
 - ``router``: one call through apcore's pipeline
-- ``transport``: the HTTP transports by their names
 """

@@ -16,7 +16,10 @@ class RegistryListener:
 
     def __init__(self) -> None:
         self._rebuilding = threading.Lock()
-        self._entries: dict[str, ModuleEntry] = {}  # each step on it is one that threads cannot come between
+        """Held while entries are built, one event after the other."""
+        self._lock = threading.Lock()
+        """Held for each look at the table and each change of it; never for long."""
+        self._entries: dict[str, ModuleEntry] = {}
         self._registry: Registry | None = None
         self._tags: Tags = None
         self._prefix: str | None = None
@@ -32,8 +35,9 @@ class RegistryListener:
         for event in ("register", "unregister"):
             registry.on(event, self._on_event)
         with self._rebuilding:  # events wait until the first fill is complete
-            for module_id in registry.list(tags=tags, prefix=prefix):
-                self._store(registry, module_id)
+            entries = self._built(registry, registry.list(tags=tags, prefix=prefix))
+            with self._lock:
+                self._entries = entries
 
     def stop(self) -> None:
         """Follow the registry no more; the table stays as it is."""
@@ -44,11 +48,14 @@ class RegistryListener:
 
     def entries(self) -> dict[str, ModuleEntry]:
         """All entries in the order of their names."""
-        return dict(sorted(self._entries.copy().items()))
+        with self._lock:
+            entries = self._entries.copy()
+        return dict(sorted(entries.items()))
 
     def entry(self, name: str) -> ModuleEntry | None:
         """The entry of one module, or None while it is not served."""
-        return self._entries.get(name)
+        with self._lock:
+            return self._entries.get(name)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -61,19 +68,22 @@ class RegistryListener:
         if registry is None or not module_id.startswith(self._prefix or ""):
             return
         with self._rebuilding:
-            known = self._entries.pop(module_id, None)
-            if module_id in registry.list(tags=self._tags, prefix=module_id):
-                self._store(registry, module_id)
-        if known or self.entry(module_id):
+            known = self.entry(module_id)
+            is_there = module_id in registry.list(tags=self._tags, prefix=module_id)
+            built = self._built(registry, [module_id] if is_there else [])
+            with self._lock:
+                if not built:
+                    self._entries.pop(module_id, None)
+                self._entries.update(built)  # in one step: what is registered again is never absent in between
+        if known or built:
             self.on_change()
 
-    def _store(self, registry: Registry, module_id: str) -> None:
-        if self._cache:  # first, so that the definition is made of the remembered schemas
-            remember_schemas(registry.get(module_id))
-        contain_exits(registry.get(module_id))
-        entry = MCPServerFactory().build_entry(registry, module_id)
-        if entry is not None:
-            self._entries[module_id] = entry
+    def _built(self, registry: Registry, module_ids: list[str]) -> dict[str, ModuleEntry]:
+        for module in map(registry.get, module_ids):
+            if self._cache:  # first, so that the definition is made of the remembered schemas
+                remember_schemas(module)
+            contain_exits(module)
+        return {entry.tool.name: entry for entry in MCPServerFactory().build_entries(registry, module_ids)}
 
 
 def _nobody() -> None:

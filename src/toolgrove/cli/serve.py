@@ -16,6 +16,7 @@ from typing import Any
 
 import anyio
 
+from mcp_serve import http_server
 from mcp_serve.http_server import run_http
 from mcp_serve.signals import Stop, stop_on_signals
 from toolgrove.cli.project import DEFAULT, OPENING
@@ -73,9 +74,8 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
 
 def listen(host: str, port: int) -> socket.socket:
     """The socket to serve on; ValueError says what to do where it cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return http_server.listen(host, port)
     except OSError as error:
         problem, _, _ = (error.strerror or str(error)).partition(" (")
         raise ValueError(f"cannot listen on {host}:{port}: {problem}. {_advice(error)}") from None
