@@ -124,6 +124,24 @@ def test_an_anchor_kept_elsewhere_proves_that_nothing_was_taken_back(
     assert (said.code, "records after it are missing: there was a record 8" in said.out) == (1, True)
 
 
+def test_a_store_that_is_gone_is_told_though_its_copy_is_whole(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    project(workspace={"store": "sqlite:grove.db", "auditLog": "audit.jsonl"}, agents=AGENTS)
+    calls(toolgrove)
+    anchor = toolgrove("audit", "anchor").out.strip()
+    for part in tmp_path.glob("grove.db*"):
+        part.unlink()
+    said = toolgrove("audit", "verify")
+    assert (said.code, "grove.db is gone; its copy has records up to 4" in said.out) == (1, True)
+    assert toolgrove("audit", "verify", "--json").json["whole"] is False
+    assert numbers(toolgrove) == [1, 2, 3, 4]
+    (tmp_path / "audit.jsonl").unlink()
+    (tmp_path / ".toolgrove" / "grove.db.head").unlink()
+    said = toolgrove("audit", "verify", "--anchor", anchor)
+    assert (said.code, "is gone: it held audit records up to 4" in said.err) == (1, True)
+
+
 @pytest.mark.parametrize("anchor", ["12", "12:abc", "no/such/file"])
 def test_what_is_no_anchor_is_told_so(toolgrove: Toolgrove, log: Path, anchor: str) -> None:
     said = toolgrove("audit", "verify", "--anchor", anchor)

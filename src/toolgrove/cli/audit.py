@@ -161,8 +161,8 @@ def _row(record: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def _verify(chosen: argparse.Namespace, screen: Screen) -> int:
-    log = log_of(load(chosen))
     anchors = [anchor for given in chosen.anchor for anchor in _anchors(given)]
+    log = log_of(load(chosen), anchors)
     with screen.waiting("Reading the log …"):
         proof = anyio.run(log.verify, anchors)
     screen.answer(Verification.of(proof).to_json(), *_findings(proof))
