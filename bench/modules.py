@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from apcore import Registry
+from apcore import ModuleAnnotations, Registry
 from pydantic import BaseModel, Field, create_model
 
 ADD = "math.add"
+TOTAL = "math.total"
+"""The same, by a module that says that it only reads."""
 TYPES = (int, str, float, bool, list[str])
 
 
@@ -25,6 +27,10 @@ class Add:
 
     async def execute(self, inputs: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"sum": inputs["a"] + inputs["b"]}
+
+
+class Total(Add):
+    annotations = ModuleAnnotations(readonly=True)
 
 
 def wide_module(number: int, properties: int = 10) -> Any:

@@ -24,7 +24,7 @@ from apcore import CancelToken, Context, Executor
 
 from bench.hop import ROOT, STDIO, child
 from bench.measure import Round, Series, cpu_seconds, interleaved, percentile, resident_mb, timed
-from bench.modules import ADD, registry_of_size
+from bench.modules import ADD, TOTAL, Total, registry_of_size
 from bench.peers import free_port
 from bench.report import STARTED, Report, circumstances, say
 from bench.subjects.ours import Direct
@@ -395,11 +395,12 @@ async def gate(report: Report, effort: Effort) -> None:
     """A local call through every step, beside its source alone and apcore's pipeline alone."""
     say("gate")
     registry = registry_of_size(2)
+    registry.register(TOTAL, Total())
     executor = Executor(registry)
     config = Config.model_validate({"agents": {"bench": {"role": "editor", "tools": ["*"]}}})
     async with Grove(config, extensions=executor) as whole, Grove(config, extensions=Direct(registry)) as bare:
         through, alone = await whole.agent("bench"), await bare.agent("bench")
-        tool = next(spec.name for spec in through.tools if spec.source == "extensions" and "add" in spec.name)
+        reads, changes = (module.replace(".", "-") for module in (TOTAL, ADD))
 
         async def trivial(number: int) -> Any:
             return await executor.call_async(ADD, {"a": number, "b": 1})
@@ -409,15 +410,16 @@ async def gate(report: Report, effort: Effort) -> None:
             return await executor.call_async(ADD, {"a": number, "b": 1}, context)
 
         async def source_only(number: int) -> Any:
-            begun = alone.begin(tool, {"a": number, "b": 1})
+            begun = alone.begin(reads, {"a": number, "b": 1})
             assert begun.tool is not None
             return await begun.tool.source.call(begun)
 
         subjects: dict[str, Callable[[int], Awaitable[Any]]] = {
             "limit": trivial,
             "with context": with_context,
-            "ours": lambda number: through.call(tool, {"a": number, "b": 1}),
-            "gated": lambda number: alone.call(tool, {"a": number, "b": 1}),
+            "ours": lambda number: through.call(reads, {"a": number, "b": 1}),
+            "gated": lambda number: alone.call(reads, {"a": number, "b": 1}),
+            "changing": lambda number: alone.call(changes, {"a": number, "b": 1}),
             "source": source_only,
         }
         series = {name: Series() for name in subjects}
@@ -439,6 +441,8 @@ async def gate(report: Report, effort: Effort) -> None:
     )
     given = p50["with context"]
     table.add("… of a call with a context made before", {"limit": given}, ratio=net / given)
+    changing = p50["changing"] - p50["source"]
+    table.add("… of a module that may change something, on record before it runs", {"bare": changing})
     for step, share in steps_of(profile):
         table.add(f"… {step}, % of the gate by profile", {"bare": share})
 
