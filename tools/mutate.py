@@ -144,6 +144,13 @@ FAULTS = (
     Fault("a failed reload is not rolled back", "toolgrove/reload.py", "if await _put_back(project, before):", "if before:", "grove/test_reload.py::test_a_change_that_fails_is_taken_back_whole"),
     Fault("a reload that narrows the scope of a secret changes nothing", "toolgrove/grove.py", "        self.secrets.rescope(config.secrets)\n", "", "pool/http/test_http_through_grove.py::test_a_reload_that_narrows_the_scope_of_a_secret_takes_it_away"),
     Fault("a call is answered in the event loop of another", "toolgrove/store/journal/sqlite/writer.py", "answers.setdefault(ticket.loop, [])", "answers.setdefault(tickets[-1].loop, [])", "store/test_faults.py::test_every_call_is_answered_in_its_own_loop_though_another_of_its_group_has_ended"),
+    Fault("what a schema marks as sensitive is recorded", "toolgrove/call/bodies.py", "arguments, taken = sensitive.hidden(arguments)", "taken = sensitive.hidden(arguments)[1]", "call/test_record.py::test_what_a_schema_marks_as_sensitive_is_in_no_record"),
+    Fault("a flood of wrong tokens fills the audit log", "toolgrove/web/refusals.py", "        if now - burst.since >= MINUTE:\n            await", "        if now >= burst.since:\n            await", "web/test_web_door.py::test_a_flood_of_wrong_tokens_costs_one_record_a_minute_and_one_line_and_is_counted"),
+    Fault("a store that is gone passes for whole by its copy", "toolgrove/cli/audit_log.py", "return proof if proof.breach is not None else", "return proof if proof.breach is None else", "cli/test_cli_audit.py::test_a_store_that_is_gone_is_told_though_its_copy_is_whole"),
+    Fault("the body of a stranger is read", "toolgrove/web/app.py", "                known,  # before the body is read: strangers must cost nothing\n                Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),\n                Middleware(ClearJson),\n", "                Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),\n                Middleware(ClearJson),\n                known,\n", "web/test_web_strangers.py::test_a_stranger_is_refused_before_the_body_is_read"),
+    Fault("an agent takes every place of a server", "toolgrove/pool/fair_shares.py", "return self._held[agent] < GREED * self._free", "return self._free > 0", "faults/test_shares.py::test_an_agent_that_floods_a_server_is_told_to_wait_and_the_others_are_served"),
+    Fault("a thread that a module leaves behind counts for nobody", "toolgrove/pool/module_threads.py", "self._place.lose()", "self._place.give_back()", "faults/test_shares.py::test_threads_that_calls_leave_behind_count_for_their_agent_and_for_nobody_else"),
+    Fault("what one agent lets time out stops everybody", "toolgrove/pool/mcp/source.py", "self._breakers.timed_out(share_of(call))", "self._breakers.failed()", "faults/test_shares.py::test_the_calls_that_one_agent_lets_time_out_stop_that_agent_alone"),
 )  # fmt: skip
 
 
@@ -222,6 +229,9 @@ def main() -> int:
     if words == ["--check"]:
         return 0
     chosen = [fault for fault in FAULTS if not words or any(word in fault.what or word in fault.file for word in words)]
+    if not chosen:
+        print(f"no fault's description or file holds any of: {', '.join(words)}")
+        return 1
     failing = baseline(chosen)
     if failing is not None:
         print(f"the tests must pass before anything is broken:\n{failing}")
