@@ -28,7 +28,7 @@ _CONTAINED: weakref.WeakSet[Any] = weakref.WeakSet()
 def watch(registry: Registry) -> None:
     """Follow the files of the extensions directory, with apcore's event handler repaired.
 
-    Newer apcore lost the handler's base class, and hears only of the moment at which a file is there but still empty.
+    Newer versions of apcore lost the handler's base class, and notice a file only when it appears, still empty.
     """
     handler = getattr(apcore_registry, HANDLER, FileSystemEventHandler)
     if not issubclass(handler, FileSystemEventHandler):
@@ -38,7 +38,7 @@ def watch(registry: Registry) -> None:
 
 def _repaired(handler: Any) -> type[FileSystemEventHandler]:
     class ModuleChangeHandler(handler, FileSystemEventHandler):  # type: ignore[misc]
-        """Hears of a file when it is closed, not only when it appears, and of each time."""
+        """Also notices when a file is closed after writing, and notices it every time."""
 
         _DEBOUNCE_WINDOW_SEC = 0.0
         on_closed = handler.on_modified
@@ -57,7 +57,7 @@ class ImportBudget:
 
 
 def bound_imports() -> None:
-    """Make apcore import the files of a registry with an `ImportBudget` within it; for others nothing changes."""
+    """Make apcore keep to the `ImportBudget` of a registry that has one; other registries are not affected."""
     resolve = getattr(apcore_registry, RESOLVE)
     if resolve in _CONTAINED:
         return
@@ -78,7 +78,7 @@ def bound_imports() -> None:
 
 
 def _in_time(seconds: float, file: Path, work: Callable[[], Any]) -> Any:
-    """What the work gives; it runs in a thread, since nothing else that never ends could be left behind."""
+    """The result of the work, which runs in a thread: only a thread can be left behind if it never ends."""
     results: list[Any] = []
     failures: list[BaseException] = []
 
@@ -116,7 +116,7 @@ def _is_busy(thread: threading.Thread) -> bool:
 
 
 def contain_exits(module: Any) -> None:
-    """Let an exit of an async module fail its call; apcore runs it as a task, from which an exit ends the process."""
+    """Make an exit in an async module fail its call alone; apcore runs it in a task, where it would end the process."""
     execute = getattr(module, "execute", None)
     if inspect.iscoroutinefunction(execute) and execute not in _CONTAINED:
 

@@ -21,7 +21,7 @@ CUT_OFF = (
 
 
 class User(NamedTuple):
-    """Who asks, as an authentication middleware in front of us said."""
+    """Who asks, according to the authentication middleware in front of us."""
 
     id: str
     scopes: tuple[str, ...] = ()
@@ -174,9 +174,9 @@ RunTool = Callable[[str, Json | None, ToolRun], Awaitable[Answer]]
 class Calls:
     """Starts, suspends, resumes and drains the runs of tools.
 
-    With `in_place`, a call runs in the task of its request, as a task of its own costs more than many a call, and a
-    run that nobody waits for is cancelled. Only one that a question may suspend, so that it outlives its request, has
-    a task of its own then. Without it every run has one, and goes on when it is cancelled until it heeds that.
+    With `in_place`, a call runs in the task of its request, since a task of its own costs more than many calls do, and
+    a run that nobody waits for is cancelled. Only a run that a question may suspend, so that it outlives its request,
+    has a task of its own. Without `in_place` every run has one, and a cancelled run goes on until it notices.
     """
 
     def __init__(self, run: RunTool, *, in_place: bool = False, logger: logging.Logger | None = None) -> None:
@@ -235,7 +235,7 @@ class Calls:
         except asyncio.CancelledError:
             if not run.is_cancelled or request is None:
                 raise
-            request.uncancel()  # not the client went away, but we do
+            request.uncancel()  # the client is still there: it is we who stop
             return error_result(CUT_OFF)
         finally:
             del self._running[ended]

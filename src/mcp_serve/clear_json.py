@@ -1,4 +1,4 @@
-"""JSON that two readers could read differently is refused; other JSON is read once, for all further in."""
+"""Refuses JSON that two readers could read differently, and reads the rest once for everything behind it."""
 
 import json
 from typing import Any, NoReturn
@@ -14,7 +14,7 @@ BAD_JSON = "Parse error: the body must be one JSON text, moderately nested, with
 
 
 class ClearJson:
-    """Reads and checks the body, so it stands behind whatever can tell by the head that nobody needs the body."""
+    """Reads and checks the body, so it stands behind everything that can refuse a request by its headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The connections of one server: as many as there is room for, and newcomers before those who ask nothing."""
+"""The connections of one server: as many as fit, and new ones take the place of idle ones."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ def room() -> int:
 
 
 class Connections:
-    """Who is connected. One without a request under way is idle, and closed for a newcomer where there is no room."""
+    """The open connections. One without a request is idle, and is closed for a new one when there is no room."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -36,7 +36,7 @@ class Connections:
         self._is_full = self._is_failing = False
 
     def opened(self, connection: asyncio.Transport) -> None:
-        """Count it, and take it for idle until it asks."""
+        """Count it, and treat it as idle until it sends a request."""
         self._open.add(connection)
         self.answered(connection)
 
@@ -45,7 +45,7 @@ class Connections:
         self._idle.pop(connection, None)
 
     def answered(self, connection: asyncio.Transport) -> None:
-        """Take it for idle; those idle for longer go first."""
+        """Treat it as idle; those that were idle for longer are closed first."""
         if connection in self._open:
             self._idle[connection] = None
 
@@ -104,12 +104,12 @@ class Connections:
 
 
 async def _newcomer(listening: socket.socket) -> socket.socket:
-    """The next connection. Cancelled in the moment of one, asyncio's own way reports a fault and loses it."""
+    """The next connection. If asyncio's own `sock_accept` is cancelled at the wrong moment, it loses one."""
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":
         return (await loop.sock_accept(listening))[0]
     while True:
-        await _readable(loop, listening)  # first: without a file left, accepting fails even where nobody waits
+        await _readable(loop, listening)  # first: when files run out, accepting fails even if no connection is waiting
         try:
             return listening.accept()[0]
         except BlockingIOError:

@@ -21,7 +21,7 @@ from mcp_serve.verbatim import keep_definition, keep_result, verbatim
 
 DOCS = "docs://"
 NEWS_WITHIN = 5.0
-"""Seconds after which a client that does not read is not told of a change: it must not hold the others."""
+"""Seconds after which a client that does not read misses a change: it must not hold up the others."""
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
 
@@ -43,7 +43,7 @@ class Endpoint:
         self._logger = logger or logging.getLogger(__name__)
         self.calls = Calls(run, in_place=in_place, logger=self._logger)
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop that serves those who want to hear of changes; None while there is nobody."""
+        """The loop that serves clients which want to hear of changes; None while there are none."""
         self._is_announcing = False
         self._sessions: set[ServerSession] = set()
         self._bus = InMemorySubscriptionBus()

@@ -18,7 +18,7 @@ from mcp_serve.endpoint import Endpoint
 from mcp_serve.sdk_internals import owned
 
 WATCH_AFTER = 0.1
-"""Seconds in which most requests are answered, so that watching their connection would be for nothing."""
+"""Seconds within which most requests are answered; watching their connections would be wasted work."""
 T = TypeVar("T")
 
 

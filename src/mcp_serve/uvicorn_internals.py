@@ -130,7 +130,7 @@ class StrictHttp(HttpToolsProtocol):
         if self._wants_upgrade:
             return
         if not self.url.startswith(b"/"):
-            raise ValueError("a target with an authority would name two hosts")  # the parser makes 400 of it
+            raise ValueError("a target with an authority would name two hosts")  # the parser turns this into a 400
         self._connections.asked(self.transport)
         super().on_headers_complete()
         self._room = MAX_BODY

@@ -76,7 +76,7 @@ class Agent:
 
     @property
     def bounds(self) -> tuple[Bounds, ...]:
-        """What it and all above it bind those to that it spawns."""
+        """The limits that it and all agents above it put on those it spawns."""
         return self._toolset.bounds
 
     async def call(self, name: str, arguments: Arguments | None = None, *, client: Client | None = None) -> Result:
@@ -89,7 +89,7 @@ class Agent:
         toolset = self._toolset
         return Call(
             id=self._ids.call(),
-            name=brief(name, NAME),  # none that long is a tool's
+            name=brief(name, NAME),  # no tool has a name that long
             tool=toolset.callable.get(name),
             arguments={} if arguments is None else arguments,
             caller=self._caller,
@@ -114,7 +114,7 @@ class Agent:
     async def run(self, requests: Iterable[Any]) -> AsyncIterator[dict[str, Any]]:
         """Call tools one after the other, `{"tool": …, "arguments": {…}}` each, and yield what happens.
 
-        What sub-agents do, at any depth, is among it. A call that fails is an event like any other; the rest goes on,
+        Events of sub-agents at any depth are included. A call that fails is an event like any other; the rest goes on,
         and `run_finished` always comes last.
         """
         successes = failures = 0

@@ -1,5 +1,5 @@
-"""Budgets over time, by a monotonic clock, so that setting the clock frees nothing; what follows when one is spent is
-up to the owner."""
+"""Budgets over time, by a monotonic clock, so that setting the clock refills nothing; what happens when one is spent
+is up to its owner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Monotonic = Callable[[], float]
 
 
 class RefillingBudget:
-    """Fills up by `rate` a second, up to `burst`; for amounts such as bytes, of which a short rush is fine."""
+    """Refills by `rate` a second, up to `burst`; for amounts such as bytes, where a short burst is fine."""
 
     def __init__(self, rate: float, *, burst: float, monotonic: Monotonic) -> None:
         self._rate = rate
@@ -19,14 +19,14 @@ class RefillingBudget:
         self._then = monotonic()
 
     def take(self, amount: float = 1.0) -> bool:
-        """Take an amount out, if there is as much."""
+        """Take an amount out, if there is that much."""
         if not self.has(amount):
             return False
         self._left -= amount
         return True
 
     def has(self, amount: float = 1.0) -> bool:
-        """Whether there is as much; time that passes while the budget is full fills nothing."""
+        """Whether there is that much; time that passes while the budget is full adds nothing."""
         now = self._monotonic()
         passed, self._then = now - self._then, now
         self._left = min(self._left + passed * self._rate, self._burst)
@@ -43,7 +43,7 @@ class MovingWindow:
         self._events: deque[float] = deque()
 
     def admit(self) -> float | None:
-        """Count an event; where there is no room, the seconds until there is, and nothing is counted."""
+        """Count an event; if there is no room, nothing is counted, and the answer is the seconds until there is."""
         wait = self.wait()
         if wait is None:
             self._events.append(self._monotonic())

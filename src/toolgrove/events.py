@@ -33,7 +33,7 @@ _spellings: dict[type[Any], tuple[str, list[tuple[str, str]]]] = {}
 
 
 def _spelt(kind: type[Any]) -> tuple[str, list[tuple[str, str]]]:
-    """The name of a kind of event and of its facts, as a stream writes them; found out once."""
+    """The name of a kind of event and of its facts, as a stream writes them; worked out once."""
     if kind not in _spellings:
         derived = [name for name in ("agent", "depth") if isinstance(getattr(kind, name, None), property)]
         names = [*derived, *(field.name for field in fields(kind))]
@@ -96,7 +96,7 @@ class ToolFailed(_OfCall):
     """A call was refused or failed; `error` says why, and whether trying again can help.
 
     Where a tool of an MCP server says itself that it failed, the stream of its own run carries that `result`.
-    A sub-agent that does not exist, or whose run failed, is told so too: as a `spawn_agents` of its own.
+    A sub-agent that does not exist, or whose run failed, is reported so too: as a `spawn_agents` call of its own.
     """
 
     error: Mapping[str, Any]
@@ -147,7 +147,7 @@ class ApprovalRequested(_OfApproval):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApprovalDecided(_OfApproval):
-    """A person decided about a call; one who decided in another process is heard of when the call comes back."""
+    """A person decided about a call; a decision made in another process is published when the call comes back."""
 
     approved: bool
     by: str

@@ -157,7 +157,7 @@ class Grove:
         if self._state.is_kept:
             try:
                 await settle_abandoned(self.approvals, self._journal)
-            except OSError as error:  # who needs the state next says so; the claims wait for the next start
+            except OSError as error:  # whoever needs the state next reports it; the claims wait for the next start
                 log.debug("Approvals that were claimed before are left as they are: %s", error)
 
     async def __aexit__(

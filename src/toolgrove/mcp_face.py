@@ -21,7 +21,7 @@ SESSION = "toolgrove/session"
 ERROR = "toolgrove/error"
 MAX_SESSION = 128
 PATIENCE = 0.25
-"""Seconds for which the answer to a call beyond the limit is held: whoever does not heed it cannot crowd out others."""
+"""Seconds for which a refusal by a limit is held back: a client that ignores the limit cannot crowd out others."""
 
 
 def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
@@ -38,7 +38,7 @@ class McpFace:
         self.endpoint = Endpoint(agent.name, version, self, self._run, in_place=True)
 
     def use(self, agent: Agent) -> None:
-        """Go on with the same agent, resolved anew; clients hear of it if its tools are others."""
+        """Go on with the same agent, resolved again; clients are told if its tools changed."""
         seen, self.agent = self.agent.tools, agent
         if agent.tools != seen:
             self._entries = {spec.name: _entry(spec) for spec in agent.tools}

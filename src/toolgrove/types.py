@@ -44,7 +44,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bounds:
-    """All that one agent binds those below it to: whoever it spawns may do no more than it may itself.
+    """The limits that one agent puts on those below it: whatever it spawns may do no more than it may itself.
 
     `tools` are the names that it has, `may_delegate` the names that it lends beyond them and nothing else,
     `may_spawn` the agents that it may start (None: every other one), `receipt` the hash of its own resolution.
@@ -136,7 +136,7 @@ class Tool:
     """A tool as the chain runs it.
 
     `definition` is the hash of all that its source says about it, `approval` the rule of the source by which
-    every call needs one. `mutates` is the word of somebody answerable, never that of a foreign server alone;
+    every call needs one. `mutates` is the word of somebody responsible, never that of a foreign server alone;
     `reads_if` is the line with which the operator can say that it only reads, where that is still open. `demands` are
     required arguments that the source itself asks for, since its refusal says more than the schema could. One
     that is `for_apps` is called by the page of an MCP App, never by a model.
@@ -180,11 +180,11 @@ class Call:
     Asked for, set by `Agent.begin`:
 
     - `id`, `name`, `caller`: which call, of which tool, by whom.
-    - `tool`, `known`: the tool, None where the agent has no such one, and the names that it has. Behind
+    - `tool`, `known`: the tool, None where the agent has none of that name, and the names that it has. Behind
       `toolset_step`, which refuses those calls, `granted` is the tool.
     - `approval`: the rule by which a person must agree first; None where no rule says so.
     - `receipt`: the hash of the resolution that gave the agent its tools.
-    - `bounds`: what the agent and all above it bind those to that this call spawns.
+    - `bounds`: the limits that the agent and all above it put on those that this call spawns.
     - `publish`: hands events of what they do to the stream of the run; None where there is none.
     - `arguments`: as given, until `ValidateStep` puts in a copy that fits the schema and that no one else holds.
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
@@ -195,8 +195,8 @@ class Call:
     - `started`, `settle`: by `AuditStep`, on the way in. The first to have the result awaits `settle`: the
       workspace for a write, `IdempotencyStep` for a call with a key, `AuditStep` for all others.
     - `idempotency`, `replayed`: by `IdempotencyStep`, the claim of its key, and whether an earlier result answers.
-    - `request`, `earlier`: by `CutOffStep`, on a call that changes something outside: what it is known again by, and
-      the one before it whose outcome is unknown.
+    - `request`, `earlier`: by `CutOffStep`, on a call that changes something outside: its fingerprint, and the
+      earlier one whose outcome is unknown.
     - `used_approval`: by `ApprovalStep`, the approval that let it through, and who gave it.
     - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
     - `targets`: by the workspace, the nodes that a write changed.

@@ -22,7 +22,7 @@ _REFERRING = (b"$ref", b"$defs", b"definitions")
 
 
 def map_subschemas(schema: Json, change: Callable[[Any], Any]) -> Json:
-    """A copy in which every direct subschema is changed; data such as `default` or `enum` is none."""
+    """A copy in which every direct subschema is changed; values such as `default` and `enum` are data, not schemas."""
     changed: Json = {}
     for key, value in schema.items():
         if key in _MAPS and isinstance(value, dict):

@@ -40,7 +40,7 @@ class RegistryListener:
                 self._entries = entries
 
     def stop(self) -> None:
-        """Follow the registry no more; the table stays as it is."""
+        """Stop following the registry; the table stays as it is."""
         if self._registry is not None:
             for event in ("register", "unregister"):
                 self._registry.off(event, self._on_event)

@@ -35,7 +35,7 @@ class ExecutionRouter:
         self._validate_inputs = validate_inputs
 
     async def handle_call(self, name: str, arguments: Json | None, caller: ToolRun | None = None) -> CallToolResult:
-        """Run a module; without a lookup every module of the registry may be called, without a caller in silence."""
+        """Run a module; without a lookup any module of the registry may be called, without a caller nobody is asked."""
         logger.debug("Tool call: %s", _printable(name))
         arguments = {} if arguments is None else arguments
         entry = self._lookup(name) if self._lookup else None
@@ -76,7 +76,7 @@ class ExecutionRouter:
     def _input_schema(self, name: str, entry: ModuleEntry | None) -> Json | None:
         if entry is not None:
             return entry.tool.input_schema
-        with contextlib.suppress(Exception):  # without a table, ask the registry; its fault is no news here
+        with contextlib.suppress(Exception):  # without a table, ask the registry; it may not know either
             definition = self._executor.registry.get_definition(name)
             return None if definition is None else definition.input_schema
         return None
@@ -140,7 +140,7 @@ def _check_schema(schema: Json, arguments: Json) -> None:
 
 
 def _log_failure(name: str, error: BaseException) -> None:
-    # Behind ": [" apcore repeats the values that a schema refused.
+    # After ": [" apcore repeats the values that a schema refused.
     text = str(getattr(error, "message", None) or error).partition(": [")[0]
     trace = error if is_unexpected(error) else None
     logger.error(
@@ -149,5 +149,5 @@ def _log_failure(name: str, error: BaseException) -> None:
 
 
 def _printable(text: str) -> str:
-    """Somebody's text, fit for one line of a log."""
+    """Foreign text, made fit for one line of a log."""
     return text if text.isprintable() and len(text) <= 200 else ascii(text[:200])

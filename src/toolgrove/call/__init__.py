@@ -6,21 +6,21 @@ begun, scrub.
 - ``abandoned``: approvals that a process claimed and did not live to use
 - ``approval``: holds a call back until a person agreed to it
 - ``audit``: turns failures into answers, and leaves one record of every call
-- ``begun``: a durable record before a call leaves that changes something outside
+- ``begun``: keeps a durable record before a call that changes something outside is sent
 - ``bodies``: what is kept of a call's arguments and result
 - ``chain``: folds steps into one function
 - ``changed``: says in an answer which policies changed it
 - ``cut_off``: stops the first repetition of a call that a crash cut off
 - ``ending``: how a call ended, as an event
 - ``idempotency``: answers a repeated request with the first result
-- ``ids``: what calls and runs are called, unlike any of another process
+- ``ids``: ids of calls and runs, which no other process gives out
 - ``inbox``: the calls that wait for a person, and what was decided
 - ``rate_limit``: refuses an agent that calls too often, itself or through others
-- ``recorder``: puts on record what no call stands for
+- ``recorder``: records what happens outside of calls
 - ``role``: keeps readers from tools that change something
 - ``run_events``: the events of one run on their way to its reader, within bounds
 - ``scrub``: keeps secrets out of results, failures and progress; the only owner of that
-- ``sensitive``: the arguments that a schema marks as nobody's business
+- ``sensitive``: the arguments that a schema marks as sensitive
 - ``strip``: takes unseen characters out of foreign results, where the operator wants that
 - ``toolset``: refuses a tool that the agent was not given
 - ``trace``: one OpenTelemetry span per call

@@ -87,7 +87,7 @@ class ApprovalStep:
             try:
                 result = await onward(call)
             except (EffectChanged, NotKept, StaleVersion) as error:
-                # Nothing ran, and who waited for a person seldom has a version that is still current.
+                # Nothing ran, and after waiting for a person the caller's version is seldom still current.
                 call.used_approval = None
                 await self._settle(approval, "approved")
                 if not isinstance(error, EffectChanged):
@@ -100,7 +100,7 @@ class ApprovalStep:
                 return result
 
     async def _settle(self, approval: Approval, state: Literal["used", "approved"]) -> None:
-        """Tell the inbox what became of an approval; of one that it does not hear of it learns at the next start."""
+        """Tell the inbox what became of an approval; if that fails, it finds out at the next start."""
         with anyio.CancelScope(shield=True), suppress(OSError):
             await self._inbox.settle(approval, state)
 

@@ -136,7 +136,7 @@ class AuditStep:
         caller = call.caller
         # A flood of calls that the rate limit refuses must not push other bodies out.
         bodies = NO_BODIES if isinstance(error, RateLimited) else self._bodies.bodies(call, result)
-        return AuditRecord(  # by place: to name each of them takes as long as all the rest
+        return AuditRecord(  # by position: naming every field would take as long as all the rest
             to_milliseconds(self._clock.wall()),
             call.id,
             caller.agent,

@@ -1,4 +1,4 @@
-"""Leaves a durable record of a call that changes something outside before it is sent, so that a crash can be told."""
+"""Leaves a durable record of a call that changes something outside before it is sent, so that a crash is noticed."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _UNTOLD = "The arguments do not fit the schema. What is wrong with them is not r
 
 
 class _Plan(NamedTuple):
-    """What is kept of the calls of one agent and tool, and what of it is not told."""
+    """What is kept of the calls of one agent and tool, and which parts of it are hidden."""
 
     spec: ToolSpec
     kept: Recorded
@@ -30,7 +30,7 @@ class _Plan(NamedTuple):
 class BodyWriter:
     """Writes bodies by a policy of agent and tool; `size` is the most that one may have before it is cut.
 
-    Both are asked once, until `forget` is called: this is on the way of every call.
+    Both are asked once, until `forget` is called, since every call comes through here.
     """
 
     def __init__(self, secrets: Scrubs, *, policy: Callable[[str, str], Recorded], size: Callable[[], int]) -> None:
@@ -40,12 +40,12 @@ class BodyWriter:
         self.forget()
 
     def forget(self) -> None:
-        """Ask anew, since the configuration is another one."""
+        """Ask again: the configuration has changed."""
         self._size = self._ask_size()
         self._plans: dict[tuple[str, str], _Plan] = {}
 
     def bodies(self, call: Call, result: Result | None) -> Bodies:
-        """What is kept of a call; of one whose tool is not there nothing, since no schema says what is sensitive."""
+        """What is kept of a call; nothing if its tool does not exist, since no schema says what is sensitive."""
         if call.tool is None:
             return NO_BODIES
         _, kept, sensitive, scrubbed = self._plan(call, call.tool)
@@ -72,7 +72,7 @@ class BodyWriter:
     def _text(self, value: Any, *, scrubbed: bool) -> str:
         try:
             text = _json(value)
-            if len(text) > self._size:  # held back at the end is what may be half a secret
+            if len(text) > self._size:  # what may be half a secret at the end is held back
                 shown = self._secrets.stream().feed(text[: self._size])
                 return _json({"cut": True, "bytes": len(text), "text": shown})
             clean = value if scrubbed else self._secrets.scrub(value)

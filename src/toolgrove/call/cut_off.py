@@ -12,7 +12,7 @@ from toolgrove.types import Call, EarlierCall, Next, Result
 
 
 class CutOffStep:
-    """Knows a call again by its agent, tool and arguments; who repeats it once more means it."""
+    """Recognises a call by its agent, tool and arguments; an agent that repeats it once more means it."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

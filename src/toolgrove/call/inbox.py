@@ -102,7 +102,7 @@ class Inbox:
         await self._approvals.transact(lambda table: _release(table, abandoned, state, self._now()))
 
     async def abandoned(self) -> Sequence[Approval]:
-        """The approvals that a process claimed which is no more; asked before this one claims any."""
+        """The approvals claimed by a process that no longer exists; asked before this one claims any."""
         return [approval for approval in await self.list("claimed") if not _lives(approval.process)]
 
     async def revoke(self, approval_id: str, *, by: str) -> Approval:

@@ -1,4 +1,4 @@
-"""Puts on record what no call stands for: what people decide, and whom the edge refuses."""
+"""Records what happens outside of calls: what people decide, and whom the edge refuses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Recorder:
         details: Mapping[str, Any] | None = None,
         error: Mapping[str, Any] | None = None,
     ) -> None:
-        """Leave one record; a log that cannot take it keeps nobody from going on."""
+        """Leave one record; if the log cannot take it, work goes on all the same."""
         facts = {"by": by, "targets": tuple(targets), "details": details, "error": error}
         try:
             await self._journal.append(

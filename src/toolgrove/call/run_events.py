@@ -16,8 +16,8 @@ BACKLOG = 1_000
 class RunEvents:
     """Holds what the reader has not taken yet; nothing in a run ever waits for the reader.
 
-    One who falls behind loses events and is told how many. Failures go last: there is room for as many again when
-    nothing else is taken any more. What is counted is exact all the same.
+    A reader who falls behind loses events and is told how many. Failures are lost last: when there is no more room for
+    other events, there is still room for as many failures. The counts are exact in any case.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class RunEvents:
         self._came.set()
 
     async def next(self, work: Future[Any]) -> dict[str, Any] | None:
-        """The next event; None once the work is done and all is told."""
+        """The next event; None once the work is done and every event was read."""
         while not (self._events or self._lost or work.done()):
             self._came = anyio.Event()
             await self._came.wait()

@@ -1,4 +1,4 @@
-"""Which arguments a tool's schema marks as nobody's business: they are in no record."""
+"""Which arguments a tool's schema marks as sensitive: they are kept out of every record."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Sensitive:
 
 
 def _target(reference: str) -> str:
-    """Whom a reference leads to, as owners are called here."""
+    """The owner that a reference leads to."""
     *_, kind, name = ("", *reference.split("/"))
     if reference == "#":
         return _EVERYTHING

@@ -47,5 +47,5 @@ async def all_asked(grove: Grove, tell: Callable[[Sequence[str]], None]) -> None
 
 
 def still_starting(late: Sequence[str]) -> str:
-    """For whom one waits, in a sentence."""
+    """Which servers are being waited for, in a sentence."""
     return f"Waiting for {', '.join(late)}, still starting …"

@@ -43,7 +43,7 @@ def load(chosen: argparse.Namespace) -> Config:
 
 @asynccontextmanager
 async def opened(config: Config, screen: Screen, *, wait: float, name_missing: bool = True) -> AsyncIterator[Grove]:
-    """The project with its servers running, those that need a while as well; a person who waits sees for whom."""
+    """The project with its servers running, slow ones included; a person who waits sees which ones."""
     count = len(config.servers) + len(config.http_tools)
     async with AsyncExitStack() as stack:
         with screen.waiting(OPENING):  # a large tree takes its time

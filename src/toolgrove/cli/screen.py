@@ -43,7 +43,7 @@ class Screen:
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show a person at a terminal what they wait for, and what for by now."""
+        """Show a person at a terminal what they are waiting for, and keep that up to date."""
         if not self.err.is_terminal:
             yield lambda later: None
         elif self.err.is_dumb_terminal:

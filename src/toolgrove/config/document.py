@@ -108,7 +108,7 @@ def _parse_yaml(text: str, path: Path) -> ConfigDocument:
         raise _error(path, f"is not YAML: {getattr(problem, 'reason', 'it cannot be read')}") from None
     except ConfigError:
         raise
-    except ValueError as problem:  # a date or a number that is none
+    except ValueError as problem:  # something that looks like a date or a number and is not
         raise _error(path, f"is not YAML: {problem}") from None
 
 

@@ -32,7 +32,7 @@ class ConfigFile:
         """The SHA-256 of the last good text."""
 
     def touched(self) -> bool:
-        """Whether the file looks otherwise than when it was last read; costs one look at the folder."""
+        """Whether the file looks different from when it was last read; costs one look at the folder."""
         return self._signature() != self._seen
 
     def reload(self) -> Reload:

@@ -32,7 +32,7 @@ FOREIGN = frozenset(
         *("connectTimeout", "initTimeout", "networkTimeout", "requestTimeout", "startupTimeout", "toolTimeout"),
     )
 )
-"""Keys of other clients that only look like a misspelt one of ours; further ones need no entry here."""
+"""Keys of other clients that look like misspelt ones of ours; other foreign keys need no entry here."""
 
 RESTRICTING = frozenset(("disabledTools", "excludeTools", "includeTools", "allowedTools", "enabledTools", "tools"))
 """Keys by which a client hides tools; here an agent's mask does that."""

@@ -22,10 +22,10 @@ GroveError
 │   ├── OutcomeUnknown                    the same call was cut off by a crash, and may have run
 │   ├── AlreadyDecided                    another decision about the approval stands
 │   ├── NotRevocable                      there is no open approval to take back
-│   ├── EffectChanged                     the call would change something else than was approved
+│   ├── EffectChanged                     the call would change something other than what was approved
 │   └── PinMoved                          the definition to accept is not the one that is there now
 ├── RateLimited        rate_limited       wait retryAfter seconds
-│   └── ShareSpent                        the agent uses all of an upstream that is its to use
+│   └── ShareSpent                        the agent already uses its whole share of an upstream
 ├── Internal           internal           our fault; the call id leads to the log
 ├── NotKept            internal           the store refused, so nothing happened; wait retryAfter seconds
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
@@ -34,7 +34,7 @@ GroveError
 ├── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
 └── ToolError          internal           the tool itself says that it failed: its own result is the answer
 
-- ``agents``: tools and sub-agents that an agent has not, or may not start
+- ``agents``: tools and agents that do not exist, may not be started, or did not finish
 - ``approvals``: what stands between a call and the person who must agree
 - ``arguments``: what is wrong with what a call was given
 - ``keeping``: a store that refuses what a call would leave behind

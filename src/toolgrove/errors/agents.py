@@ -1,4 +1,4 @@
-"""What an agent has not, may not start, or could not finish."""
+"""Tools and agents that do not exist, that may not be started, or that did not finish."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpawnBudgetSpent(Forbidden):
 
 
 class RunnerMissing(GroveError):
-    """Nothing is there that could run a sub-agent; says what the operator adds."""
+    """Nothing can run a sub-agent here; says what the operator has to add."""
 
     code = "internal"
 

@@ -46,7 +46,7 @@ class ApprovalRejected(Forbidden):
 
 
 class ApprovalUnavailable(Forbidden):
-    """The request for an approval cannot be put before anybody."""
+    """There is nobody who could be asked for the approval."""
 
     def __init__(self, *, tool: str, problem: str, hint: str) -> None:
         super().__init__(f"{tool} needs an approval, and {problem}. {hint}", reason="approval_unavailable")
@@ -100,7 +100,7 @@ class NotRevocable(Conflict):
 
 
 class EffectChanged(Conflict):
-    """The call would change something else than was approved."""
+    """The call would change something other than what was approved."""
 
     def __init__(self) -> None:
         super().__init__(

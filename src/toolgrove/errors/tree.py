@@ -35,7 +35,7 @@ class UnknownType(InvalidArgument):
 
 
 class GuardedProperty(InvalidArgument):
-    """A structural property of a self-payload node was to be written."""
+    """Somebody tried to write a structural property of a self-payload node."""
 
     def __init__(self, *, name: str, payload_type: str, node_id: str | None = None) -> None:
         super().__init__(

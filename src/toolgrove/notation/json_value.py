@@ -29,7 +29,7 @@ def copied(value: Any) -> Any:
 
 
 def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
-    """A copy that is plain JSON for certain; keys are interned, since a tree repeats them endlessly."""
+    """A copy that is certainly plain JSON; keys are interned, since a tree repeats them endlessly."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -126,7 +126,7 @@ def text_size(value: Any, *, enough: int) -> int:
     waiting = [value]
     while waiting and size < enough:
         one = waiting.pop()
-        size += _SCALAR  # many small values take their time as well
+        size += _SCALAR  # many small values take time as well
         if isinstance(one, str):
             size += len(one)
         elif isinstance(one, dict):

@@ -133,7 +133,7 @@ class ExtensionSource:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise _failure(error, call) from error  # not we were cancelled, but something that it waited for
+            raise _failure(error, call) from error  # not this call was cancelled, but what it waited for
         except (Exception, SystemExit) as error:
             raise _failure(error, call) from error
         try:

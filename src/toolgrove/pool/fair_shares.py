@@ -1,4 +1,4 @@
-"""Fair shares of an upstream: so many calls at a time, of which no agent can take so many that others find none."""
+"""Fair shares of an upstream: so many calls at a time, and no agent can take so many that none are left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an agent has a tool, or has not: the answer must never need a debugger."""
+"""Why an agent has a tool, or does not: the answer must never need a debugger."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Toolset:
     """The tools of an agent, fixed for an execution.
 
     `callable` holds what the chain lets through to its role step: the visible tools, and those that only the role
-    or read-only mode keeps away. `approvals` tells by which rule a tool needs one, `bounds` what the agent and all
-    above it bind those to that it spawns.
+    or read-only mode keeps away. `approvals` tells by which rule a tool needs one, `bounds` the limits that the
+    agent and all above it put on those it spawns.
     """
 
     specs: tuple[ToolSpec, ...]

@@ -74,7 +74,7 @@ class OpenAIRunner:
 
 
 def _check(agent: RunnableAgent, answer: ModelAnswer) -> None:
-    """Stop at an answer that is none."""
+    """Fail where the model's answer cannot be used."""
     message = answer.message
     problem = _CUT_SHORT.get(answer.finish_reason or "")
     if problem is None and message.refusal:

@@ -61,8 +61,8 @@ class Effects(NamedTuple):
 
     They lead from the revision `base` to `revision`; a store that stands elsewhere must refuse them.
     `after` is every touched node as it is now, `view` the caller's view without its flags, `folds` what is
-    left of the history before the mark's floor, told when the floor moves. What a delegated run did is nobody's to
-    take back once it has ended.
+    left of the history before the mark's floor, told when the floor moves. What a delegated run did cannot be
+    taken back once it has ended.
     """
 
     agent: str

@@ -89,7 +89,7 @@ class AgentEndpoints:
         for name in agents:
             try:
                 agent = await self._resolve(name)
-            except AgentNotFound:  # gone while the pool was asked; that change is told of as well
+            except AgentNotFound:  # gone while the pool was asked; that change is announced as well
                 continue
             opened = self._open.get(name)
             if opened is None:

@@ -19,7 +19,7 @@ _PLACES = 1_000
 
 
 class Arrivals:
-    """Notices them on the way of a request, and puts them on record beside it: a request waits for no file."""
+    """Notices them as requests pass, and records them on the side: no request waits for a file."""
 
     def __init__(self, project: Project, lookup: Lookup) -> None:
         self._project, self._lookup = project, lookup

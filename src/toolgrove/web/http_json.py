@@ -49,7 +49,7 @@ async def json_body(request: Request) -> Any:
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """JSON that is no object of the schemas, or that has another status than 200."""
+    """JSON that is not one of the schemas, or has a status other than 200."""
     return _Json(content, status, headers=HEADERS)
 
 

@@ -102,7 +102,7 @@ class Identified:
 
 
 class Anonymous:
-    """Takes everybody for the operator: for loopback, and only where the operator asked for it by name."""
+    """Treats everybody as the operator: on loopback, and only where the operator asked for that by name."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -114,7 +114,7 @@ class Anonymous:
 
 
 class Lookup:
-    """Looks tokens up, in a copy of at most a second's age: a request must not wait for a file."""
+    """Looks tokens up in a copy that is at most a second old: a request must not wait for a file."""
 
     def __init__(self, tokens: Tokens, agents: Callable[[], Container[str]], clock: Clock) -> None:
         self._tokens, self._agents, self._clock = tokens, agents, clock
@@ -140,7 +140,7 @@ class Lookup:
         self._read_at = self._clock.monotonic()
 
     def is_first(self, user: Principal) -> bool:
-        """Whether nobody came with its token before, as far as the copy tells; asked again, it is not."""
+        """Whether its token is new, as far as the copy tells; asked again, it is not."""
         if user.token not in self._unused:
             return False
         self._unused.discard(user.token)

@@ -116,7 +116,7 @@ class Metrics(Collector):
                 self._revision.set(event.revision)
 
     def refused(self, cause: str) -> None:
-        """A request was refused at the door."""
+        """A request was refused at the edge."""
         self._refusals.labels(cause).inc()
 
     def exposition(self) -> bytes:
@@ -143,6 +143,6 @@ class Metrics(Collector):
 
 
 def _known_tool(event: ToolFailed) -> str:
-    """The tool; empty where the call did not get as far as to find it, so that no caller can make up labels."""
+    """The tool; empty where the call never got to it, so that no caller can make up labels."""
     code = event.error["code"]
     return "" if code == "rate_limited" or (code == "not_found" and "tool" in event.error) else event.tool

@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Operation:
-    """One method at one address. `answer` is what a success holds: a type, or the media types of what is no JSON."""
+    """One method at one address. `answer` is what a success holds: a type, or the media types of what is not JSON."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""What is kept of requests that are refused at the door: enough to see who knocks, too little to fill a disk."""
+"""What is kept of requests that are refused at the edge: enough to see who tries, too little to fill a disk."""
 
 from __future__ import annotations
 

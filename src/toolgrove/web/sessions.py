@@ -7,12 +7,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from toolgrove.web.identity import Principal
 
 MOST = 10_000
-"""Of one token; as many as can be open at once, so that only those are forgotten that ended by themselves."""
+"""Per token, as many as can be open at once, so that only sessions that have ended are forgotten."""
 _HEADER = b"mcp-session-id"
 
 
 class Sessions:
-    """Looks at the ids that the endpoint hands out; a session that must end, ends as its client would end it."""
+    """Looks at the ids that the endpoint hands out; a session that must end is ended as its client would."""
 
     def __init__(self, mcp: ASGIApp) -> None:
         self._mcp = mcp

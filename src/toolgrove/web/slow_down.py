@@ -1,4 +1,4 @@
-"""Makes those wait who keep coming with wrong tokens; who has a good one never meets it."""
+"""Slows down those who keep sending wrong tokens; nobody with a good one notices it."""
 
 from __future__ import annotations
 

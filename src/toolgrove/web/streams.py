@@ -17,7 +17,7 @@ from toolgrove.web.identity import Principal
 class _Stream:
     user: Principal | None
     listens: bool
-    """Whether it only tells of changes, so that no caller waits for its end."""
+    """Whether it only announces changes, so that no caller waits for it to end."""
     cancel: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     is_whole: bool = False
 
@@ -25,7 +25,7 @@ class _Stream:
 class Streams:
     """Every response of server-sent events under way; other answers are short, or useless if they are cut.
 
-    An app that may answer with a stream asks to be followed; a plain call does not, since it would pay for nothing.
+    An app that may answer with a stream asks to be followed; a plain call does not, since it would gain nothing.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Streams:
         return {stream.user for stream in self._open if stream.user is not None}
 
     def end(self, user: Principal) -> int:
-        """End all of one's streams; how many there were."""
+        """End all streams of one token; how many there were."""
         return _cancelled(stream for stream in self._open if stream.user == user)
 
     async def close(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The audit log: is its key private, does it end where it stood, and what of it waits for a person."""
+"""The audit log: is its key private, does it end where it should, and does anything wait for a person?"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _TOLD_OF_HEAD = ("content-type", "content-length", "etag", "last-modified", "lin
 
 
 class NotJsonText(ValueError):
-    """A text that is no JSON, or more than we pass on."""
+    """A text that is not JSON, or is more than we pass on."""
 
 
 def result_of(answer: HttpAnswer, *, tool: str, head: bool) -> Result:

@@ -38,7 +38,7 @@ class HttpAnswer:
 
 
 class SourceConnections:
-    """The connections of one source: kept while it runs, closed behind each call otherwise."""
+    """The connections of one source: kept while it runs, closed after each call otherwise."""
 
     def __init__(self, dialer: Dialer, tls: Callable[[], ssl.SSLContext]) -> None:
         self._dialer = dialer
@@ -163,7 +163,7 @@ async def _send(pool: AsyncConnectionPool, request: HttpRequest, max_bytes: int)
         body = b""
         if request.method == "HEAD":
             async for _ in response.aiter_stream():
-                pass  # nothing comes, but so the connection learns that it is free again
+                pass  # nothing comes, but this tells the connection that it is free again
         elif response.status not in _REDIRECTS:
             body = await _read(response, told, max_bytes)
         return HttpAnswer(status=response.status, headers=told, body=body)

@@ -69,7 +69,7 @@ class Inflated:
         except zlib.error:
             if self._gzip or self._begun:
                 raise Garbled from None
-            self._stream = zlib.decompressobj(wbits=-15)  # some servers leave the frame away
+            self._stream = zlib.decompressobj(wbits=-15)  # some servers leave out the zlib frame
             self._begun = True
             return self._step(data)
         self._begun = True

@@ -81,7 +81,7 @@ class HttpOperation:
 
     @property
     def annotations(self) -> Annotations:
-        """What it does to the world, by its method and the operator; nobody says whether a POST destroys."""
+        """What it does to the world, by its method and the operator; nothing says whether a POST destroys something."""
         return Annotations(
             readonly=not self.mutates,
             destructive=None if self.mutates and self.method == "POST" else self.mutates,

@@ -104,7 +104,7 @@ class HttpSource:
         return self._offers
 
     def _read_document(self, path: Path) -> Sequence[_Offered]:
-        """The operations of a file as it is now; kept for the next who asks, since this one may stop waiting."""
+        """The operations of a file as it is now; kept for the next caller, since this one may stop waiting."""
         with self._reading:
             mark, read = _mark(path), self._read
             if read is None or read.mark != mark:

@@ -184,7 +184,7 @@ _DONE = h11.EndOfMessage()
 
 
 def _has_news(wire: socket.socket) -> bool:
-    if not hasattr(select, "poll"):  # Windows, where no number of a socket is too large for the other
+    if not hasattr(select, "poll"):  # Windows, where select takes sockets with any number
         return bool(select.select([wire], [], [], 0)[0])
     poll = select.poll()
     poll.register(wire, select.POLLIN)
@@ -192,7 +192,7 @@ def _has_news(wire: socket.socket) -> bool:
 
 
 class KeptConnections:
-    """The connections to one server that can be used again; how many there are is up to who asks."""
+    """The connections to one server that can be used again; how many there are is up to the callers."""
 
     def __init__(self, address: Address, reach: Reach, clock: Clock) -> None:
         self.address = address

@@ -12,7 +12,7 @@ from toolgrove.types import Annotations
 
 
 class EffectPolicy:
-    """`changes` beats `reads`, which beats hints; a tool about which nobody answerable spoke changes something."""
+    """`changes` beats `reads`, which beats hints; without a word of somebody responsible, a tool changes something."""
 
     def __init__(self, server: str, config: McpServerConfig) -> None:
         self._server = server
@@ -30,7 +30,7 @@ class EffectPolicy:
         return not (self._trusts_hints and honest)
 
     def reads_if(self, own_name: str) -> str:
-        """The line that says that it only reads; empty where the operator has said the contrary."""
+        """The line that says that it only reads; empty where the operator has said the opposite."""
         if self._changes.match(own_name) is not None:
             return ""
         return f"mcpServers.{self._server}.reads: [{json.dumps(own_name)}]"

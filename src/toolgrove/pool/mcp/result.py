@@ -29,7 +29,7 @@ _BLOCKS: Mapping[str, Mapping[str, type]] = {
 
 
 def check(answer: Message, valid: Valid | None) -> None:
-    """See that an answer is one: blocks of kinds that every client knows, and the result that the tool promised."""
+    """Check an answer: blocks of kinds that every client knows, and the result that the tool promised."""
     kind = answer.get("resultType", "complete")
     if kind == "input_required":
         raise UpstreamFailed(

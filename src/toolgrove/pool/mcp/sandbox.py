@@ -41,7 +41,7 @@ class ProjectFolders:
     state: Path | None = None
 
     def hidden(self) -> list[Path]:
-        """The folders as the system knows them, with the home of who runs us."""
+        """The folders as the system knows them, with the home folder of the user who runs us."""
         return [one.resolve() for one in (self.project, self.state, Path.home()) if one is not None]
 
     def cache(self, server: str) -> Path | None:

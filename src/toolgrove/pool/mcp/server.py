@@ -76,7 +76,7 @@ class Server:
 
     async def settled(self, deadline: float = math.inf) -> bool:
         """Wait until it is clear whether the server answers; False if it is not in time."""
-        if not self._settled.is_set():  # waiting for what is already so still costs a turn of the loop
+        if not self._settled.is_set():  # waiting for what is already true would still cost a turn of the loop
             with anyio.CancelScope(deadline=deadline):
                 await self._settled.wait()
         return self._settled.is_set()
@@ -169,7 +169,7 @@ class Server:
         raise Broken(f"did not answer within {START:g} s")
 
     async def _keep_listed(self, session: Session, changed: Callable[[], None]) -> None:
-        """List the tools again whenever they may have changed, but never in a frenzy."""
+        """List the tools again whenever they may have changed, but not all the time."""
         missed = False
         while True:
             await self.freshness.word(RELIST)

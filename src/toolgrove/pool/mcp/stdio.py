@@ -66,7 +66,7 @@ class StdioLink:
         self._started = True
 
     async def request(self, request: RpcRequest) -> Message:
-        """Send a request and wait for its answer; who stops waiting tells the server so."""
+        """Send a request and wait for its answer; a caller who stops waiting tells the server so."""
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
         waiting = self._waiting[request.id] = _Waiting()

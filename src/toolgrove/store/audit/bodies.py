@@ -1,6 +1,6 @@
 """What a call was given and what came back, kept beside its record, which holds their hashes.
 
-A log may drop bodies and stays whole; it cannot have others than those that were written.
+A log may drop bodies and stay whole, but it cannot hold others than those that were written.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def newly_sealed(timestamp: str) -> Mapping[str, Any]:
 
 
 def lost_in(record: Mapping[str, Any]) -> Place | None:
-    """Where the log had stood that a record says was cut off; None in all other records."""
+    """Where the log had ended before it was cut off, by the record that says so; None in all other records."""
     return _place(record.get("lost")) if record.get("operation") == BROKEN else None
 
 

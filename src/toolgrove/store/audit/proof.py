@@ -30,7 +30,7 @@ class Break:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proof:
-    """What is known about a log: its first and last record, where it fails, and what nobody can say.
+    """What is known about a log: its first and last record, where it fails, and what cannot be known.
 
     `removed` is the last record that went by retention or with an earlier part of the file; `sealed_from` the first
     that this machine's key sealed, and with it all before.

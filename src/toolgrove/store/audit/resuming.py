@@ -1,4 +1,4 @@
-"""Going on with a log: what has to be said first, of an end that is missing, another key, and calls cut off."""
+"""Going on with a log: what it has to say first about a missing end, another key, and calls that were cut off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("toolgrove.store")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resumption:
-    """The place after which the chain goes on, its first records, and where it stood that was found cut off."""
+    """Where the chain goes on, its first records, and where it had ended if its end was cut off."""
 
     after: Place
     records: Sequence[Mapping[str, Any]]

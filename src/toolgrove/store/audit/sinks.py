@@ -30,7 +30,7 @@ class AuditSink(Protocol):
 
 
 class AuditRing:
-    """The latest records, in memory; as text, which the collector of garbage need not look at.
+    """The latest records, in memory; as text, which the garbage collector need not look at.
 
     Bodies have a budget of their own, so that a few large ones cannot fill the memory: the oldest go first. One thread
     may write while others read: a reader sees the records that there are when it begins.

@@ -1,4 +1,4 @@
-"""Calls that began to change something outside, and those of which nobody knows how they ended."""
+"""Calls that began to change something outside, and those whose outcome is unknown."""
 
 from __future__ import annotations
 

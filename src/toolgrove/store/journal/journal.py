@@ -98,11 +98,11 @@ class Journal(Protocol):
 
     @property
     def unfinished(self) -> Unfinished:
-        """The calls that began to change something outside and have no end, and those of which nobody knows it."""
+        """Calls that began to change something outside and have not ended, and calls whose outcome is unknown."""
         ...
 
     def fingerprint(self, text: str) -> str:
-        """What a text is known again by, also after a restart, and by nobody who has not the key."""
+        """A fingerprint of a text, the same after a restart; nobody can make it without the key."""
         ...
 
     @property

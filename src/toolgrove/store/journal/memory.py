@@ -43,7 +43,7 @@ from toolgrove.types import Clock
 
 
 class GroupSync:
-    """Syncs files; those who ask while it is at it share the next one."""
+    """Syncs files; requests that come in meanwhile share the next sync."""
 
     def __init__(self, files: Sequence[JsonLines]) -> None:
         self._files = files

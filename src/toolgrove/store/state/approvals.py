@@ -56,7 +56,7 @@ class ApprovalRequest:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the call changes only what we keep ourselves: of nothing else can the effect be told beforehand."""
+        """Whether the call changes only what we keep ourselves: only there can the effect be known beforehand."""
         return bool(self.effect)
 
     @property

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class MemoryDeeds:
-    """Deeds of a process that may forget; without anybody who records them, the latest."""
+    """Deeds of a process that may forget; while nobody records them, only the latest."""
 
     def __init__(self) -> None:
         self._deeds: deque[tuple[int, Deed]] = deque(maxlen=1_000)

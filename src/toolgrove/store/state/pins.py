@@ -36,7 +36,7 @@ class Pin:
 
     @property
     def changed(self) -> bool:
-        """Whether the server now says something else than what was accepted."""
+        """Whether the server now says something other than what was accepted."""
         return self.seen_definition is not None
 
     @property

@@ -26,7 +26,7 @@ class Verdict(Answer):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt(Answer):
-    """Why an agent has each tool of the pool, or has not; to the agent itself, only what it has or its role takes."""
+    """Why an agent has each tool of the pool, or does not; to the agent itself, only what it has or its role takes."""
 
     agent: str
     depth: int

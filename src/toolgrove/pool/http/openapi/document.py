@@ -62,7 +62,7 @@ class OpenApiDocument:
 def load(path: Path) -> OpenApiDocument:
     """Read a file in JSON or YAML; what is wrong with it is fit for the receipt."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for without end
+        if path.exists() and not path.is_file():  # a pipe would be waited for indefinitely
             raise Unavailable("the OpenAPI document is not a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

@@ -1,4 +1,4 @@
-"""AuditCopies of the audit records outside the store, such as a log file; late ones are made up for."""
+"""Copies of the audit records outside the store, such as a log file; one that fell behind catches up."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AuditCopies:
                 for number, line, *texts in rows:
                     sink.write(Sealed(line, hash_of(line), Bodies(*texts)))
                     self._copied[at] = number
-        except Exception:  # the entries are kept: whatever befalls a copy, nobody may be told otherwise
+        except Exception:  # the entries are kept: whatever happens to a copy, nobody may be told otherwise
             log.exception("a copy of the audit log cannot be written; the store has the records")
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ def _decode(table: str, rows: Sequence[tuple[str, int]]) -> list[Any]:
 
 
 def insert(connection: sqlite3.Connection, opening: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run `INSERT INTO table (columns)` for all rows; few statements, since each hands the interpreter over."""
+    """Run `INSERT INTO table (columns)` for all rows; few statements, since each lets go of the interpreter."""
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
         place = f"({','.join('?' * len(part[0]))})"

@@ -160,9 +160,9 @@ class SqliteJournal:
         if not is_bare:
             if self._handing_over is not loop:
                 self._handing_over = loop
-                loop.call_soon(self._hand_over)  # whoever is ready to run now comes into the same group
+                loop.call_soon(self._hand_over)  # whatever is ready to run now joins the same group
         elif not self._waiting or self._waiting[-1].loop is not loop:
-            loop.call_later(_LINGER, self._hand_over)  # to wake the writer for each would cost more than the call
+            loop.call_later(_LINGER, self._hand_over)  # waking the writer for each would cost more than the call
         ticket = Ticket(rows, loop)
         self._waiting.append(ticket)
         self._taken += 1
@@ -208,7 +208,7 @@ class SqliteJournal:
 
     @property
     def unfinished(self) -> Unfinished:
-        """The calls that have no end yet, and those of which nobody knows it."""
+        """Calls that have not ended yet, and calls whose outcome is unknown."""
         return self._require().ledger.unfinished
 
     def fingerprint(self, text: str) -> str:

@@ -117,7 +117,7 @@ class Ledger:
         self._head = head
 
     def _tell_outside(self) -> None:
-        """Bring the copies up to the head, then the mark, which so is never ahead of them."""
+        """Bring the copies up to the head, then the mark, so that it is never ahead of them."""
         self._copies.update(self._connection, self._head.audit_number)
         if self._notary is not None:
             self._notary.note(self._head.place)

@@ -43,7 +43,7 @@ class Ticket:
             self.waiter.set_result(None)
 
     async def wait(self) -> None:
-        """Wait for the outcome to the very end: who is cancelled meanwhile goes when the entry is kept."""
+        """Wait for the outcome even when cancelled: such a caller leaves once the entry is kept."""
         self.waiter = self.loop.create_future()
         try:
             await self.waiter
