@@ -255,7 +255,7 @@ export interface Ready {
   troubles: ("store_locked" | "store_unwritable" | "store_gone" | "state_gone" | "stopping")[];
 }
 
-/** Why an agent has each tool of the pool, or has not; to the agent itself, only what it has or its role takes. */
+/** Why an agent has each tool of the pool, or does not; to the agent itself, only what it has or its role takes. */
 export interface Receipt {
   agent: string;
   depth: number;
