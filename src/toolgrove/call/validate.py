@@ -40,13 +40,25 @@ def _without(schema: Mapping[str, Any], demands: tuple[str, ...]) -> Mapping[str
     return {**schema, "required": [name for name in required if name not in demands]} if demands else schema
 
 
+def _telling(error: Any) -> Any:
+    """The error in the one branch of a choice whose type the value has; of several, none tells more than the choice."""
+    while error.kind.name == "anyOf":
+        place = list(error.instance_path)
+        errors = [found[0] for found in error.kind.context if found]
+        near = [one for one in errors if one.kind.name != "type" or list(one.instance_path) != place]
+        if len(near) != 1:
+            break
+        error = near[0]
+    return error
+
+
 def _mismatch(error: Any, schema: Mapping[str, Any]) -> SchemaMismatch:
-    path = ""
+    error, path = _telling(error), ""
     for part in error.instance_path:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
     known = list(schema.get("properties", {}))
     hint = None
-    if error.kind.name == "additionalProperties":
+    if error.kind.name == "additionalProperties" and not path:
         unknown = error.kind.unexpected
         near = closest(unknown[0], known)
         hint = f"Did you mean {near!r}?" if near else f"Known arguments: {', '.join(known)}."

@@ -71,8 +71,6 @@ class Family:
         required: tuple[str, ...] = (),
         returns: dict[str, Schema],
         optional: tuple[str, ...] = (),
-        defs: dict[str, Schema] | None = None,
-        argument_defs: dict[str, Schema] | None = None,
         rests_on: Rests = everything,
         example: Mapping[str, Any] | None = None,
     ) -> Callable[[Run], Run]:
@@ -85,8 +83,8 @@ class Family:
                     spec=ToolSpec(
                         name=name,
                         description=_prose(run),
-                        input_schema=_input(arguments, required, argument_defs, effect),
-                        output_schema=_output(returns, optional, defs, effect),
+                        input_schema=_input(arguments, required, effect),
+                        output_schema=_output(returns, optional, effect),
                         annotations=Annotations(
                             readonly=not effect.mutates,
                             destructive=effect.destructive,
@@ -111,20 +109,14 @@ def _prose(run: Run) -> str:
     return " ".join((run.__doc__ or "").split())
 
 
-def _input(
-    arguments: dict[str, Schema], required: tuple[str, ...], defs: dict[str, Schema] | None, effect: Effect
-) -> Schema:
+def _input(arguments: dict[str, Schema], required: tuple[str, ...], effect: Effect) -> Schema:
     demanded = DEMANDS if effect.mutates else ()
-    schema = record({**arguments, **(_WRITING if effect.mutates else {})}, *required, *demanded)
-    return {**schema, "$defs": defs} if defs else schema
+    return record({**arguments, **(_WRITING if effect.mutates else {})}, *required, *demanded)
 
 
-def _output(
-    returns: dict[str, Schema], optional: tuple[str, ...], defs: dict[str, Schema] | None, effect: Effect
-) -> Schema:
+def _output(returns: dict[str, Schema], optional: tuple[str, ...], effect: Effect) -> Schema:
     more: dict[str, Schema] = {"version": STRING}
     if effect.mutates:
-        more |= {"dryRun": {"const": True}, "wouldChange": record(DIFF, *DIFF)}
+        more |= {"dryRun": {"type": "boolean", "const": True}, "wouldChange": record(DIFF, *DIFF)}
     required = [name for name in returns if name not in optional]
-    schema = record({**returns, **more}, *required, "version")
-    return {**schema, "$defs": defs} if defs else schema
+    return record({**returns, **more}, *required, "version")

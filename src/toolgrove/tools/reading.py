@@ -140,14 +140,13 @@ def get_common_ancestor(context: ToolContext, arguments: Arguments) -> Result:
     },
     required=("nodeId",),
     returns={
-        "subtree": {"$ref": "#/$defs/node"},
+        "subtree": tree_of(expandable=False),
         "outline": STRING,
         "items": listing(ITEM),
         "nextPageToken": STRING,
         "cut": CUT,
     },
     optional=("subtree", "outline", "items", "nextPageToken", "cut"),
-    defs={"node": tree_of(expandable=False)},
     example={"nodeId": "house", "depthLimit": 1, "maxTokens": 400},
 )
 def get_subtree(context: ToolContext, arguments: Arguments) -> Result:

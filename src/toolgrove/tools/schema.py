@@ -1,4 +1,8 @@
-"""The pieces that the tools' JSON Schemas are made of."""
+"""The pieces that the tools' JSON Schemas are made of.
+
+Many clients make types of them and refuse a whole list of tools for one schema that they cannot read. So nothing refers
+to anything, every property has a type, and a choice between types is an `anyOf` of them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ def whole(description: str, minimum: int = 0, **more: Any) -> Schema:
 
 def choice(description: str, *values: str) -> Schema:
     """Exactly one of these words."""
-    return {"enum": list(values), "description": description}
+    return {"type": "string", "enum": list(values), "description": description}
 
 
 def listing(items: Schema, description: str = "", **more: Any) -> Schema:
@@ -45,6 +49,17 @@ def record(properties: dict[str, Schema], *required: str, description: str = "")
         "additionalProperties": False,
         **({"description": description} if description else {}),
     }
+
+
+def either(description: str, *schemas: Schema) -> Schema:
+    """A value of one of these types."""
+    return {"description": description, "anyOf": list(schemas)}
+
+
+def anything(description: str) -> Schema:
+    """Any JSON value; lists of one type are named first, for clients that know no others."""
+    types: list[Schema] = [{"type": name} for name in ("string", "number", "boolean", "null", "object")]
+    return either(description, *types, listing({"type": "number"}), listing({"type": "string"}), listing({}))
 
 
 def names(description: str) -> Schema:
@@ -114,7 +129,7 @@ VIEW_ROOT = record(
 
 def tree_of(*, expandable: bool) -> Schema:
     """A node with its children, nested."""
-    extra: Schema = {"moreChildren": COUNT, "children": listing({"$ref": "#/$defs/node"})}
+    extra: Schema = {"moreChildren": COUNT, "children": listing(OBJECT, "Nodes like this one, with their children.")}
     if expandable:
         extra["isExpanded"] = {"type": "boolean"}
     required = (*_NODE_KEYS, "isExpanded") if expandable else _NODE_KEYS

@@ -7,11 +7,25 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from toolgrove.errors import InvalidArgument
+from toolgrove.errors import InvalidArgument, SchemaMismatch, closest
 from toolgrove.notation.json_value import order_key
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
-from toolgrove.tools.schema import FILTERS, HIT, PAGING, STRING, Schema, choice, flag, listing, node_id, record, text
+from toolgrove.tools.schema import (
+    FILTERS,
+    HIT,
+    PAGING,
+    STRING,
+    Schema,
+    anything,
+    choice,
+    either,
+    flag,
+    listing,
+    node_id,
+    record,
+    text,
+)
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.node import Node
 from toolgrove.tree.position import position
@@ -32,7 +46,7 @@ def _predicate(*ops: str, value: str) -> Schema:
         {
             "path": text("Dotted property path.", minLength=1),
             "op": choice("How to compare.", *ops),
-            "value": {"description": value},
+            "value": anything(value),
         },
         "path",
         "op",
@@ -42,29 +56,57 @@ def _predicate(*ops: str, value: str) -> Schema:
 
 FILTER = _predicate("eq", "contains", value="What to compare with; no type is converted.")
 PREDICATE = _predicate("eq", "contains", "gt", "lt", "between", value="What to compare with; between: [low, high].")
-GROUPS: Schema = {
-    "predicate": {"anyOf": [PREDICATE, {"$ref": "#/$defs/and"}, {"$ref": "#/$defs/or"}]},
-    "and": record({"and": listing({"$ref": "#/$defs/predicate"}, minItems=1)}, "and"),
-    "or": record({"or": listing({"$ref": "#/$defs/predicate"}, minItems=1)}, "or"),
-}
+CONDITION = record(
+    {
+        **PREDICATE["properties"],
+        "and": listing({"type": "object"}, "Conditions like this one that must all hold.", minItems=1),
+        "or": listing({"type": "object"}, "Conditions like this one of which one must hold.", minItems=1),
+    },
+    description=f"{{path, op, value}}, or a group: {{and: […]}} or {{or: […]}}, at most {_GROUPS} deep.",
+)
+CONDITIONS = listing(CONDITION), {"type": "object", "description": "One such condition."}
+_COMPARES = ("path", "op", "value")
+_SHAPES = 'write {"path": …, "op": …, "value": …}, {"and": […]} or {"or": […]}'
 
 
 def compile_predicates(conditions: Any, argument: str) -> Predicate:
     """One predicate or a list of them that must all hold."""
     all_of = conditions if isinstance(conditions, list) else [conditions]
-    for one in all_of:
-        _check_depth(one, argument)
-    parts = [compile_predicate(one, f"{argument}[{at}]") for at, one in enumerate(all_of)]
+    places = [f"{argument}[{at}]" if isinstance(conditions, list) else argument for at in range(len(all_of))]
+    for one, where in zip(all_of, places, strict=True):
+        _check(one, where, argument, _GROUPS)
+    parts = [compile_predicate(one, where) for one, where in zip(all_of, places, strict=True)]
     return every(parts) if parts else lambda node: True
 
 
-def _check_depth(condition: Any, argument: str) -> None:
-    level = [condition]
-    for _ in range(_GROUPS):
-        level = [part for one in level for key in ("and", "or") for part in one.get(key, ())]
-        if not level:
+def _check(condition: Any, where: str, argument: str, room: int) -> None:
+    """See that a condition is one of the shapes there are; the schema says so of the outermost alone."""
+    if room == 0:
+        raise InvalidArgument(f"{argument!r} nests more than {_GROUPS} groups.", reason="predicate")
+    if not isinstance(condition, dict):
+        raise SchemaMismatch(path=where, problem=f"a condition is an object: {_SHAPES}")
+    for word in ("and", "or"):
+        if word in condition:
+            parts = condition[word]
+            if len(condition) > 1 or not isinstance(parts, list) or not parts:
+                raise SchemaMismatch(
+                    path=where, problem=f"a group is {word!r} with a list of conditions alone: {_SHAPES}"
+                )
+            for at, part in enumerate(parts):
+                _check(part, f"{where}.{word}[{at}]", argument, room - 1)
             return
-    raise InvalidArgument(f"{argument!r} nests more than {_GROUPS} groups.", reason="predicate")
+    if condition.keys() != set(_COMPARES):
+        odd = next((key for key in condition if key not in _COMPARES), None)
+        missing = next((key for key in _COMPARES if key not in condition), None)
+        what = f"{odd!r} is not known" if odd is not None else f"{missing!r} is missing"
+        raise SchemaMismatch(path=where, problem=f"{what}: {_SHAPES}")
+    path, ops = condition["path"], PREDICATE["properties"]["op"]["enum"]
+    if not isinstance(path, str) or not path:
+        raise SchemaMismatch(path=f"{where}.path", problem="write a dotted property path")
+    if condition["op"] not in ops:
+        near = closest(str(condition["op"]), ops)
+        hint = f"Did you mean {near!r}?" if near else None
+        raise SchemaMismatch(path=f"{where}.op", problem=f"write one of {', '.join(ops)}", hint=hint)
 
 
 def hits(context: ToolContext, arguments: Arguments, nodes: list[Node]) -> list[Result]:
@@ -126,10 +168,7 @@ def search(context: ToolContext, arguments: Arguments) -> Result:
     READS,
     arguments={
         "rootId": node_id("Search below this node."),
-        "predicates": {
-            "description": "{path, op, value}, {and: […]}, {or: […]}, or a list that must all hold.",
-            "anyOf": [listing({"$ref": "#/$defs/predicate"}), {"$ref": "#/$defs/predicate"}],
-        },
+        "predicates": either("{path, op, value}, {and: […]} or {or: […]}, or a list that must all hold.", *CONDITIONS),
         "sortBy": record(
             {"path": text("Property to sort by."), "direction": choice("Default asc.", "asc", "desc")},
             "path",
@@ -142,7 +181,6 @@ def search(context: ToolContext, arguments: Arguments) -> Result:
     required=("rootId", "predicates"),
     returns=_HITS,
     optional=("nextPageToken", "hint"),
-    argument_defs=GROUPS,
     example={
         "rootId": "root",
         "predicates": {

@@ -10,7 +10,20 @@ from typing import Any
 from toolgrove.errors import InvalidArgument, NotFound
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, SETS, Family
-from toolgrove.tools.schema import COUNT, CUT, ID_LIST, MAX_TOKENS, OBJECT, STRING, choice, flag, names, node_id, text
+from toolgrove.tools.schema import (
+    COUNT,
+    CUT,
+    ID_LIST,
+    MAX_TOKENS,
+    OBJECT,
+    STRING,
+    choice,
+    either,
+    flag,
+    names,
+    node_id,
+    text,
+)
 from toolgrove.tools.viewing import lens_of, view_root
 from toolgrove.tree.document import dumps, export, loads, read
 from toolgrove.tree.footprint import VIEW
@@ -25,7 +38,7 @@ from toolgrove.types import Arguments, Result
 family = Family()
 _NAMED_IDS = 200
 Pair = tuple[Mapping[str, Any], Node | None]
-_DOCUMENT = {"description": "A document of an export, as text or as an object.", "type": ["string", "object"]}
+_DOCUMENT = either("A document of an export, as text or as an object.", STRING, OBJECT)
 
 
 @family.tool(

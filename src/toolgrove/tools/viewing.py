@@ -78,7 +78,7 @@ def lens_of(context: ToolContext, arguments: Arguments) -> Lens:
     },
     required=("rootNodeId",),
     returns={
-        "view": {"$ref": "#/$defs/node"},
+        "view": tree_of(expandable=True),
         "outline": STRING,
         "items": listing(ITEM),
         "nextPageToken": STRING,
@@ -86,7 +86,6 @@ def lens_of(context: ToolContext, arguments: Arguments) -> Lens:
         "viewRoot": VIEW_ROOT,
     },
     optional=("view", "outline", "items", "nextPageToken", "cut", "viewRoot"),
-    defs={"node": tree_of(expandable=True)},
     example={"rootNodeId": "root", "defaultExpanded": True, "format": "outline", "maxTokens": 300},
 )
 def get_view(context: ToolContext, arguments: Arguments) -> Result:
@@ -107,7 +106,7 @@ _EXPANDED: dict[str, dict[str, object]] = {
     "nodeIds": {**ID_LIST, "description": f"The nodes that changed, at most {_ECHO} of them."},
     "changedCount": COUNT,
     "isExpanded": {"type": "boolean"},
-    "view": {"$ref": "#/$defs/node"},
+    "view": tree_of(expandable=True),
     "cut": CUT,
 }
 _ONE = {"nodeId": node_id("The node.")}
@@ -124,7 +123,6 @@ def _opens(
         required=tuple(needed),
         returns=_EXPANDED,
         optional=("cut",),
-        defs={"node": tree_of(expandable=True)},
         rests_on=_rests_on_view,
         example=example,
     )

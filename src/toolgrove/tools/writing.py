@@ -8,8 +8,21 @@ from toolgrove.errors import GroveError, OutsideWriteRoot
 from toolgrove.notation.json_value import MAX_NESTING, copied, detached, identical
 from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
-from toolgrove.tools.schema import COUNT, ID_LIST, OBJECT, PAYLOAD, STRING, choice, listing, node_id, record, text
-from toolgrove.tools.searching import GROUPS, ONLY_THE_START, compile_predicates, only_the_start
+from toolgrove.tools.schema import (
+    COUNT,
+    ID_LIST,
+    OBJECT,
+    PAYLOAD,
+    STRING,
+    anything,
+    choice,
+    either,
+    listing,
+    node_id,
+    record,
+    text,
+)
+from toolgrove.tools.searching import CONDITIONS, ONLY_THE_START, compile_predicates, only_the_start
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node, Payload
@@ -62,7 +75,7 @@ def _update(context: ToolContext, node: Node, patch: Payload) -> Result:
     arguments={
         "nodeId": node_id("The node to change."),
         "propertyName": text("The property, literally: dots are part of the name.", minLength=1),
-        "newValue": {"description": "Any JSON value."},
+        "newValue": anything("Any JSON value."),
     },
     required=("nodeId", "propertyName", "newValue"),
     returns=_UPDATED,
@@ -95,10 +108,7 @@ def update_payload(context: ToolContext, arguments: Arguments) -> Result:
 @family.tool(
     SETS,
     arguments={
-        "filter": {
-            "description": "A DSL query as in select_nodes, or predicates as in search_advanced.",
-            "anyOf": [STRING, {"$ref": "#/$defs/predicate"}, listing({"$ref": "#/$defs/predicate"})],
-        },
+        "filter": either("A DSL query as in select_nodes, or conditions as in search_advanced.", STRING, *CONDITIONS),
         "patch": {"type": "object", "description": "Properties and their new values."},
     },
     required=("filter", "patch"),
@@ -119,7 +129,6 @@ def update_payload(context: ToolContext, arguments: Arguments) -> Result:
         "hint": STRING,
     },
     optional=("hint",),
-    argument_defs=GROUPS,
     example={"filter": "status = open", "patch": {"status": "done"}},
 )
 def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
