@@ -31,10 +31,10 @@ def problems(schema: Mapping[str, Any], where: str, room: int = DEEPEST) -> Iter
         if keyword in schema:
             yield f"{where} has {keyword}"
     branches = schema.get("anyOf", [])
-    kinds = schema.get("type") if isinstance(schema.get("type"), list) else [schema.get("type")]
-    if not branches and not set(kinds) <= TYPES:
+    kind = schema.get("type")
+    if not branches and not TYPES.issuperset(kind if isinstance(kind, list) else [kind]):
         yield f"{where} has no type"
-    if schema.get("type") == "array" and "items" not in schema:
+    if kind == "array" and "items" not in schema:
         yield f"{where} does not say what its items are"
     for at, branch in enumerate(branches):
         yield from problems(branch, f"{where}|{at}", room - 1)
