@@ -5,5 +5,6 @@
 - ``state``: pins, approvals and tokens
 - ``file_marks``: whether files are still the ones that were opened
 - ``gc_pause``: Python's cycle collector, kept from searching a large workspace
+- ``private_file``: makes a database file that is its owner's alone
 - ``unusable``: the one error of a store that cannot be opened
 """

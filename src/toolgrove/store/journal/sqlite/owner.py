@@ -5,19 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from contextlib import suppress
 from pathlib import Path
 
+from toolgrove.store.private_file import create_private
 from toolgrove.store.unusable import StoreUnusable
 
 
 def create(path: Path) -> None:
-    """Make an empty file that its owner alone may read, unless there is one.
-
-    One that is there is not even opened: closing it would drop the locks that SQLite holds on it in this process.
-    """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    """Make the file unless it is there, and see that it can be read and written."""
+    create_private(path)
     if not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -26,8 +22,6 @@ class Owner:
     """Holds an empty SQLite file beside the store locked: portable, and never left behind by a crash."""
 
     def __init__(self, store: Path) -> None:
-        if not store.parent.exists():
-            store.parent.mkdir(mode=0o700, parents=True)
         path = store.with_name(store.name + "-lock")
         create(path)
         self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)

@@ -8,7 +8,6 @@ one row, written once per tool. Approvals go through a worker thread, since they
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from toolgrove.store.file_marks import FileMarks
+from toolgrove.store.private_file import create_private
 
 log = logging.getLogger("toolgrove.store")
 VERSION = 8
@@ -226,11 +226,7 @@ class StateFile:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Made by us, so that it never stands open for a moment; SQLite gives its side files the same mode. One that is
-    # there is not opened: closing it would drop the locks that SQLite holds on it in this process.
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    create_private(path)
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     connection = _connect(path)

@@ -1,0 +1,19 @@
+"""A database file that is its owner's alone from the first moment on."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that its owner alone may read, and its folder, unless they are there.
+
+    A file that is there is not even opened: closing it would drop the locks that SQLite holds on it in this process.
+    SQLite gives the files beside a database the same mode.
+    """
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
