@@ -14,6 +14,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from runners.brain import Brain, Say, Turn
+from toolgrove.tools import DECLARATIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,21 @@ def thinking(brain: Brain) -> Answer:
         return say(thought.text) if isinstance(thought, Say) else ask(*thought)
 
     return answer
+
+
+def obeying(request: dict[str, Any]) -> Reply:
+    """Looks at the root, makes the call that its task names with that version, and repeats the answer."""
+    asked, (task,) = [
+        [json.loads(one["content"]) for one in request["messages"] if one["role"] == role] for role in ("tool", "user")
+    ]
+    if not asked:
+        return ask(("get_node", {"nodeId": "root"}))
+    if len(asked) == 2:
+        return say(json.dumps(asked[1]))
+    name, arguments = task
+    if name in DECLARATIONS and DECLARATIONS[name].mutates:
+        arguments["versionToken"] = asked[0].get("version", "")
+    return ask((name, arguments))
 
 
 def scripted(*replies: Reply) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from runners.endpoint import Reply, ask, say
+from runners.endpoint import obeying
 from runners.endpoint import serving as model
 from toolgrove.tools import DECLARATIONS
 from waiting import DEADLINE
@@ -30,25 +30,10 @@ ADD = {"payloadType": "Note", "payloadProps": {}}
 Call = tuple[str, dict[str, Any]]
 
 
-def think(request: dict[str, Any]) -> Reply:
-    """Looks at the root, makes the call that its task names with that version, and repeats the answer."""
-    asked, (task,) = [
-        [json.loads(one["content"]) for one in request["messages"] if one["role"] == role] for role in ("tool", "user")
-    ]
-    if not asked:
-        return ask(("get_node", {"nodeId": "root"}))
-    if len(asked) == 2:
-        return say(json.dumps(asked[1]))
-    name, arguments = task
-    if name in DECLARATIONS and DECLARATIONS[name].mutates:
-        arguments["versionToken"] = asked[0].get("version", "")
-    return ask((name, arguments))
-
-
 @asynccontextmanager
 async def project(folder: Path) -> AsyncIterator[Gateway]:
     """A gateway with n1 and n2 below the root, both alice's, who has a bookmark."""
-    async with model(think) as endpoint:
+    async with model(obeying) as endpoint:
         runner = {"kind": "openai", "url": endpoint.url, "model": "scripted"}
         workspace: dict[str, Any] = {"payloadTypes": {"Note": {}}}
         with serving(folder / "project", {"workspace": workspace, "agents": AGENTS, "runner": runner}) as served:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from apcore import Registry
 from playwright.sync_api import Browser
 
@@ -18,6 +19,8 @@ from browser.modules import EVIL, Hostile, sample_registry
 from e2e.modules import Journal
 from e2e.servers import serving as serving_modules
 from modules import Sample
+from runners.endpoint import obeying
+from runners.endpoint import serving as serving_model
 from web.gateway import Gateway, serving
 
 SHALLOW = {"type": "object", "properties": {EVIL: {"type": "string", "default": EVIL, "description": EVIL}}}
@@ -50,16 +53,17 @@ ORDER = {
 EXTENSIONS = Path(__file__).parents[3] / "examples" / "extensions"
 
 
-def project(upstream: str) -> dict[str, Any]:
+def project(upstream: str, model: str = "http://127.0.0.1:9/v1") -> dict[str, Any]:
     """The project of these tests."""
     return {
         "project": "garden",
         "state": "state",
         "workspace": {"allowUnknownTypes": True, "payloadTypes": {"Task": {"schema": TASK}}},
         "extensions": str(EXTENSIONS),
-        "httpTools": {"order": ORDER},
+        "httpTools": {"order": ORDER, "get_node": ORDER},
         "mcpServers": {"up": {"url": upstream}, "down": {"command": "/nonexistent/server"}},
         "agents": AGENTS,
+        "runner": {"kind": "openai", "url": model, "model": "obeying"},
     }
 
 
@@ -81,7 +85,9 @@ def modules(upstream_journal: Journal) -> Registry:
 def gateway(tmp_path_factory: pytest.TempPathFactory, modules: Registry) -> Iterator[Gateway]:
     with (
         serving_modules(modules) as upstream,
-        serving(tmp_path_factory.mktemp("project"), project(upstream.mcp)) as served,
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serving_model(obeying)) as model,
+        serving(tmp_path_factory.mktemp("project"), project(upstream.mcp, model.url)) as served,
     ):
         yield served
 

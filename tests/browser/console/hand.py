@@ -26,7 +26,7 @@ class Hand:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The answer, be it a result or an error."""
-        if not tool.startswith((*READS, "up_", "order")) and "versionToken" not in arguments:
+        if not tool.startswith((*READS, "up_", "order", "spawn_")) and "versionToken" not in arguments:
             arguments["versionToken"] = self.version()
         body, headers = call_body(tool, arguments), modern_headers("tools/call", tool)
         response = self._http.post(f"/agents/{self.agent}/mcp", json=body, headers=headers)

@@ -153,3 +153,27 @@ def test_text_that_hides_is_shown_as_what_it_is_and_copied_as_it_was(visit: Visi
     page.go("audit", "writer")
     expect(page.by("records")).to_be_visible()
     assert not set("\u202e\u200b\u2066\u2069") & set(page.page.locator("body").inner_text())
+
+
+def test_on_whose_behalf_an_agent_asks_is_shown_to_who_decides_and_on_record(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("for-another"))
+    task = json.dumps(["remove_node", {"nodeId": "for-another"}])
+    (one,) = writer.ok("spawn_agents", agents=[{"agent": "asker", "input": task}])["results"]
+    page = visit()
+    waiting(page, json.loads(one["output"])["error"]["approvalId"])
+    expect(page.by("chain")).to_have_text("Asked through writer → asker")
+    page.assert_accessible("an approval that was asked for through another agent")
+    page.by("approve").click()
+    expect(page.by("decided")).to_be_visible()
+    page.go("audit")
+    rows = page.by("records").locator("tbody tr")
+    for filtered in (rows.filter(has_text="approval.approved"), rows.filter(has_text="remove_node")):
+        filtered.first.get_by_role("button").click()
+        expect(page.by("record")).to_contain_text("writer → asker")
+        expect(page.by("record")).to_contain_text("Works for call")
+        page.page.keyboard.press("Escape")
+        expect(page.by("record")).to_have_count(0)
+    own = writer.refused("remove_node", nodeId="for-another")["approvalId"]
+    page.go("approvals", own)
+    expect(page.by("approval-detail")).to_be_visible()
+    expect(page.by("chain")).to_have_count(0)

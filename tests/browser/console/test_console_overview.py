@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 def test_the_overview_tells_what_is_up_what_is_down_and_why(visit: Visit) -> None:
     page = visit()
     sources = page.by("source")
-    expect(sources).to_have_count(4)
+    expect(sources).to_have_count(5)
     expect(sources.filter(has=page.page.get_by_text("up", exact=True))).to_have_attribute("data-up", "true")
     down = sources.filter(has=page.page.locator("strong", has_text="down"))
     expect(down).to_have_attribute("data-up", "false")
@@ -25,6 +25,14 @@ def test_the_overview_tells_what_is_up_what_is_down_and_why(visit: Visit) -> Non
     expect(page.by("figures")).to_contain_text("1 source down")
     expect(page.by("agents-card")).to_contain_text("get_noed")
     expect(page.by("agents-card")).to_contain_text("Did you mean")
+
+
+def test_a_name_that_is_taken_already_is_shown_with_whose_it_is(visit: Visit) -> None:
+    page = visit()
+    refused = page.by("sources").locator("details")
+    expect(refused).to_contain_text("1 tool not taken into the pool")
+    refused.locator("summary").click()
+    expect(refused).to_contain_text("'get_node' is a built-in tool and cannot be taken over")
 
 
 def test_calls_and_refusals_are_counted_as_they_happen(visit: Visit, writer: Hand) -> None:
