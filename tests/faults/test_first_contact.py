@@ -10,6 +10,7 @@ import pytest
 
 from faults.kit import after_first_contact, fake, granted, project, running, verdict
 from toolgrove import Config, Grove
+from toolgrove.pool.offer import Offer as PoolOffer
 from waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -99,12 +100,16 @@ async def test_what_reads_like_an_instruction_waits_even_at_first_contact(offer:
 
 async def test_what_speaks_of_anothers_tool_waits_even_at_first_contact(offer: Offer, mail: Offer) -> None:
     offer(SHADOW, MORE, ECHO | {"name": "peek", "description": "As get_node does."})
-    async with running({"up": offer.server(), "mail": mail.server()}) as grove:
+    grove = Grove(project({"up": offer.server(), "mail": mail.server()}))
+    peeks: list[PoolOffer | None] = []
+    grove.listen(lambda event: peeks.append(grove.pool.latest.offers.get("up_peek")))
+    async with grove:
         await granted(grove, "up_more")
         assert "description speaks of 'send_email', another's tool" in await verdict(grove, "up_echo", "pending")
         assert "description speaks of 'get_node', another's tool" in await verdict(grove, "up_peek", "pending")
         assert (await grove.agent("a")).receipt["mail_send_email"].verdict == "granted"
         assert grove.pins.of("up")["echo"].state == "pending"
+        assert {peek.standing for peek in peeks if peek is not None} <= {"pending", "unavailable"}, "nobody ever had it"
         accept(grove, "echo")
         agent = await granted(grove, "up_echo")
         assert "error" not in await agent.call("up_echo", {"text": "hi"})
