@@ -17,6 +17,7 @@ import pytest
 
 from grove_kit import ManualClock
 from toolgrove import Config, Grove
+from toolgrove.cli.serve import issue_missing
 from toolgrove.store.state import OPERATOR
 from toolgrove.web.arrivals import AWAY
 from toolgrove.web.refusals import MINUTE, SOURCES
@@ -60,6 +61,23 @@ async def door(clock: ManualClock | None = None) -> AsyncIterator[Door]:
         app = grove.asgi_app()
         async with app.router.lifespan_context(app):
             yield Door(grove, app)
+
+
+async def test_a_token_is_void_when_its_time_is_over_and_no_other_is_made_for_it() -> None:
+    clock = ManualClock()
+    async with door(clock) as at:
+        for other in at.grove.tokens.holders():
+            at.grove.tokens.revoke(other)
+        at.tokens = {"editor": at.grove.tokens.issue("editor", by="the test", lifetime=3600)}
+        assert (await at.ask("/agents/editor/receipt", "editor")).status_code == 200
+        clock.now += 3599
+        assert (await at.ask("/agents/editor/receipt", "editor")).status_code == 200
+        clock.now += 1
+        assert (await at.ask("/agents/editor/receipt", "editor")).status_code == 401
+        assert "editor" not in issue_missing(at.grove)
+        await at.grove.recorder.collect()
+        made = [one for one in at.records(("token",)) if "until" in one["details"]]
+        assert [(one["operation"], one["agent"]) for one in made] == [("token.made", "editor")]
 
 
 async def test_a_wrong_token_a_foreign_address_and_a_wrong_role_are_on_record() -> None:

@@ -95,8 +95,11 @@ async def _alone(grove: Grove) -> AsyncIterator[None]:
 
 
 def issue_missing(grove: Grove) -> dict[str, str]:
-    """A token for the operator and every agent that has none."""
-    have = set(grove.tokens.holders().values())
+    """A token for the operator and every agent that never had one, or whose were revoked.
+
+    Who gave a token a time to end makes the next one as well.
+    """
+    have = set(grove.tokens.holders(also_expired=True).values())
     return {
         who: grove.tokens.issue(who, by="toolgrove serve")
         for who in (OPERATOR, *grove.config.agents)

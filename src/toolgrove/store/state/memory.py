@@ -11,7 +11,7 @@ from toolgrove.errors import PinNotFound
 from toolgrove.store.state.approvals import Approval, ApprovalKey, ApprovalState, ApprovalTable
 from toolgrove.store.state.deeds import Deed
 from toolgrove.store.state.pins import FIRST_USE, Pin, accepted, pin_deed, refused, seen, unseen, withdrawn
-from toolgrove.store.state.tokens import made, token_deed
+from toolgrove.store.state.tokens import made, token_deed, told_until
 from toolgrove.types import Clock, SystemClock
 
 T = TypeVar("T")
@@ -121,25 +121,40 @@ class MemoryTokens:
         self._clock = clock or SystemClock()
         self._deeds = deeds or MemoryDeeds()
         self._holders: dict[str, str] = {}
+        self._expiries: dict[str, float] = {}
         self._unused: set[str] = set()
 
-    def issue(self, holder: str, *, by: str = "", replace: bool = False) -> str:
+    def issue(self, holder: str, *, by: str = "", replace: bool = False, lifetime: float | None = None) -> str:
         """Make a token, shown this once; the holder's others stay good, unless it is to replace them."""
         for other in [other for other, whose in self._holders.items() if whose == holder] if replace else ():
             self.revoke(other, by=by)
         token, kept = made()
         self._holders[kept] = holder
         self._unused.add(kept)
-        self._deeds.note(token_deed("made", holder, kept, by=by, at=self._clock.wall()))
+        now = self._clock.wall()
+        until = None if lifetime is None else now + lifetime
+        if until is not None:
+            self._expiries[kept] = until
+        self._deeds.note(token_deed("made", holder, kept, by=by, at=now, **told_until(until)))
         return token
 
-    def holders(self) -> Mapping[str, str]:
-        """Whose each token is, by the hash under which it is kept."""
-        return dict(self._holders)
+    def holders(self, *, also_expired: bool = False) -> Mapping[str, str]:
+        """Whose each token is, by the hash under which it is kept; one whose time is over is nobody's."""
+        now = self._clock.wall()
+        return {
+            kept: holder
+            for kept, holder in self._holders.items()
+            if also_expired or kept not in self._expiries or self._expiries[kept] > now
+        }
+
+    def expiries(self) -> Mapping[str, float]:
+        """When each token is void that is so by itself, by its hash."""
+        return dict(self._expiries)
 
     def revoke(self, kept: str, *, by: str = "") -> None:
         """Make the token with this hash void."""
         holder = self._holders.pop(kept, None)
+        self._expiries.pop(kept, None)
         if holder is not None:
             self._unused.discard(kept)
             self._deeds.note(token_deed("revoked", holder, kept, by=by, at=self._clock.wall()))

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from toolgrove.notation.times import to_seconds
 from toolgrove.store.state.deeds import Deed
 
 OPERATOR = "(operator)"
@@ -18,11 +19,17 @@ _ID = 12
 class Tokens(Protocol):
     """Which token belongs to which agent, or to the operator."""
 
-    def issue(self, holder: str, *, by: str = "", replace: bool = False) -> str:
-        """Make a token, shown this once; the holder's others stay good, unless it is to replace them."""
+    def issue(self, holder: str, *, by: str = "", replace: bool = False, lifetime: float | None = None) -> str:
+        """Make a token, shown this once; the holder's others stay good, unless it is to replace them.
 
-    def holders(self) -> Mapping[str, str]:
-        """Whose each token is, by the hash under which it is kept."""
+        It is void when its lifetime in seconds is over; without one it is good until it is revoked.
+        """
+
+    def holders(self, *, also_expired: bool = False) -> Mapping[str, str]:
+        """Whose each token is, by the hash under which it is kept; one whose time is over is nobody's."""
+
+    def expiries(self) -> Mapping[str, float]:
+        """When each token is void that is so by itself, by its hash."""
 
     def revoke(self, kept: str, *, by: str = "") -> None:
         """Make the token with this hash void."""
@@ -38,6 +45,11 @@ def token_deed(verb: str, holder: str, kept: str, *, by: str, at: float, **detai
     """What was done with a token, which is told by the beginning of its hash."""
     told = {"token": token_id(kept), **details}
     return Deed(kind="token", operation=f"token.{verb}", at=at, by=by, agent=holder, details=told)
+
+
+def told_until(until: float | None) -> dict[str, str]:
+    """When a token is void by itself, as its record says it."""
+    return {} if until is None else {"until": to_seconds(until)}
 
 
 def made() -> tuple[str, str]:

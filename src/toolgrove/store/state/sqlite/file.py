@@ -20,7 +20,7 @@ from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.private_file import create_private
 
 log = logging.getLogger("toolgrove.store")
-VERSION = 8
+VERSION = 9
 PATIENCE = 2.0
 _SCHEMA = """
 CREATE TABLE pins (
@@ -70,7 +70,7 @@ CREATE TABLE approvals (
     replaces TEXT NOT NULL
 );
 CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, definition_hash);
-CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL) WITHOUT ROWID;
+CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL, expires_at REAL) WITHOUT ROWID;
 CREATE TABLE deeds (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL);
 """
 _STEPS = (
@@ -111,6 +111,7 @@ _STEPS = (
     ALTER TABLE approvals ADD COLUMN run_id TEXT NOT NULL DEFAULT '';
     ALTER TABLE approvals ADD COLUMN parent_call_id TEXT;
     """,
+    "ALTER TABLE tokens ADD COLUMN expires_at REAL",
 )
 """What leads from each format to the next, the first one first."""
 
