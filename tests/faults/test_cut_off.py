@@ -20,7 +20,7 @@ from grove_kit import ManualClock, config
 from store_kit import Scribe
 from toolgrove import Agent, Config, Grove
 from toolgrove.store.audit import AuditFile, AuditQuery, JsonLines, Sealed
-from toolgrove.store.journal import JournalEntry, MemoryJournal
+from toolgrove.store.journal import JournalEntry, MemoryJournal, SqliteJournal
 from waiting import eventually
 from warm.command import Process, python
 from web.held import holding
@@ -246,3 +246,26 @@ async def test_calls_that_begin_together_share_a_sync(tmp_path: Path, monkeypatc
     await journal.close()
     assert 1 <= len(syncs) <= 2
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 50
+
+
+async def test_of_two_like_calls_that_were_cut_off_together_the_next_is_stopped_once(tmp_path: Path) -> None:
+    scribe, request = Scribe(), "the same request"
+
+    def begun() -> JournalEntry:
+        return JournalEntry(scribe.record("ann", "pay", "begun", 0)._replace(request=request), durable=True)
+
+    for lives in range(3):
+        journal = SqliteJournal(tmp_path / "grove.db", ManualClock())
+        await journal.open()
+        doubt = journal.unfinished.doubt(request)
+        if lives == 0:
+            for _ in range(2):
+                await journal.append(begun())
+        elif lives == 1:
+            assert doubt is not None
+            again = begun()
+            await journal.append(again)
+            await journal.append(JournalEntry(again.audit._replace(outcome="success", request=None)))
+        else:
+            assert doubt is None
+        await journal.close()

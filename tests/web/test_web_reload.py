@@ -165,6 +165,10 @@ async def test_a_bad_change_keeps_the_last_good_configuration_and_says_why(gatew
             while "content" not in await call(http, "editor", "up_echo", {"text": "back"}):
                 await anyio.sleep(0.05)
     assert len([line for line in gateway.log.splitlines() if "stays in force" in line]) == len(BAD) + 2
+    async with gateway.http("operator") as http:
+        records = (await http.get("/api/audit", params={"kind": "configuration"})).json()["items"]
+    taken = [record["details"]["at"] for record in records if record["operation"] == "configuration.taken"]
+    assert (taken, len(records)) == (["start", "change"], len(BAD) + 2 + 2)
 
 
 REFUSED: dict[str, dict[str, Any]] = {

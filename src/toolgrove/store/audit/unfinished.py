@@ -76,8 +76,12 @@ class Unfinished:
             return heard
         if outcome == "unknown":
             begun = self._open.pop(call_id, record)
+            heard = [RememberedCall(call_id, "unknown", begun)]
+            like = self._doubts.get(_request(begun))
+            if like is not None and like.call_id != call_id:  # of two that are alike, one is enough to stop the next
+                heard.append(RememberedCall(like.call_id, None, like.record))
             self._doubts[_request(begun)] = _doubt(begun)
-            return [RememberedCall(call_id, "unknown", begun)]
+            return heard
         if self._open.pop(call_id, None) is not None:
             return [RememberedCall(call_id, None, record)]
         error = record.get("error")
