@@ -28,8 +28,8 @@ SECONDS = 600.0
 LIMIT = 1.0
 PACE = 30.0
 AGENTS = 4
-WARM_UP = 14_000
-"""Calls: more than the ring of audit records in memory holds."""
+WARM_UP = 40_000
+"""Calls: the ring of audit records in memory is full by then, and so are SQLite's caches."""
 HISTORY = 500
 """Commits that undo remembers, so that they are all there after the warm-up."""
 SAMPLES = 100

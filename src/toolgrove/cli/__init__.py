@@ -7,6 +7,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``arguments``: arguments of a tool as a person types them
 - ``audit``: the command; what agents did, and whether the log is whole
 - ``audit_log``: the audit log of a project, read beside the process that may write it
+- ``backup``: the command; store, state and audit logs in one file
 - ``call``: the command; one call, through the whole gate
 - ``demo``: the command; a sample project, served at once
 - ``doctor``: the command; is everything in order
@@ -18,6 +19,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``program``: picks the command, and turns failures into a paragraph and an exit code
 - ``project``: the project that a command works on
 - ``repl``: the command; tools called by hand, line by line
+- ``restore``: the command; a backup in the place of what is there
 - ``schema``: the command; the JSON Schema of the project file
 - ``screen``: how a command prints, for people and for machines
 - ``serve``: the command; the project over HTTP

@@ -23,7 +23,7 @@ from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, 
 from toolgrove.store.audit.export import as_csv, as_lines
 from toolgrove.store.audit.file import AuditFile
 from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery
-from toolgrove.store.audit.notary import Notary
+from toolgrove.store.audit.notary import Notary, private
 from toolgrove.store.audit.notices import BROKEN
 from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
 from toolgrove.store.audit.record import OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
@@ -65,6 +65,7 @@ __all__ = [
     "close_logs",
     "end_of_log",
     "hash_of",
+    "private",
     "read_record",
     "resume",
     "seal",

@@ -22,6 +22,7 @@ from toolgrove.store.state.deeds import Deed, Deeds
 from toolgrove.store.state.memory import MemoryApprovals, MemoryDeeds, MemoryPins, MemoryTokens
 from toolgrove.store.state.pins import FIRST_USE, Pin, Pins, PinState
 from toolgrove.store.state.sqlite import (
+    STATE_VERSION,
     SqliteApprovals,
     SqliteDeeds,
     SqlitePins,
@@ -35,6 +36,7 @@ from toolgrove.store.state.tokens import OPERATOR, Tokens, hashed, token_id
 __all__ = [
     "FIRST_USE",
     "OPERATOR",
+    "STATE_VERSION",
     "Approval",
     "ApprovalKey",
     "ApprovalRequest",

@@ -85,8 +85,8 @@ def _set_up(connection: sqlite3.Connection, statement: str) -> sqlite3.Connectio
     return connection
 
 
-def establish(path: Path, connection: sqlite3.Connection) -> None:
-    """Make sure that the file is a store of this version; an empty file becomes one."""
+def recognize(path: Path, connection: sqlite3.Connection) -> tuple[int, bool]:
+    """The version of a store, and whether it is an empty file; raises StoreUnusable if it is none, or too new."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     is_empty = connection.execute("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)").fetchone()[0]
@@ -100,6 +100,12 @@ def establish(path: Path, connection: sqlite3.Connection) -> None:
             problem=f"has format {version}, and this Toolgrove reads up to {VERSION}",
             advice="Upgrade Toolgrove, or restore a backup made before the upgrade.",
         )
+    return version, bool(is_empty)
+
+
+def establish(path: Path, connection: sqlite3.Connection) -> None:
+    """Make sure that the file is a store of this version; an empty file becomes one."""
+    version, is_empty = recognize(path, connection)
     if is_empty:
         compaction.prepare(connection)
     connection.execute("PRAGMA journal_mode=WAL")

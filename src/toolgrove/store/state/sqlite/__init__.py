@@ -9,11 +9,13 @@
 
 from toolgrove.store.state.sqlite.approvals import SqliteApprovals
 from toolgrove.store.state.sqlite.deeds import SqliteDeeds
+from toolgrove.store.state.sqlite.file import VERSION as STATE_VERSION
 from toolgrove.store.state.sqlite.file import StateFile, StateTooNew, StateUnavailable
 from toolgrove.store.state.sqlite.pins import SqlitePins
 from toolgrove.store.state.sqlite.tokens import SqliteTokens
 
 __all__ = [
+    "STATE_VERSION",
     "SqliteApprovals",
     "SqliteDeeds",
     "SqlitePins",

@@ -32,6 +32,11 @@ class SqliteDeeds:
             rows = connection.execute("SELECT number, body FROM deeds ORDER BY number LIMIT ?", (_MANY,)).fetchall()
         return [(number, _deed(body)) for number, body in rows]
 
+    def add(self, deed: Deed) -> None:
+        """Keep a deed that stands by itself."""
+        with self._state.writing() as connection:
+            note(connection, deed)
+
     def recorded(self, last: int) -> None:
         """Let go of all up to this number."""
         with self._state.writing() as connection:

@@ -1,0 +1,65 @@
+"""Is a file whole: its pages, its rows and its audit chain."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolgrove.store.audit import START, AuditFile, Notary, Place, Proof
+from toolgrove.store.journal import SqliteAuditLog
+from toolgrove.store.journal.sqlite.diagnosis import unusable
+from toolgrove.store.journal.sqlite.encoding import Damaged
+from toolgrove.store.journal.sqlite.head_row import Head
+from toolgrove.store.journal.sqlite.loading import load
+from toolgrove.store.journal.sqlite.schema import recognize
+from toolgrove.store.state import STATE_VERSION, StateTooNew
+from toolgrove.store.unusable import StoreUnusable
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checked:
+    """A store that can be used: where its audit log ends, and what that proves."""
+
+    end: Place
+    proof: Proof
+
+
+def check_store(path: Path, notary: Notary | None) -> Checked:
+    """Read all of a store that nobody uses; raises StoreUnusable where it could not be opened."""
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            recognize(path, connection)
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok":
+                raise Damaged(verdict)
+            head = Head.read(connection)
+            if head is not None:
+                load(connection, head)
+    except (sqlite3.Error, Damaged, KeyError, TypeError, ValueError) as error:
+        raise unusable(path, error) from None
+    # The mark of this machine is later than a backup; whether the chain holds up to its own end is the question.
+    log = SqliteAuditLog(path, None if notary is None else notary.unmarked())
+    return Checked(end=START if head is None else head.place, proof=log.prove())
+
+
+def check_state(path: Path) -> None:
+    """Read a state that nobody uses; raises StateTooNew, or StoreUnusable."""
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as error:
+        verdict, version = str(error), 0
+    if version > STATE_VERSION:
+        raise StateTooNew(path, version)
+    if verdict != "ok":
+        advice = "Take another backup."
+        raise StoreUnusable(kind="state", where=path.name, problem=f"is damaged: {verdict}", advice=advice)
+
+
+def is_whole(log: Path, notary: Notary | None) -> bool:
+    """Whether a log in a file can go on: every line is a record, and each follows the one before it."""
+    proof = AuditFile(log, None if notary is None else notary.unmarked()).prove([], is_sealed=False)
+    return proof.breach is None

@@ -1,0 +1,176 @@
+"""Putting a backup back: checked first, then put in place at once, with what was there kept beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from toolgrove.store.audit import Notary, Place, Proof, private
+from toolgrove.store.backup.checking import check_state, check_store, is_whole
+from toolgrove.store.backup.contents import ARCHIVE, LOG, STATE, STORE, Manifest, Places, unreadable
+from toolgrove.store.journal.sqlite.owner import Owner
+from toolgrove.store.state import Deed, SqliteDeeds, StateFile
+
+_SIDES = ("", "-wal", "-shm")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restored:
+    """A backup that was put back: when it was made, where its audit log ends, and where the log had stood.
+
+    `kept` are the files that were there before, under their new names; `stays` are logs that were left as they are.
+    """
+
+    made: str
+    end: Place
+    had: Place | None
+    proof: Proof
+    kept: Sequence[Path]
+    stays: Sequence[Path]
+
+
+def restore_backup(places: Places, file: Path, *, notary: Notary | None, by: str, now: float) -> Restored:
+    """Put a backup in place; raises StoreUnusable, and changes nothing, while a process uses the store.
+
+    The next start puts on record who did it.
+    """
+    with _owned(places.store), _opened(file) as backup, _Staged() as staged:
+        manifest = Manifest.read(backup, file)
+        present = set(backup.namelist())
+        if STORE not in present:
+            raise unreadable(file)
+        staged.take(backup, STORE, places.store, file)
+        checked = check_store(staged[places.store], notary)
+        if checked.end != manifest.end:
+            raise unreadable(file)
+        if places.state is not None and STATE in present:
+            staged.take(backup, STATE, places.state, file)
+            check_state(staged[places.state])
+            _note(staged[places.state], manifest, by, now)
+        stays: list[Path] = []
+        for place, name in ((places.log, LOG), (places.archive, ARCHIVE)):
+            # A log only ever grows: the one that is there proves what the backup does not have.
+            if place is not None and place.exists() and is_whole(place, notary):
+                stays.append(place)
+            elif place is not None and name in present:
+                staged.take(backup, name, place, file)
+        had = None if notary is None else notary.noted()
+        kept = staged.put(datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ"))
+    return Restored(made=manifest.made, end=checked.end, had=had, proof=checked.proof, kept=kept, stays=stays)
+
+
+def _note(state: Path, manifest: Manifest, by: str, now: float) -> None:
+    details = {"made": manifest.made, "anchor": str(manifest.end)}
+    with StateFile(state) as file:
+        SqliteDeeds(file).add(Deed(kind="audit", operation="audit.restored", at=now, by=by, details=details))
+
+
+@contextmanager
+def _owned(store: Path) -> Iterator[None]:
+    """Keep every process from using a store meanwhile."""
+    owner = Owner(store)
+    try:
+        yield
+    finally:
+        owner.release()
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[ZipFile]:
+    try:
+        with file.open("rb") as raw, closing(ZipFile(raw)) as backup:
+            yield backup
+    except (BadZipFile, EOFError):
+        raise unreadable(file) from None
+
+
+class _Staged:
+    """Files beside the places that they are meant for; what is not put in place is removed again."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, Path] = {}
+
+    def __enter__(self) -> _Staged:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for staged in self._files.values():
+            for side in (*_SIDES, "-journal"):
+                staged.with_name(staged.name + side).unlink(missing_ok=True)
+
+    def __getitem__(self, place: Path) -> Path:
+        return self._files[place]
+
+    def take(self, backup: ZipFile, name: str, place: Path, file: Path) -> None:
+        """Extract a member; its checksum is looked at on the way."""
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staged = place.with_name(f".{place.name}.restoring")
+        staged.unlink(missing_ok=True)
+        self._files[place] = staged
+        try:
+            with backup.open(name) as member, open(staged, "xb", opener=private) as writing:
+                shutil.copyfileobj(member, writing)
+                writing.flush()
+                os.fsync(writing.fileno())
+        except (BadZipFile, EOFError, ValueError):
+            raise unreadable(file) from None
+
+    def put(self, stamp: str) -> list[Path]:
+        """Put all in place, or none; the files that were there, under their new names."""
+        moved: list[tuple[Path, Path]] = []
+        try:
+            for place, staged in self._files.items():
+                _settle(place)
+                for side in _SIDES:
+                    there = place.with_name(place.name + side)
+                    if there.exists():
+                        beside = place.with_name(f"{place.name}.before-restore-{stamp}{side}")
+                        _keep(there, beside, linked=not side)
+                        moved.append((there, beside))
+                os.replace(staged, place)
+                moved.append((staged, place))
+        except BaseException:
+            for before, after in reversed(moved):
+                if before.exists() and before.samefile(after):
+                    after.unlink()
+                else:
+                    os.replace(after, before)
+            raise
+        for folder in {place.parent for place in self._files}:
+            _sync(folder)
+        return [beside for _, beside in moved if ".before-restore-" in beside.name]
+
+
+def _settle(place: Path) -> None:
+    """Bring a database that nobody uses into its one file, so that nothing of it is lost between two renames."""
+    if place.with_name(f"{place.name}-wal").exists():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(place)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _keep(there: Path, beside: Path, *, linked: bool) -> None:
+    """Give a file a second name, so that its place is never empty; where there are no links, another name."""
+    if linked:
+        with suppress(OSError):
+            os.link(there, beside)
+            return
+    os.rename(there, beside)
+
+
+def _sync(folder: Path) -> None:
+    """Make renames outlive the machine's power, where a folder can be synced."""
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
