@@ -124,7 +124,6 @@ def test_keys_of_other_clients_are_listed_as_not_acted_on(toolgrove: Toolgrove, 
         ("up", "says type http, which does not fit its command or url"),
         ("up", "disabledTools is not acted on: hide tools with mask in agents.*.mcp.up"),
         ("up", "envFile is not read: write the variables into env, as ${env:NAME}"),
-        ("old", "the old SSE transport is not spoken; it is asked over Streamable HTTP instead"),
     ]
     assert ("up", "autoApprove belongs to another client and is not acted on") in findings(said, "servers", "note")
     assert ("inputs", "belongs to VS Code and is not acted on") in findings(said, "servers", "note")

@@ -80,7 +80,7 @@ def test_every_problem_is_told_at_once_with_its_place(refused: Refused) -> None:
         """\
         toolgrove.yaml has 10 problems:
           - line 2, column 10: mcpServers.time.comand: unknown key; did you mean 'command'?
-          - line 3, column 3: mcpServers.both: name a command (stdio) or a url (Streamable HTTP), one of the two
+          - line 3, column 3: mcpServers.both: name a command (stdio) or a url (HTTP), one of the two
           - line 4, column 3: mcpServers.'My Server': a name has 1 to 64 of A-Z a-z 0-9 _ -; 'My_Server' would do
           - line 7, column 5: agents.researcher.tolls: unknown key; did you mean 'tools'?
           - line 8, column 5: agents.researcher.role: must be 'reader' or 'editor'

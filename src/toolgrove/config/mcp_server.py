@@ -56,7 +56,7 @@ class McpServerConfig(Section):
         description="Run it under bubblewrap, in a folder of its own and without a view of the project, its state and "
         "your home; `true`, or what it may see and reach.",
     )
-    url: Filled | None = Field(default=None, description="The address of a Streamable HTTP server.")
+    url: Filled | None = Field(default=None, description="The address of a server over HTTP.")
     headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request to it.")
     allow_private: bool = Field(
         default=False,
@@ -64,7 +64,9 @@ class McpServerConfig(Section):
         "Link-local and metadata addresses stay closed.",
     )
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = Field(
-        default=None, description="The transport, as clients write it; told from `command` or `url` without it."
+        default=None,
+        description="The transport, as clients write it; told from `command` or `url` without it. `sse` is the old "
+        "HTTP+SSE, anything else at a `url` is Streamable HTTP.",
     )
     disabled: bool = Field(default=False, description="Keep the entry, leave the server out.")
     protocol: Literal["auto", "legacy", "modern"] = Field(
@@ -139,7 +141,7 @@ class McpServerConfig(Section):
     @model_validator(mode="after")
     def _one_way_in(self) -> Self:
         if (self.command is None) == (self.url is None):
-            raise ValueError("name a command (stdio) or a url (Streamable HTTP), one of the two")
+            raise ValueError("name a command (stdio) or a url (HTTP), one of the two")
         return self
 
     @model_validator(mode="after")

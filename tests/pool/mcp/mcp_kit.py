@@ -54,10 +54,10 @@ class Journal:
 
 
 @contextlib.contextmanager
-def web(path: Path, port: int = 0) -> Iterator[int]:
+def web(path: Path, port: int = 0, *more: str) -> Iterator[int]:
     """The server over HTTP with its journal; the port where it listens."""
     port = port or free_port()
-    with Process(python(str(UPSTREAM), str(path), str(port)), stderr=subprocess.DEVNULL) as process:
+    with Process(python(str(UPSTREAM), str(path), str(port), *more), stderr=subprocess.DEVNULL) as process:
         try:
             wait_until(lambda: _listens(port))
             yield port

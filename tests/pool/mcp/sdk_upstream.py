@@ -1,6 +1,7 @@
-"""A well-behaved MCP server on the official SDK, both eras: `python sdk_upstream.py JOURNAL [PORT]`.
+"""A well-behaved MCP server on the official SDK, both eras: `python sdk_upstream.py JOURNAL [PORT [sse]]`.
 
-Without a port it speaks stdio. Every HTTP request and every cancelled call is a line of the journal.
+Without a port it speaks stdio, with `sse` the old HTTP+SSE. Every HTTP request and every cancelled call is a line of
+the journal.
 """
 
 import json
@@ -11,6 +12,7 @@ from typing import Any
 
 import anyio
 from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
@@ -185,6 +187,7 @@ server = Upstream(
 )
 server.add_notification_handler("notifications/initialized", NotificationParams, initialized)
 manager = StreamableHTTPSessionManager(server)
+old_transport = SseServerTransport("/messages/")
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -200,6 +203,21 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await manager.handle_request(scope, receive, send)
 
 
+async def old_app(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    note("request", scope["method"], {name.decode(): value.decode() for name, value in scope["headers"]})
+    if scope["method"] == "GET":
+        async with old_transport.connect_sse(scope, receive, send) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+    else:
+        await old_transport.handle_post_message(scope, receive, send)
+
+
 async def over_stdio() -> None:
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
@@ -209,6 +227,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         import uvicorn
 
-        uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", timeout_graceful_shutdown=1)
+        serves = old_app if sys.argv[3:] == ["sse"] else app
+        uvicorn.run(serves, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", timeout_graceful_shutdown=1)
     else:
         anyio.run(over_stdio)

@@ -59,9 +59,7 @@ def _entry(name: str, server: McpServerConfig) -> Iterator[Finding]:
     yield _finding("note", name, f"{'starts' if server.command else 'asks'}: {shown(server)}")
     if server.command is not None:
         yield from _program(name, server)
-    if server.type == "sse":
-        yield _finding("warning", name, "the old SSE transport is not spoken; it is asked over Streamable HTTP instead")
-    elif server.type is not None and (server.type == "stdio") != (server.command is not None):
+    if server.type is not None and (server.type == "stdio") != (server.command is not None):
         yield _finding("warning", name, f"says type {server.type}, which does not fit its command or url")
     for key in server.ignored:
         if key in RESTRICTING:

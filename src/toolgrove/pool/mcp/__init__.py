@@ -1,7 +1,8 @@
-"""Tools of external MCP servers: a lean client for both protocol eras, over stdio and Streamable HTTP.
+"""Tools of external MCP servers: a lean client for both protocol eras, over stdio, Streamable HTTP and HTTP+SSE.
 
-A call goes down `source`, `server`, `session`, a link (`stdio` or `http`) and `jsonrpc`.
+A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_sse`) and `jsonrpc`.
 
+- ``awaited``: an answer that is still to come
 - ``backoff``: how long to wait before a server is tried again
 - ``breaker``: stops calls to a server that fails time after time
 - ``catalog``: the tools that a server lists now, each held against its pin
@@ -15,7 +16,8 @@ A call goes down `source`, `server`, `session`, a link (`stdio` or `http`) and `
 - ``inbound_budget``: how much a server may say without being asked
 - ``jsonrpc``: messages: written, read and bounded
 - ``line_reader``: cuts a pipe into lines
-- ``link``: the protocol that both links follow
+- ``link``: the protocol that every link follows
+- ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
 - ``pin_policy``: which definitions are accepted without a person
 - ``result``: from a server's answer to what the agent gets
 - ``sandbox``: runs a server under bubblewrap

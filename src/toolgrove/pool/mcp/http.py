@@ -114,7 +114,7 @@ class HttpLink:
     async def _linger(self, connection: Connection) -> None:
         try:
             with anyio.move_on_after(FAREWELL):
-                await _whole(connection, {})
+                await whole(connection, {})
         except Fault:
             log.debug("a stream did not end well after its answer")
         finally:
@@ -147,7 +147,7 @@ class HttpLink:
         if request.method == "initialize":
             self._take_session(head.get(b"mcp-session-id"))
         if kind == b"application/json":
-            message = decode(await _whole(connection, head))
+            message = decode(await whole(connection, head))
             if message.get("id") != request.id:
                 self._misdeeds.note(self._server, "wrong_id")
                 raise Nonsense("answered another request than ours")
@@ -165,21 +165,24 @@ class HttpLink:
                     return outcome(message)
                 self._inbound.spend(len(data))
                 if "method" in message:
-                    await self._heard(message, request)
+                    await self._heard_meanwhile(message, request)
                 else:
                     self._misdeeds.note(self._server, "wrong_id")
             self._inbound.spend(0, stream.chatter())
         raise Broken("ended its stream without an answer")
 
-    async def _heard(self, message: Message, request: RpcRequest | None) -> None:
-        method = message["method"]
+    async def _heard_meanwhile(self, message: Message, request: RpcRequest) -> None:
+        if message["method"] != "notifications/progress":
+            self._heard(message)
+            return
+        params = params_of(message)
+        if request.progress is not None and params.get("progressToken") == request.id:
+            await relay(request.progress, params)
+
+    def _heard(self, message: Message) -> None:
         if is_request(message):
             self._reply(message)
-        elif method == "notifications/progress":
-            params = params_of(message)
-            if request is not None and request.progress is not None and params.get("progressToken") == request.id:
-                await relay(request.progress, params)
-        elif method in (LIST_CHANGED, ACKNOWLEDGED):
+        elif message["method"] in (LIST_CHANGED, ACKNOWLEDGED):
             self.changed()
 
     def _reply(self, message: Message) -> None:
@@ -202,7 +205,7 @@ class HttpLink:
         """What an answer means that is not a success."""
         if 300 <= status < 400:
             return Nonsense(f"answered with a redirect (HTTP {status}), which is not followed")
-        body = await _whole(connection, head)
+        body = await whole(connection, head)
         if status == 404 and self._session is not None:
             self.end(Expired("ended our session"))
             return Expired("ended our session")
@@ -241,7 +244,7 @@ class HttpLink:
             response = await connection.ask(b"POST", self._target, self._headers(headers), encode(message))
             if response.status_code == 404 and self._session is not None:
                 self.end(Expired("ended our session"))
-            await _whole(connection, dict(response.headers))
+            await whole(connection, dict(response.headers))
         finally:
             self._connections.give_back(connection)
 
@@ -268,7 +271,7 @@ class HttpLink:
                     self._inbound.spend(len(data))
                     message = decode(data)
                     if "method" in message:
-                        await self._heard(message, None)
+                        self._heard(message)
                 self._inbound.spend(0, stream.chatter())
         finally:
             connection.drop()
@@ -314,7 +317,8 @@ def _fixed(address: Address, headers: Mapping[str, str]) -> Headers:
     return pairs
 
 
-async def _whole(connection: Connection, head: Mapping[bytes, bytes]) -> bytes:
+async def whole(connection: Connection, head: Mapping[bytes, bytes]) -> bytes:
+    """The body of an answer, within bounds."""
     announced = head.get(b"content-length", b"0")
     if announced.isdigit() and int(announced[:12]) > MAX_MESSAGE:
         raise Nonsense(f"sent an answer larger than {MAX_MESSAGE // (1024 * 1024)} MiB")

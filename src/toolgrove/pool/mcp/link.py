@@ -1,4 +1,4 @@
-"""A way to one server; stdio and Streamable HTTP are the two there are. Knows no tools, only messages."""
+"""A way to one server: stdio, Streamable HTTP or the older HTTP+SSE. Knows no tools, only messages."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from toolgrove.pool.mcp.connection import Reach
 from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misconfigured
 from toolgrove.pool.mcp.http import HttpLink
 from toolgrove.pool.mcp.link import Link
+from toolgrove.pool.mcp.old_sse import OldSseLink
 from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
 from toolgrove.pool.mcp.session import Negotiation, Session
 from toolgrove.pool.mcp.stdio import StdioLink
@@ -67,7 +68,7 @@ class Server:
         self._resolve = resolve
         self._folders = folders
         self._misdeeds = misdeeds
-        self._negotiation = Negotiation(config.protocol)
+        self._negotiation = Negotiation("legacy" if config.type == "sse" else config.protocol)
         self._backoff = Backoff(random)
         self._settled = anyio.Event()
         self._retry_at = 0.0
@@ -194,7 +195,8 @@ class Server:
         config = self._config
         if config.url is not None:
             url, headers = await to_thread.run_sync(self._address, config.url, abandon_on_cancel=True)
-            return HttpLink(
+            kind = OldSseLink if config.type == "sse" else HttpLink
+            return kind(
                 self.name, url, headers, reach=self._reach(config.url), clock=self._clock, misdeeds=self._misdeeds
             )
         command = await to_thread.run_sync(self._command, config.command or "", abandon_on_cancel=True)

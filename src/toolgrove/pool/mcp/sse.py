@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from toolgrove.pool.mcp.faults import Nonsense
 from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
 
 _MARK = b"\xef\xbb\xbf"
+MESSAGES = (b"", b"message")
 
 
 class Events:
@@ -16,7 +17,9 @@ class Events:
     A line ends with LF, CR or both. The byte order mark that a stream may begin with says nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[bytes] = MESSAGES) -> None:
+        self.name = b""
+        self._names = names
         self._buffer = bytearray()
         self._begun = self._after_cr = False
         self._searched = 0
@@ -26,7 +29,7 @@ class Events:
         self._empty = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The data of every message event that is complete now."""
+        """The data of every event of these names that is complete now; `name` is that of the last one."""
         buffer = self._buffer
         if self._after_cr:
             chunk, self._after_cr = chunk.removeprefix(b"\n"), not chunk
@@ -67,7 +70,7 @@ class Events:
         return empty
 
     def _finish(self) -> bytes:
-        data = b"\n".join(self._data) if self._name in (b"", b"message") else b""
+        data = b"\n".join(self._data) if self._name in self._names else b""
         self._data.clear()
-        self._name, self._size = b"", 0
+        self.name, self._name, self._size = self._name, b"", 0
         return data

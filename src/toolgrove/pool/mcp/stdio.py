@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import deque
 from collections.abc import Callable
 
 import anyio
 from anyio.abc import TaskGroup
 
+from toolgrove.pool.mcp.awaited import Awaited
 from toolgrove.pool.mcp.child import Child, Command
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import Broken, Fault, Gone, Nonsense, Unsent
 from toolgrove.pool.mcp.inbound_budget import InboundBudget
-from toolgrove.pool.mcp.jsonrpc import (
-    Message,
-    Progress,
-    RpcRequest,
-    decode,
-    encode,
-    likely_id,
-    notification,
-    outcome,
-    relay,
-    reply,
-)
+from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, encode, likely_id, notification, outcome, reply
 from toolgrove.pool.mcp.line_reader import LineReader
 from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
 from toolgrove.pool.mcp.stderr import ErrorOutput
@@ -34,7 +23,6 @@ from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.pool")
-_KEPT_PROGRESS = 64
 _KEPT_IDS = 1_000
 _LIKE_JSON = re.compile(rb"""\s*(\{\s*["}]|\[[\[{])""")
 
@@ -56,7 +44,7 @@ class StdioLink:
         self._misdeeds = misdeeds or Misdeeds()
         self._ended: dict[int, bool] = {}
         self._lines = LineReader()
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, Awaited] = {}
         self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)
         self._started = False
 
@@ -69,7 +57,7 @@ class StdioLink:
         """Send a request and wait for its answer; a caller who stops waiting tells the server so."""
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
-        waiting = self._waiting[request.id] = _Waiting()
+        waiting = self._waiting[request.id] = Awaited()
         try:
             await self._send(request)
             return outcome(await waiting.answer(request.progress))
@@ -193,41 +181,3 @@ class StdioLink:
                 waiting.tell(params)
         elif method in (LIST_CHANGED, ACKNOWLEDGED):
             self.changed()
-
-
-class _Waiting:
-    """One who waits for an answer, and hears of progress meanwhile; a slow listener misses the oldest."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-        self._progress: deque[Message] = deque(maxlen=_KEPT_PROGRESS)
-        self._message: Message | None = None
-        self._fault: Fault | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self._message is not None or self._fault is not None
-
-    def settle(self, message: Message) -> None:
-        self._message = message
-        self._event.set()
-
-    def fail(self, fault: Fault) -> None:
-        if not self.settled:
-            self._fault = fault
-            self._event.set()
-
-    def tell(self, params: Message) -> None:
-        self._progress.append(params)
-        self._event.set()
-
-    async def answer(self, progress: Progress | None) -> Message:
-        while True:
-            await self._event.wait()
-            while self._progress and progress is not None:
-                await relay(progress, self._progress.popleft())
-            if self._message is not None:
-                return self._message
-            if self._fault is not None:
-                raise self._fault.with_traceback(None)
-            self._event = anyio.Event()
