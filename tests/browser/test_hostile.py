@@ -11,7 +11,7 @@ from browser.modules import EVIL, HUGE
 from browser.screen import Visit
 from e2e.modules import Journal
 
-pytestmark = [pytest.mark.browser, pytest.mark.requirement("FR-EXPLORER-001", "NFR-SEC-003")]
+pytestmark = [pytest.mark.browser, pytest.mark.requirement("FR-EXPLORER-001")]
 
 
 def test_hostile_descriptions_documents_and_schemas_are_text(visit: Visit) -> None:

@@ -41,6 +41,93 @@ WARNED = {
 
 SCORED = {"2025-11-25": 30, "2026-07-28": 37}
 
+_PROMPTS = (
+    "prompts-list",
+    "prompts-get-simple",
+    "prompts-get-with-args",
+    "prompts-get-with-image",
+    "prompts-get-embedded-resource",
+)
+_RESOURCES = ("resources-read-text", "resources-read-binary", "resources-templates-read")
+_CONTENT = ("tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content")
+ONLY_WITH_HANDLERS = {
+    "2025-11-25": (
+        *_PROMPTS,
+        *_RESOURCES,
+        *_CONTENT,
+        "resources-subscribe",
+        "resources-unsubscribe",
+        "completion-complete",
+        "logging-set-level",
+        "tools-call-with-logging",
+        "tools-call-sampling",
+    ),
+    "2026-07-28": (
+        *_PROMPTS,
+        *_RESOURCES,
+        *_CONTENT,
+        "completion-complete",
+        "caching",
+        "server-stateless",
+        "input-required-result-basic-elicitation",
+        "input-required-result-basic-list-roots",
+        "input-required-result-basic-sampling",
+        "input-required-result-capability-check",
+        "input-required-result-multiple-input-requests",
+        "input-required-result-non-tool-request",
+    ),
+}
+"""Scenarios about what an apcore module cannot say, so that only handlers of the test make the bridge pass them."""
+
+BARE = {
+    "2025-11-25": (
+        "dns-rebinding-protection",
+        "elicitation-sep1034-defaults",
+        "elicitation-sep1330-enums",
+        "ping",
+        "resources-list",
+        "server-initialize",
+        "server-session-lifecycle",
+        "server-sse-multiple-streams",
+        "tools-call-elicitation",
+        "tools-call-error",
+        "tools-call-simple-text",
+        "tools-call-with-progress",
+        "tools-list",
+    ),
+    "2026-07-28": (
+        "dns-rebinding-protection",
+        "http-custom-header-server-validation",
+        "http-header-validation",
+        "input-required-result-ignore-extra-params",
+        "input-required-result-missing-input-response",
+        "input-required-result-multi-round",
+        "input-required-result-request-state",
+        "input-required-result-result-type",
+        "input-required-result-tampered-state",
+        "input-required-result-unsupported-methods",
+        "input-required-result-validate-input",
+        "resources-list",
+        "sep-2164-resource-not-found",
+        "server-sse-multiple-streams",
+        "tasks-status-notifications",
+        "tools-call-error",
+        "tools-call-simple-text",
+        "tools-call-with-progress",
+        "tools-list",
+    ),
+}
+"""Scenarios that the bridge passes as it is, with nothing but modules."""
+
+
+def assert_bare(url: str, revision: str, results: Path) -> None:
+    """The scenarios that we say a bare bridge passes are those that it passes."""
+    node(CONFORMANCE, "server", "--url", url, "--requirements", revision, "-o", results)
+    failures = checks(results, "FAILURE")
+    failed = {name for name, ids in failures.items() if ids}
+    assert failed == {*ONLY_WITH_HANDLERS[revision], *NOT_APPLICABLE[revision]}
+    assert failures.keys() - failed == set(BARE[revision])
+
 
 def assert_whole(url: str, revision: str, results: Path) -> None:
     """Every scored scenario of the suite passes at the address."""

@@ -1,6 +1,6 @@
-"""`python -m e2e.conformance_server PORT`: what the official conformance suite expects to find, behind our bridge.
+"""`python -m e2e.conformance_server PORT whole|bare`: what the official conformance suite expects, behind our bridge.
 
-All that a module can do is a module in a registry and runs through the bridge; the rest is added to its endpoint.
+All that a module can do is a module in a registry and runs through the bridge. `whole` adds the rest to its endpoint.
 """
 
 import asyncio
@@ -13,7 +13,10 @@ from e2e.conformance_modules import registry
 from mcp_serve.signals import Stop
 
 if __name__ == "__main__":
-    register_special_tools()
+    is_whole = sys.argv[2] == "whole"
+    if is_whole:
+        register_special_tools()
     bridge = Bridge(registry, Options(name="conformance", transport="streamable-http", port=int(sys.argv[1])))
-    complete(bridge.endpoint)
+    if is_whole:
+        complete(bridge.endpoint)
     asyncio.run(bridge.run(Stop()))

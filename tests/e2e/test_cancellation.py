@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 HOLDS = ["work.hold", "work.hold_sync"]
 
 
-@pytest.mark.requirement("FR-EXT-001", "FR-EXEC-003")
+@pytest.mark.requirement("FR-EXT-001")
 async def test_a_cancelled_call_reaches_the_module_and_leaves_no_late_message(
     connect: Connect, journal: Journal, transport: str
 ) -> None:
@@ -53,7 +53,6 @@ async def test_a_cancelled_call_reaches_the_module_and_leaves_no_late_message(
 
 @pytest.mark.parametrize("name", HOLDS)
 @pytest.mark.parametrize("token", [None, 7], ids=["answered as JSON", "answered as a stream"])
-@pytest.mark.requirement("FR-EXEC-003")
 async def test_closing_the_response_cancels_a_2026_call(
     address: Address, journal: Journal, name: str, token: int | None
 ) -> None:
@@ -72,7 +71,6 @@ async def test_closing_the_response_cancels_a_2026_call(
         await eventually(lambda: "finished k None" in journal)
 
 
-@pytest.mark.requirement("FR-EXEC-003")
 async def test_a_reset_connection_cancels_its_call_and_no_other(address: Address, journal: Journal) -> None:
     async with httpx2.AsyncClient(timeout=DEADLINE) as client, anyio.create_task_group() as group:
         answers: list[Any] = []
@@ -99,7 +97,6 @@ async def test_a_reset_connection_cancels_its_call_and_no_other(address: Address
 
 
 @pytest.mark.parametrize("name", HOLDS)
-@pytest.mark.requirement("FR-EXEC-003")
 async def test_a_cancelled_notification_cancels_a_handshake_era_call(
     address: Address, journal: Journal, name: str
 ) -> None:
@@ -130,7 +127,6 @@ async def test_a_cancelled_notification_cancels_a_handshake_era_call(
     assert [m for m in received if "late" in json.dumps(m)] == []
 
 
-@pytest.mark.requirement("FR-EXEC-003")
 async def test_one_client_cannot_cancel_the_call_of_another(address: Address, journal: Journal) -> None:
     async with (
         httpx2.AsyncClient(timeout=DEADLINE) as client,
@@ -158,7 +154,6 @@ async def test_one_client_cannot_cancel_the_call_of_another(address: Address, jo
 # The client's socket: before anyio 4.16 a connection that is cancelled while it is made stays open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.requirement("FR-EXEC-003")
 async def test_a_cancel_that_races_the_end_leaves_the_session_usable(
     address: Address, journal: Journal, era: str
 ) -> None:

@@ -16,6 +16,7 @@ class Requirement:
     title: str
     area: str
     note: str = ""
+    is_proved_here: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,14 @@ class Document:
     @property
     def requirements(self) -> list[Requirement]:
         return [
-            Requirement(id=id, title=title, area=self.area, note=NOTES.get(id, "")) for id, title in self.titles.items()
+            Requirement(
+                id=id,
+                title=title,
+                area=self.area,
+                note=NOT_PROVED_HERE.get(id, NOTES.get(id, "")),
+                is_proved_here=id not in NOT_PROVED_HERE,
+            )
+            for id, title in self.titles.items()
         ]
 
 
@@ -248,10 +256,20 @@ NOTES = {
     "NFR-COMPAT-003": "mcp 2.x: it serves both protocol eras; the limit below 2.0 predates it.",
     "FR-ERROR-009": "apcore wraps a module's exception in ModuleExecuteError; that wrapper counts as unexpected too.",
     "FR-EXEC-003": "apcore runs eleven steps today, and middleware before input validation; none is skipped.",
-    "NFR-PERF-001": "The time is measured by `make bench`; the test holds what it comes from.",
-    "NFR-PERF-002": "The time is measured by `make bench`; the test holds what it comes from.",
+    "NFR-REL-003": "A table that is looked at and changed under one lock; entries are built outside of it.",
     **dict.fromkeys((*POOL, *REQUEST), _AS_PYTHON),
 }
+
+NOT_PROVED_HERE = {
+    "NFR-PERF-001": "The time is measured by `make bench`; the tests hold only what it comes from.",
+    "NFR-PERF-002": "The time is measured by `make bench`; the tests hold only what it comes from.",
+    "NFR-MAINT-002": "CI measures the coverage and fails below 90 %; the test holds only that it is told to.",
+    "NFR-COMPAT-004": "Nobody tried a desktop client by hand. Its kind of configuration file, the SDKs, FastMCP, the "
+    "Inspector and the conformance suite are run.",
+    "NFR-PORT-001": "CI runs on Linux; the source is type-checked for Windows and macOS too (`make types`), and the "
+    "tests hold what would keep it from starting there.",
+}
+"""Requirements whose tests hold something, but not what the requirement says; and where the proof is, if anywhere."""
 
 DOCUMENTS = (
     Document(number="000", name="Agent interface to trees, first part", area="tree", titles=TREE_CORE),

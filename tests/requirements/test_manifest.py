@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from requirements.manifest import DOCUMENTS, FINISHED, REQUIREMENTS
+from requirements.manifest import DOCUMENTS, FINISHED, NOT_PROVED_HERE, NOTES, REQUIREMENTS
 from requirements.markers import carriers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -18,6 +18,13 @@ def test_every_requirement_of_a_finished_area_has_a_test(area: str) -> None:
     carried = carriers()
     missing = [r.id for r in REQUIREMENTS.values() if r.area == area and r.id not in carried]
     assert missing == []
+
+
+def test_what_is_not_proved_here_is_in_the_manifest_with_one_note() -> None:
+    assert NOT_PROVED_HERE.keys() <= REQUIREMENTS.keys()
+    assert not NOT_PROVED_HERE.keys() & NOTES.keys()
+    page = (ROOT / "docs" / "conformance.md").read_text()
+    assert page.count("| **not proved here**") == len(NOT_PROVED_HERE)
 
 
 def test_every_marker_names_a_requirement_of_the_manifest() -> None:

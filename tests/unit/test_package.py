@@ -180,6 +180,7 @@ def test_no_call_that_only_one_platform_has_is_made() -> None:
     missing_on_windows = {
         "add_signal_handler", "remove_signal_handler", "fork", "forkpty", "geteuid", "getuid", "killpg", "setsid",
         "SIGHUP", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGALRM", "pthread_kill", "connect_read_pipe",
+        "set_blocking",
     }  # fmt: skip
     for path, tree in trees():
         for node in ast.walk(tree):

@@ -86,16 +86,17 @@ def _lines() -> Iterator[str]:
 
 def complete_with(candidates: Callable[[str], list[str]]) -> None:
     """Offer completions with the Tab key, where the terminal can."""
-    if readline is None or not sys.stdin.isatty():
+    editor: Any = readline  # its type differs by platform
+    if editor is None or not sys.stdin.isatty():
         return
 
     def complete(word: str, state: int) -> str | None:
-        found = [one for one in candidates(readline.get_line_buffer()) if one.startswith(word)]
+        found = [one for one in candidates(editor.get_line_buffer()) if one.startswith(word)]
         return found[state] if state < len(found) else None
 
-    readline.set_completer_delims(" \t\n")
-    readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")
+    editor.set_completer_delims(" \t\n")
+    editor.set_completer(complete)
+    editor.parse_and_bind("tab: complete")
 
 
 class Conversation:

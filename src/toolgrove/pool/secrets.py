@@ -128,7 +128,7 @@ class Secrets:
         path = self._folder / name
         try:
             # Not blocking: a pipe in the file's place must not hang the call.
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except OSError as error:
             raise _Unreadable(f"that file cannot be read ({error.strerror})") from None
         try:

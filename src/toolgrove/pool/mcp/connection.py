@@ -11,6 +11,7 @@ import logging
 import select
 import socket
 import ssl
+import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -184,7 +185,7 @@ _DONE = h11.EndOfMessage()
 
 
 def _has_news(wire: socket.socket) -> bool:
-    if not hasattr(select, "poll"):  # Windows, where select takes sockets with any number
+    if sys.platform == "win32":  # where select takes sockets with any number
         return bool(select.select([wire], [], [], 0)[0])
     poll = select.poll()
     poll.register(wire, select.POLLIN)
