@@ -102,12 +102,16 @@ class Worker:
         return {"latencies": outside, "seconds": time.perf_counter() - started}
 
     async def build(self, modules: int) -> dict[str, Any]:
-        """Tools from fresh modules, and what apcore's definitions alone cost."""
+        """Tools from fresh modules, and what apcore's definitions alone cost before and after them, on average."""
         registry = registry_of_size(modules, with_add=False)
         gc.collect()
-        definitions = timed(lambda: [registry.get_definition(name) for name in registry.list()])
+        before = timed(lambda: [registry.get_definition(name) for name in registry.list()])
         gc.collect()
-        return {"tools": timed(lambda: self._subject.build_tools(registry)), "definitions": definitions}
+        tools = timed(lambda: self._subject.build_tools(registry))
+        gc.collect()
+        after = timed(lambda: [registry.get_definition(name) for name in registry.list()])
+        definitions = (before + after) / 2
+        return {"tools": tools, "definitions": definitions, "net": tools - definitions}
 
     async def weigh(self, modules: int) -> dict[str, Any]:
         """Megabytes that the tools of fresh modules take."""
