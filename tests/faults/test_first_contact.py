@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from faults.kit import after_first_contact, fake, granted, project, running, verdict
@@ -98,6 +99,13 @@ async def test_what_reads_like_an_instruction_waits_even_at_first_contact(offer:
         await granted(grove, "up_echo")
 
 
+async def pins_over_http(grove: Grove) -> dict[tuple[str, str], dict[str, Any]]:
+    transport = httpx2.ASGITransport(app=grove.asgi_app(anonymous=True))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+        items = (await http.get("/api/pins")).json()["items"]
+    return {(pin["server"], pin["tool"]): pin for pin in items}
+
+
 async def test_what_speaks_of_anothers_tool_waits_even_at_first_contact(offer: Offer, mail: Offer) -> None:
     offer(SHADOW, MORE, ECHO | {"name": "peek", "description": "As get_node does."})
     grove = Grove(project({"up": offer.server(), "mail": mail.server()}))
@@ -109,6 +117,9 @@ async def test_what_speaks_of_anothers_tool_waits_even_at_first_contact(offer: O
         assert "description speaks of 'get_node', another's tool" in await verdict(grove, "up_peek", "pending")
         assert (await grove.agent("a")).receipt["mail_send_email"].verdict == "granted"
         assert grove.pins.of("up")["echo"].state == "pending"
+        told = await pins_over_http(grove)
+        assert told["up", "echo"]["remarks"] == ["description speaks of 'send_email', another's tool"]
+        assert '+  "name": "echo"' in told["up", "echo"]["diff"]
         assert {peek.standing for peek in peeks if peek is not None} <= {"pending", "unavailable"}, "nobody ever had it"
         accept(grove, "echo")
         agent = await granted(grove, "up_echo")

@@ -150,7 +150,26 @@ async def test_whether_an_approved_call_to_the_outside_ran_is_unknown(
     )
 
 
-async def test_a_claim_of_a_process_that_lives_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("later", "state"), [(0, "claimed"), (1, "approved")])
+async def test_a_claim_of_a_process_that_lives_is_left_alone_and_not_one_of_its_number(
+    tmp_path: Path, later: int, state: str
+) -> None:
+    async with Grove(config(str(tmp_path))) as grove:
+        asked = (await request(await grove.agent("careful"), "k"))["error"]["approvalId"]
+        await claimed(grove, asked, (await grove.approvals.get(asked)).request)
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            began = int(Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[19])
+            with closing(sqlite3.connect(tmp_path / "state.db")) as kept:
+                kept.execute("UPDATE approvals SET process = ?", ((began - later) << 22 | other.pid,))
+                kept.commit()
+            async with Grove(config(str(tmp_path))) as grove:
+                assert (await grove.approvals.get(asked)).state == state
+        finally:
+            other.kill()
+
+
+async def test_a_claim_from_a_system_that_does_not_tell_when_a_process_began_goes_by_its_number(tmp_path: Path) -> None:
     async with Grove(config(str(tmp_path))) as grove:
         asked = (await request(await grove.agent("careful"), "k"))["error"]["approvalId"]
         await claimed(grove, asked, (await grove.approvals.get(asked)).request)

@@ -10,6 +10,7 @@ begun, scrub.
 - ``bodies``: what is kept of a call's arguments and result
 - ``chain``: folds steps into one function
 - ``changed``: says in an answer which policies changed it
+- ``claimant``: the process that claimed an approval, told apart from a later one of the same number
 - ``cut_off``: stops the first repetition of a call that a crash cut off
 - ``ending``: how a call ended, as an event
 - ``idempotency``: answers a repeated request with the first result

@@ -5,12 +5,12 @@ An approval is good for one run, unless the person lets it stand for a while.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from toolgrove.call.claimant import claimant, is_other_alive
 from toolgrove.errors import AlreadyDecided, ApprovalNotFound, InboxFull, InvalidArgument, NotRevocable, OwnApproval
 from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
 from toolgrove.store.state import (
@@ -103,7 +103,7 @@ class Inbox:
 
     async def abandoned(self) -> Sequence[Approval]:
         """The approvals claimed by a process that no longer exists; asked before this one claims any."""
-        return [approval for approval in await self.list("claimed") if not _lives(approval.process)]
+        return [approval for approval in await self.list("claimed") if not is_other_alive(approval.process)]
 
     async def revoke(self, approval_id: str, *, by: str) -> Approval:
         """Take back an approval that is not used up; repeating it changes nothing."""
@@ -223,7 +223,7 @@ def _claim(table: ApprovalTable, request: ApprovalRequest, call_id: str, now: Mo
     for one in known:
         same = one.lasts is None and one.request.footprint_hash == request.footprint_hash
         if same and one.at(now).state == "approved":
-            claimed = replace(one, state="claimed", closed_at=now.wall, call_id=call_id, process=os.getpid())
+            claimed = replace(one, state="claimed", closed_at=now.wall, call_id=call_id, process=claimant())
             table.put(claimed)
             return claimed
     for one in table.of_agent(request.agent, "approved"):
@@ -261,21 +261,6 @@ def _release(table: ApprovalTable, abandoned: Approval, state: ApprovalState, no
     if _settle(table, abandoned, state) is not None:
         became = {"claimedBy": abandoned.call_id, "state": state}
         table.note(_deed("abandoned", abandoned, "start-up", now, **became))
-
-
-def _lives(process: int) -> bool:
-    """Whether a process other than this one is there; in a container, the one before often had the same number."""
-    if process == os.getpid():
-        return False
-    if os.name != "posix":  # elsewhere, a signal of no effect is not one
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _revoke(table: ApprovalTable, approval_id: str, by: str, now: Moment) -> tuple[Approval, bool]:
