@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 PORT ?= 8000
 WORKERS ?= auto
 
-.PHONY: run explorer test check format lint types imports bench docs pins ui clean
+.PHONY: run explorer test ecosystem check format lint types imports bench docs pins ui clean
 
 # What running needs.
 $(RUNS): pyproject.toml requirements/run.txt requirements/bootstrap.txt
@@ -36,7 +36,13 @@ explorer: $(RUNS)
 		--explorer --allow-execute --name toolgrove-samples
 
 test: $(READY)
-	$(BIN)/python -m pytest --cov --cov-report=term -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest --cov --cov-report=term -n $(WORKERS) --dist worksteal -m "not ecosystem"
+
+# Real servers behind a gateway and real clients before it, each in an environment of its own.
+ecosystem: $(READY)
+	tools/ecosystem.sh
+	CI=true $(BIN)/python -m pytest -m ecosystem tests/ecosystem
+	$(BIN)/python tools/ecosystem_digest.py --write
 
 # All that CI checks, by what CI runs.
 check:

@@ -1,0 +1,1 @@
+"""Clients and servers that other people wrote, each in an environment of its own (tools/ecosystem.sh)."""
