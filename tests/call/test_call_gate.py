@@ -242,6 +242,24 @@ async def test_what_is_wrong_with_an_argument_is_told_in_few_words_however_large
     assert len(json.dumps(error)) < 3_000
 
 
+async def test_null_in_the_place_of_an_optional_argument_counts_as_left_out() -> None:
+    async with Grove() as grove:
+        agent = await grove.agent("editor")
+        seen = await agent.call("get_node", {"nodeId": "root", "includedProperties": None})
+        assert seen["nodeId"] == "root"
+        added = await agent.call("add_child", {**ADD, "versionToken": seen["version"], "dryRun": None})
+        assert "wouldChange" not in added
+        unset = {"propertyName": "x", "newValue": None, "versionToken": added["version"], "dryRun": None}
+        await agent.call("update_payload_property", {"nodeId": added["nodeId"], **unset})
+        assert (await agent.call("get_node", {"nodeId": added["nodeId"]}))["payload"] == {"x": None}
+        for arguments, code in (
+            ({"nodeId": None}, "invalid_argument"),
+            ({"nodeId": "root", "nide": None}, "invalid_argument"),
+        ):
+            assert (await agent.call("get_node", arguments))["error"]["code"] == code
+        assert (await agent.call("add_child", {**ADD, "versionToken": None}))["error"]["code"] == "conflict"
+
+
 async def test_arguments_that_are_no_object_or_endlessly_nested_are_refused() -> None:
     _, editor = await sample()
     assert (await editor.agent.call("get_node", ["root"]))["error"]["code"] == "invalid_argument"  # type: ignore[arg-type]

@@ -65,8 +65,15 @@ class Direct:
 @contextlib.contextmanager
 def direct(command: Sequence[str], env: dict[str, str], cwd: Path) -> Iterator[Direct]:
     """A server that has been greeted; whatever it does, it is ended."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, env=os.environ | env, cwd=cwd, text=True, encoding="utf-8", **pipes) as process:
+    with subprocess.Popen(
+        command,
+        env=os.environ | env,
+        cwd=cwd,
+        encoding="utf-8",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         watch = threading.Timer(5 * DEADLINE, process.kill)
         watch.start()
         try:

@@ -50,12 +50,10 @@ SERVERS = {
         calls=lambda folder: [
             ("echo", {"message": "thyme"}),
             ("get-sum", {"a": 2, "b": 3}),
-            ("get-sum", {"a": "two", "b": 3}),
             ("get-structured-content", {"location": "Chicago"}),
             ("get-tiny-image", {}),
             ("get-annotated-message", {"messageType": "error", "includeImage": True}),
             ("get-resource-links", {"count": 3}),
-            ("get-resource-reference", {"resourceType": "Text", "resourceId": 1}),
         ],
         not_offered=frozenset({"simulate-research-query"}),  # it runs as a task only
     ),
@@ -119,13 +117,10 @@ SERVERS = {
     "excel": Server(
         command=lambda folder: [python_of("excel").with_name("excel-mcp-server"), "stdio"],
         calls=lambda folder: [
-            ("create_workbook", {"filepath": f"{folder}/h.xlsx"}),
-            (
-                "write_data_to_excel",
-                {"filepath": f"{folder}/h.xlsx", "sheet_name": "Sheet", "data": [["herb", 1], ["sage", 2]]},
-            ),
-            ("read_data_from_excel", {"filepath": f"{folder}/h.xlsx", "sheet_name": "Sheet"}),
-            ("read_data_from_excel", {"filepath": f"{folder}/missing.xlsx", "sheet_name": "Sheet"}),
+            ("create_workbook", {"path": f"{folder}/h.xlsx", "sheets": ["Herbs"]}),
+            ("write_range", {"path": f"{folder}/h.xlsx", "sheet": "Herbs", "at": "A1", "rows": [["sage", 2]]}),
+            ("read_range", {"path": f"{folder}/h.xlsx", "sheet": "Herbs"}),
+            ("read_range", {"path": f"{folder}/missing.xlsx", "sheet": "Herbs"}),
         ],
     ),
     "calculator": Server(
@@ -170,7 +165,7 @@ def gateway(root: Path) -> Iterator[Gateway]:
     config = {
         "startupBudget": 5 * DEADLINE,
         "mcpServers": servers,
-        "agents": {"all": {"role": "editor", "tools": ["*"]}},
+        "agents": {"all": {"role": "editor", "tools": ["*"], "apps": True}},
     }
     with serving(root / "project", config) as served:
         yield served

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Set
 from typing import Any
 
 from toolgrove.errors import SchemaMismatch, brief, closest
@@ -30,8 +30,21 @@ class ValidateStep:
         if known is None or known[0] is not spec:
             known = self._validators[spec.name] = (spec, compiled(_without(spec.input_schema, tool.demands)))
         if not known[1].is_valid(call.arguments):
-            raise _mismatch(next(known[1].iter_errors(call.arguments)), spec.input_schema)
+            errors = list(known[1].iter_errors(call.arguments))
+            if tool.kind == "builtin":
+                _drop_unset(call.arguments, errors, set(spec.input_schema.get("required", ())) - set(tool.demands))
+            if errors:
+                raise _mismatch(errors[0], spec.input_schema)
         return onward(call)
+
+
+def _drop_unset(arguments: dict[str, Any], errors: list[Any], required: Set[str]) -> None:
+    """Take out nulls in the place of optional arguments: some clients send them for all that a model did not set."""
+    for error in list(errors):
+        match list(error.instance_path):
+            case [str(name)] if arguments.get(name, ...) is None and name not in required:
+                errors.remove(error)
+                del arguments[name]
 
 
 def _without(schema: Mapping[str, Any], demands: tuple[str, ...]) -> Mapping[str, Any]:
