@@ -353,6 +353,10 @@ async def test_a_store_from_before_goes_on_with_bodies(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("DROP TABLE audit_body")
         other.execute("DROP TABLE unfinished")
+        for (index,) in other.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL"
+        ).fetchall():
+            other.execute(f"DROP INDEX {index}")
         other.execute("PRAGMA user_version = 1")
     async with Grove(settings) as grove:
         await (await hand(grove)).ok("get_node", nodeId="root")
