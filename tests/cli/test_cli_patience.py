@@ -65,6 +65,17 @@ def test_a_server_that_never_comes_is_named_and_the_others_are_there(
     ]
 
 
+@pytest.mark.parametrize("words", [("tools", "--agent", "b"), ("call", "b", "get_node"), ("explain", "b")])
+@pytest.mark.usefixtures("come")
+def test_nobody_waits_for_an_agent_that_is_not_there(
+    toolgrove: Toolgrove, journal: Journal, words: tuple[str, ...]
+) -> None:
+    said = toolgrove(*words)
+    assert said.code == 1
+    assert "No agent 'b' is defined" in said.err
+    assert journal.pids == []
+
+
 def test_who_does_not_want_to_wait_presses_a_key(come: Callable[[], None], journal: Journal, tmp_path: Path) -> None:
     with at_a_terminal("tools", "--agent", "a", cwd=tmp_path, width=200) as terminal:
         terminal.read_until(WAITING)

@@ -61,7 +61,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
-    async with opened(config, screen, wait=chosen.wait, name_missing=False) as grove:
+    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent, name_missing=False) as grove:
         agent = await _resolved(grove, chosen)
     if chosen.tool is None:
         _whole(agent, screen)

@@ -10,6 +10,7 @@ from pathlib import Path
 from toolgrove.cli.patience import all_asked, still_starting
 from toolgrove.cli.screen import Screen
 from toolgrove.config import Config
+from toolgrove.errors import AgentNotFound
 from toolgrove.grove import Grove
 
 DEFAULT = Path("toolgrove.yaml")
@@ -42,8 +43,15 @@ def load(chosen: argparse.Namespace) -> Config:
 
 
 @asynccontextmanager
-async def opened(config: Config, screen: Screen, *, wait: float, name_missing: bool = True) -> AsyncIterator[Grove]:
-    """The project with its servers running, slow ones included; a person who waits sees which ones."""
+async def opened(
+    config: Config, screen: Screen, *, wait: float, agent: str | None = None, name_missing: bool = True
+) -> AsyncIterator[Grove]:
+    """The project with its servers running, slow ones included; a person who waits sees which ones.
+
+    Nobody waits for an `agent` that is not there.
+    """
+    if agent is not None and agent not in config.agents:
+        raise AgentNotFound(agent, list(config.agents))
     count = len(config.servers) + len(config.http_tools)
     async with AsyncExitStack() as stack:
         with screen.waiting(OPENING):  # a large tree takes its time

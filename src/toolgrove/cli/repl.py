@@ -56,7 +56,7 @@ def _sample_config() -> Config:
 
 async def _converse(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
     console = screen.out
-    async with opened(config, screen, wait=chosen.wait) as grove:
+    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
         conversation = Conversation(await grove.agent(chosen.agent), console)
         if chosen.sample:
             await conversation.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})

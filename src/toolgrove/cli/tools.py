@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _list(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
-    async with opened(config, screen, wait=chosen.wait) as grove:
+    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
         agent = await grove.agent(chosen.agent, depth=chosen.depth)
     shown = table("TOOL", "SOURCE", "EFFECT", "DESCRIPTION")
     for spec in agent.tools:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolgrove.store.unusable import StoreUnusable
 
-_RESTORE = "Restore a backup, or move the file and its -wal away to begin with an empty workspace."
+_RESTORE = "Restore a backup with 'toolgrove restore FILE', or move the file and its -wal away to begin anew."
 
 
 def unusable(path: Path, error: BaseException) -> StoreUnusable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from toolgrove.store.journal.sqlite import compaction
 from toolgrove.store.unusable import StoreUnusable
 
+log = logging.getLogger("toolgrove.store")
 APPLICATION = 0x47524F56  # "GROV"
 VERSION = 4
 STATE_TABLES = (
@@ -110,6 +112,8 @@ def establish(path: Path, connection: sqlite3.Connection) -> None:
         compaction.prepare(connection)
     connection.execute("PRAGMA journal_mode=WAL")
     if version < VERSION:
+        if not is_empty:
+            log.info("The store %s is brought to format %d; a large one takes a while.", path, VERSION)
         connection.execute("BEGIN EXCLUSIVE")
         for statement in _TABLES.split(";\n") if is_empty else ():
             connection.execute(statement)
