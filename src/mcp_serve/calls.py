@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
-from mcp_serve.answer import Answer, error_result
+from mcp_serve.answer import Answer, refusal
 from mcp_serve.table import Json
 
 ANSWER_WITHIN = 600.0
@@ -106,13 +106,13 @@ class ToolRun:
     def finish(self, work: "asyncio.Future[Answer]") -> None:
         """End the request that waits with the result of the work."""
         if not self._turn.done():
-            self._turn.set_result(error_result(CUT_OFF) if work.cancelled() else work.result())
+            self._turn.set_result(refusal(CUT_OFF) if work.cancelled() else work.result())
 
     def cut_off(self) -> None:
         """Cancel the run, and tell who waits that it may go on."""
         self.cancel()
         if not self._turn.done():
-            self._turn.set_result(error_result(CUT_OFF))
+            self._turn.set_result(refusal(CUT_OFF))
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Tell the client how far the tool is; from any thread."""
@@ -190,7 +190,7 @@ class Calls:
     async def begin(self, name: str, arguments: Json | None, channel: Channel, user: User | None = None) -> Outcome:
         """Run a tool until it answers, or asks a question that suspends it."""
         if self._is_draining:
-            return error_result(SHUTTING_DOWN)
+            return refusal(SHUTTING_DOWN)
         run = ToolRun(user, channel, self._suspend)
         if self._in_place and not channel.may_suspend:
             return await self._run_in_place(name, arguments, run)
@@ -206,7 +206,7 @@ class Calls:
         """Go on with a suspended run; a request that brings no answer is asked again."""
         run = self._suspended.pop(question_id, None)
         if run is None or run.question is None or run not in self._running.values():
-            return error_result(GONE)
+            return refusal(GONE)
         if not answered and (again := self._suspend(run)):
             return run.question._replace(id=again)
         run.attach(channel)
@@ -236,7 +236,7 @@ class Calls:
             if not run.is_cancelled or request is None:
                 raise
             request.uncancel()  # the client is still there: it is we who stop
-            return error_result(CUT_OFF)
+            return refusal(CUT_OFF)
         finally:
             del self._running[ended]
             ended.cancel()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from secrets import token_bytes
 from typing import Any
@@ -14,6 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcp_serve.answer import Answer, Refusal, refusal
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
 from mcp_serve.sdk_internals import AnnouncingServer, drop_idle_tracing, schema_lookup, when_connection_ends
 from mcp_serve.table import Json, ToolTable
@@ -27,7 +29,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Endpoint:
-    """Lists, calls, documents and announces the tools of one table."""
+    """Lists, calls, documents and announces the tools of one table; `refuse` words what it refuses by itself."""
 
     def __init__(
         self,
@@ -37,9 +39,11 @@ class Endpoint:
         run: RunTool,
         *,
         in_place: bool = False,
+        refuse: Callable[[str], Answer] = refusal,
         logger: logging.Logger | None = None,
     ) -> None:
         self._tools = tools
+        self._refuse = refuse
         self._logger = logger or logging.getLogger(__name__)
         self.calls = Calls(run, in_place=in_place, logger=self._logger)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -116,7 +120,8 @@ class Endpoint:
             outcome = await self.calls.resume(params.request_state, accepted(answer), channel, answer is not None)
         if isinstance(outcome, Question):
             return _asked(outcome)
-        return keep_result(outcome) if isinstance(outcome, dict) else outcome
+        given = self._refuse(outcome.text) if isinstance(outcome, Refusal) else outcome
+        return keep_result(given) if isinstance(given, dict) else given
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         documented = [name for name, entry in self._tools.entries().items() if entry.documentation]

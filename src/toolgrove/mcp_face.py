@@ -14,6 +14,7 @@ from mcp_serve.endpoint import Endpoint
 from mcp_serve.table import ToolEntry
 from toolgrove.agent import Agent
 from toolgrove.call.changed import marked
+from toolgrove.errors import GroveError
 from toolgrove.notation.json_value import compact
 from toolgrove.types import Arguments, Call, Result, ToolSpec
 
@@ -35,7 +36,7 @@ class McpFace:
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
         self._entries = {spec.name: _entry(spec) for spec in agent.tools}
-        self.endpoint = Endpoint(agent.name, version, self, self._run, in_place=True)
+        self.endpoint = Endpoint(agent.name, version, self, self._run, in_place=True, refuse=_not_served)
 
     def use(self, agent: Agent) -> None:
         """Go on with the same agent, resolved again; clients are told if its tools changed."""
@@ -84,6 +85,12 @@ def _refusal(call: Call, result: Result) -> dict[str, Any]:
     answer = {"content": _text(result), "isError": True, "_meta": {ERROR: result["error"]}}
     promised = call.tool is not None and call.tool.spec.output_schema
     return answer if promised else {**answer, "structuredContent": result}
+
+
+def _not_served(text: str) -> dict[str, Any]:
+    """What the endpoint refuses before a call reaches the agent, or when it ends under way."""
+    result = GroveError(text, reason="not_served").to_json()
+    return {"content": _text(result), "isError": True, "_meta": {ERROR: result["error"]}}
 
 
 def _text(value: Any) -> list[dict[str, Any]]:

@@ -133,3 +133,13 @@ async def test_openai_definitions_are_the_same_tools() -> None:
     for tool in agent.openai_tools(strict=True):
         assert tool["function"]["strict"] is True
         assert tool["function"]["parameters"]["additionalProperties"] is False
+
+
+async def test_what_the_endpoint_refuses_by_itself_says_whose_word_it_is() -> None:
+    async with Grove() as grove:
+        endpoint = mcp_endpoint(await grove.agent("reader"), "1")
+        async with Client(endpoint.server) as client:
+            await endpoint.drain(0)
+            refused = told(await client.call_tool("get_node", {"nodeId": "root"}))
+    assert (refused["error"]["code"], refused["error"]["reason"]) == ("internal", "not_served")
+    assert "shutting down" in refused["error"]["message"]
