@@ -69,6 +69,7 @@ bench: $(READY)
 	$(BIN)/python -m bench.bridge
 	$(BIN)/python -m bench.tree --calls
 	$(BIN)/python -m bench.store
+	$(BIN)/python -m bench.long_calls
 
 docs: $(READY)
 	$(BIN)/python tools/conformance.py

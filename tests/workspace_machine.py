@@ -84,6 +84,8 @@ class Workspace(RuleBasedStateMachine):
     """One grove and its model, side by side."""
 
     concurrency = "tree"
+    long_after: float | None = None
+    """For how many microseconds a call may stop the others; None leaves it as it is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,13 +105,19 @@ class Workspace(RuleBasedStateMachine):
             "workspace": {"rulesets": {"rules": RULES}, "concurrency": self.concurrency},
         }
         self.config = Config.model_validate(self.configured(config))
-        self.grove = Grove(self.config, clock=self.clock)
+        self.grove = self.opened()
         self.model = NaiveWorkspace(AGENTS, self.concurrency)
         self.runner = asyncio.Runner()
         self.tokens: dict[int, str] = {}
         self.count = 0
         self.documents: list[Any] = []
         self.views: list[Any] = []
+
+    def opened(self) -> Grove:
+        grove = Grove(self.config, clock=self.clock)
+        if self.long_after is not None:
+            grove._tree_tools.long_after = self.long_after
+        return grove
 
     def configured(self, config: dict[str, Any]) -> dict[str, Any]:
         """Where a machine with other settings changes them."""

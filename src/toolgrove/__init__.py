@@ -7,6 +7,7 @@
 - ``config``: the project file
 - ``errors``: every failure that an agent can meet
 - ``events``: what happened, published to listeners
+- ``giving_way``: how long work in a thread gives way to the event loop
 - ``grove``: the composition root, which knows every part
 - ``logs``: what a log may hold
 - ``lookout``: looks again and again whether what a project keeps can be kept

@@ -107,7 +107,8 @@ class Grove:
         self._coordination = CoordinationSource(
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
         )
-        own = WorkspaceSource(self._workspace, self.clock, self._writable), self._coordination
+        self._tree_tools = WorkspaceSource(self._workspace, self.clock, self._writable)
+        own = self._tree_tools, self._coordination
         self.pool = Pool(
             [_builtin(tool) for source in own for tool in source.tools()],
             self._sources.of(self.config, self.secrets),

@@ -200,6 +200,8 @@ class Call:
     - `used_approval`: by `ApprovalStep`, the approval that let it through, and who gave it.
     - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
     - `targets`: by the workspace, the nodes that a write changed.
+    - `in_thread`: by the workspace, that it ran in a thread for its length. Its record may be made in one too, since no
+      other write has its place in the journal before it.
     - `changed`: by the source and `ScrubStep`, the policies that changed what the tool answered.
     - `duration`, `settled`: by `AuditStep`, with the record in the journal; a settled call gets no second one.
     - `error`: by `AuditStep`, why the call failed, and whether trying again can help.
@@ -227,6 +229,7 @@ class Call:
     used_approval: UsedApproval | None = None
     footprint: str | None = None
     targets: tuple[str, ...] = ()
+    in_thread: bool = False
     changed: tuple[str, ...] = ()
     duration: float = 0.0
     settled: bool = False

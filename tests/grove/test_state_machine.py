@@ -11,9 +11,16 @@ class OfNodes(Workspace):
     concurrency = "node"
 
 
-for machine, examples in ((Workspace, 60), (OfNodes, 60)):
+class InThreads(Workspace):
+    """The same with every call that could be long in a thread, and every such change on a copy."""
+
+    long_after = 0
+
+
+for machine, examples in ((Workspace, 60), (OfNodes, 60), (InThreads, 15)):
     machine.TestCase.settings = settings(
         max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
 TestWorkspace = Workspace.TestCase
 TestOfNodes = OfNodes.TestCase
+TestInThreads = InThreads.TestCase

@@ -78,7 +78,7 @@ class Reopened(Workspace):
         self.runner.run(self.life.end())
         # The calls of the portrait, and a minute in which every rate limit runs out in the model as well.
         self.clock.now += 61
-        self.grove = Grove(self.config, clock=self.clock)
+        self.grove = self.opened()
         self.begin()
         assert self.runner.run(portrait(self.grove)) == before
         self.changed = self.count

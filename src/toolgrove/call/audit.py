@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from random import random
 
 import anyio
+import anyio.to_thread
 
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.ending import about, failed, succeeded
@@ -14,7 +15,7 @@ from toolgrove.errors import GroveError, Internal, NotKept, RateLimited, ToolErr
 from toolgrove.events import Listeners, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import NO_BODIES, AuditRecord, Outcome
+from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome
 from toolgrove.store.journal import Behind, IdempotencyRecord, Journal, JournalEntry, Stalled
 from toolgrove.tree.effects import Effects
 from toolgrove.types import Call, Clock, Next, Result
@@ -70,10 +71,11 @@ class AuditStep:
             kept = IdempotencyRecord(
                 agent=call.caller.agent, key=claim.kept_as, request=claim.request, result=copied(result)
             )
-        record = self._record(call, "replayed" if call.replayed else "success", result, None)
+        bodies = await anyio.to_thread.run_sync(self._bodies.bodies, call, result) if call.in_thread else None
+        record = self._record(call, "replayed" if call.replayed else "success", result, None, bodies)
         try:
             if effects is not None:
-                await self._journal.append(JournalEntry(record, effects, kept))
+                await self._journal.append(JournalEntry(record, effects, kept, alone=call.in_thread))
             else:
                 await self._append(JournalEntry(record, idempotency=kept))
         except (Stalled, Behind) as fault:
@@ -125,17 +127,26 @@ class AuditStep:
         return error.answer()
 
     async def _record_quietly(self, call: Call, outcome: Outcome, error: GroveError | None) -> None:
+        bodies = await anyio.to_thread.run_sync(self._bodies.bodies, call, None) if call.in_thread else None
         try:
-            await self._journal.append(JournalEntry(audit=self._record(call, outcome, None, error)))
+            await self._journal.append(JournalEntry(audit=self._record(call, outcome, None, error, bodies)))
         except OSError:
             log.exception("the journal refused the record of call %s of %s", call.id, call.name)
         call.settled = True
 
-    def _record(self, call: Call, outcome: Outcome, result: Result | None, error: GroveError | None) -> AuditRecord:
+    def _record(
+        self,
+        call: Call,
+        outcome: Outcome,
+        result: Result | None,
+        error: GroveError | None,
+        bodies: Bodies | None = None,
+    ) -> AuditRecord:
         call.duration = self._clock.monotonic() - call.started
         caller = call.caller
         # A flood of calls that the rate limit refuses must not push other bodies out.
-        bodies = NO_BODIES if isinstance(error, RateLimited) else self._bodies.bodies(call, result)
+        if bodies is None:
+            bodies = NO_BODIES if isinstance(error, RateLimited) else self._bodies.bodies(call, result)
         return AuditRecord(  # by position: naming every field would take as long as all the rest
             to_milliseconds(self._clock.wall()),
             call.id,

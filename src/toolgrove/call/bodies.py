@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from toolgrove.call.scrub import Scrubs, is_scrubbed
 from toolgrove.call.sensitive import Sensitive, censored
 from toolgrove.config import Recorded
-from toolgrove.notation.json_value import compact
+from toolgrove.notation.json_value import compact, in_pieces
 from toolgrove.store.audit import NO_BODIES, Bodies
 from toolgrove.types import Call, Result, Tool, ToolSpec
 
@@ -54,10 +55,11 @@ class BodyWriter:
         arguments, taken = call.arguments, _NOTHING
         if sensitive is not None:
             arguments, taken = sensitive.hidden(arguments)
-        told = self._text(arguments, scrubbed=False)
+        told = self._text(arguments, scrubbed=False, pieces=call.in_thread)
         if result is None or kept == "arguments":
             return Bodies(told)
-        return Bodies(told, self._text(censored(result, taken) if taken else result, scrubbed=scrubbed))
+        shown = censored(result, taken) if taken else result
+        return Bodies(told, self._text(shown, scrubbed=scrubbed, pieces=call.in_thread))
 
     def error(self, call: Call, error: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is kept of what the agent was told; a validator repeats what it was given."""
@@ -69,9 +71,9 @@ class BodyWriter:
         told: Mapping[str, Any] = censored(error, sensitive.hidden(call.arguments)[1])
         return told
 
-    def _text(self, value: Any, *, scrubbed: bool) -> str:
+    def _text(self, value: Any, *, scrubbed: bool, pieces: bool) -> str:
         try:
-            text = _json(value)
+            text = _json(value, pieces=pieces)
             if len(text) > self._size:  # what may be half a secret at the end is held back
                 shown = self._secrets.stream().feed(text[: self._size])
                 return _json({"cut": True, "bytes": len(text), "text": shown})
@@ -90,9 +92,9 @@ class BodyWriter:
         return plan
 
 
-def _json(value: Any) -> str:
+def _json(value: Any, *, pieces: bool = False) -> str:
     """The value as plain JSON in ASCII; what Python calls NaN becomes a text."""
-    text = compact(value, ascii=True)
+    text = in_pieces(value, partial(compact, ascii=True)) if pieces else compact(value, ascii=True)
     if "NaN" in text or "Infinity" in text:
         text = compact(json.loads(text, parse_constant=str), ascii=True)
     return text

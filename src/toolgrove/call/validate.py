@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Set
 from typing import Any
 
+import anyio.to_thread
+
 from toolgrove.errors import SchemaMismatch, brief, closest
+from toolgrove.giving_way import giving_way
 from toolgrove.notation.json_schema import compiled
-from toolgrove.notation.json_value import detached
+from toolgrove.notation.json_value import detached, has_many
 from toolgrove.types import Call, Next, Result, ToolSpec
 
 _NESTING = 200
 _EXCERPT = 500
+_MANY = 20_000
+"""Values whose copy takes some ten milliseconds."""
 
 
 class ValidateStep:
@@ -21,11 +26,24 @@ class ValidateStep:
         self._validators: dict[str, tuple[ToolSpec, Any]] = {}
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        tool = call.granted
-        spec = tool.spec
         if not isinstance(call.arguments, dict):
             raise SchemaMismatch(path="", problem="must be an object")
+        if has_many(call.arguments, _MANY):
+            return self._large(call, onward)
         call.arguments = detached(call.arguments, "", _NESTING)
+        self._check(call)
+        return onward(call)
+
+    async def _large(self, call: Call, onward: Next) -> Result:
+        """The same in a thread, so that others need not wait for it."""
+        with giving_way():
+            call.arguments = await anyio.to_thread.run_sync(detached, call.arguments, "", _NESTING)
+            self._check(call)
+            return await onward(call)
+
+    def _check(self, call: Call) -> None:
+        tool = call.granted
+        spec = tool.spec
         known = self._validators.get(spec.name)
         if known is None or known[0] is not spec:
             known = self._validators[spec.name] = (spec, compiled(_without(spec.input_schema, tool.demands)))
@@ -35,7 +53,6 @@ class ValidateStep:
                 _drop_unset(call.arguments, errors, set(spec.input_schema.get("required", ())) - set(tool.demands))
             if errors:
                 raise _mismatch(errors[0], spec.input_schema)
-        return onward(call)
 
 
 def _drop_unset(arguments: dict[str, Any], errors: list[Any], required: Set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -13,6 +13,8 @@ from pydantic_core import PydanticSerializationError, to_json
 from toolgrove.errors import NotJson
 
 MAX_NESTING = 32
+_PIECE = 64 * 1024
+_BATCH = 256
 _CONTAINERS = frozenset((dict, list))
 _SCALARS = frozenset((str, int, bool, type(None)))
 _SCALAR = 16
@@ -120,6 +122,19 @@ def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from texts(item, f"{path}[{index}]")
 
 
+def has_many(value: Any, many: int) -> bool:
+    """Whether there are so many values in one, whatever they are; counting ends once there are."""
+    count, waiting = 0, [value]
+    while waiting and count + len(waiting) < many:
+        one = waiting.pop()
+        count += 1
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+    return count + len(waiting) >= many
+
+
 def text_size(value: Any, *, enough: int) -> int:
     """About how many characters the texts of a JSON value have; counting ends once there are enough."""
     size = 0
@@ -143,6 +158,40 @@ def compact(value: Any, *, ascii: bool = False, default: Callable[[Any], Any] | 
         return to_json(value, ensure_ascii=ascii, fallback=default).decode()
     except PydanticSerializationError:  # a lone surrogate, or nested too deeply for it
         return json.dumps(value, ensure_ascii=ascii, separators=(",", ":"), default=default)
+
+
+def in_pieces(value: Any, encode: Callable[[Any], str]) -> str:
+    """The text of a large value, made of many small ones, so that other threads can go on in between."""
+    parts: list[str] = []
+
+    def put(value: Any) -> None:
+        if text_size(value, enough=_PIECE) < _PIECE or not isinstance(value, str | dict | list | tuple):
+            parts.append(encode(value))
+        elif isinstance(value, str):
+            parts.append('"')
+            parts.extend(encode(value[at : at + _PIECE])[1:-1] for at in range(0, len(value), _PIECE))
+            parts.append('"')
+        elif isinstance(value, dict):
+            keys = list(value)
+            put_all("{}", [{key: value[key] for key in keys[at : at + _BATCH]} for at in range(0, len(keys), _BATCH)])
+        else:
+            put_all("[]", [value[at : at + _BATCH] for at in range(0, len(value), _BATCH)])
+
+    def put_all(brackets: str, batches: Sequence[Any]) -> None:
+        for first, batch in enumerate(batches):
+            parts.append("," if first else brackets[0])
+            if text_size(batch, enough=_PIECE) < _PIECE:
+                parts.append(encode(batch)[1:-1])
+                continue
+            for at, item in enumerate(batch):
+                parts.append("," if at else "")
+                if isinstance(batch, dict):
+                    parts.append(f"{encode(item)}:")
+                put(batch[item] if isinstance(batch, dict) else item)
+        parts.append(brackets[1])
+
+    put(value)
+    return "".join(parts)
 
 
 canonical: Callable[[Any], str] = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode

@@ -5,6 +5,7 @@
 - ``checking``: validating the tree, linting a payload, listing types and rulesets
 - ``context``: what a tool works with while one call runs
 - ``declaration``: what a tool says about itself: arguments, result, effect, example
+- ``effort``: which calls may take long, by a rough count
 - ``history``: undo, redo and changes since a version
 - ``marking``: tags and bookmarks
 - ``pending_writes``: writes that show already while the journal still makes them durable
@@ -16,6 +17,7 @@
 - ``source``: the tools as a source of the pool; runs a call on the workspace
 - ``transferring``: views and subtrees as documents, out and back in
 - ``tree_answer``: a view or a subtree as an answer, nested, flat or as an outline
+- ``turns``: short work at once, long work in a thread, one change at a time
 - ``viewing``: the session's view, open nodes and filters
 - ``writing``: adding, updating and removing nodes
 """

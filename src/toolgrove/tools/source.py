@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import anyio
 
 from toolgrove.errors import EffectChanged, GroveError
+from toolgrove.giving_way import giving_way
 from toolgrove.store.journal import Behind, Stalled
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DEMANDS, SOURCE
+from toolgrove.tools.effort import BESIDE, LONG, effort
 from toolgrove.tools.pending_writes import PendingWrite, PendingWrites
+from toolgrove.tools.turns import Turns
 from toolgrove.tree.effects import Recorded
 from toolgrove.tree.footprint import EVERYTHING
 from toolgrove.tree.impact import NOTHING, Impact
+from toolgrove.tree.tree import Tree
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Foreseen, Result, Tool
+
+Out = TypeVar("Out")
 
 
 class WorkspaceSource:
     """One workspace behind the tools.
 
-    A write takes effect in memory at once and lets the next writer in while the journal makes it durable;
-    no answer to a writer or a reader rests on a write that the journal does not have.
+    A short write takes effect in memory at once and lets the next writer in while the journal makes it durable;
+    no answer to a writer or a reader rests on a write that the journal does not have. A long call works in a thread:
+    a read on the tree, which nobody changes meanwhile, a write on a twin of the workspace, which takes its place when
+    the journal has the write. So others see the tree before it or after it. `long_after` is for how many microseconds,
+    by a rough guess, others can wait.
     """
 
     name = SOURCE
+    long_after: float = LONG
 
     def __init__(
         self, workspace: Workspace, clock: Clock, writable: Callable[[Call], Awaitable[None]] | None = None
@@ -33,6 +46,7 @@ class WorkspaceSource:
         self._clock = clock
         self._writable = writable
         self._pending = PendingWrites()
+        self._turns = Turns()
         self._tools = tuple(
             Tool(
                 spec=tool.spec,
@@ -52,75 +66,204 @@ class WorkspaceSource:
 
         A write waits here while somebody else holds the store: nothing of it shows meanwhile, so reads go on.
         """
+        mutates = DECLARATIONS[call.name].mutates
         while True:
-            if self._writable is not None and DECLARATIONS[call.name].mutates and not call.arguments.get("dryRun"):
+            if self._writable is not None and mutates and not call.arguments.get("dryRun"):
                 await self._writable(call)
-            # From here until its entry has its place in the journal nothing waits: one writer at a time.
-            seen = self._pending.last
-            try:
-                self._check_version(call)
-                result, recorded = self._run(call)
-            except GroveError:
-                if await _is_kept(seen):
-                    raise
-                continue
-            if recorded is not None:
-                try:
-                    await self._settle(call, result, recorded)
-                except Stalled:
-                    continue
-                except Behind:
-                    if seen is None:
-                        raise
-                    continue
-                return result
-            if await _is_kept(seen):
+            long = effort(call.name, self.workspace, call.caller, call.arguments) > self.long_after
+            if not long and (not mutates or self._is_free(call)):
+                result = await self._at_once(call)
+            elif not mutates:
+                with giving_way():
+                    result = await self._read(call)
+            else:
+                async with self._turns.line:
+                    inline = not long and await self._can_be_changed(call)
+                    result = await (self._at_once(call) if inline else self._change(call))
+            if result is not None:
                 return result
 
     async def foresee(self, call: Call) -> Foreseen:
         """What a call would change, without changing it; a call that would fail fails here."""
+        if not DECLARATIONS[call.name].mutates or call.arguments.get("dryRun", False):
+            return Foreseen(NOTHING, "")
         while True:
-            seen = self._pending.last
-            try:
-                foreseen = self._foresee(call)
-            except GroveError:
-                if await _is_kept(seen):
-                    raise
-                continue
-            if await _is_kept(seen):
+            long = effort(call.name, self.workspace, call.caller, call.arguments) > self.long_after
+            if not long and self._is_free(call):
+                foreseen = await self._foresee_at_once(call)
+            else:
+                async with self._turns.line:
+                    if not long and await self._can_be_changed(call):
+                        foreseen = await self._foresee_at_once(call)
+                    else:
+                        foreseen = await self._on_a_twin(call, lambda twin: self._foresee(call, twin))
+            if foreseen is not None:
                 return foreseen
 
-    def _foresee(self, call: Call) -> Foreseen:
-        workspace, declaration = self.workspace, DECLARATIONS[call.name]
-        if not declaration.mutates or call.arguments.get("dryRun", False):
-            return Foreseen(NOTHING, "")
-        context = self._context(call, dry_run=True)
+    # Short calls, on the event loop -----------------------------------------------------------------
+
+    def _is_free(self, call: Call) -> bool:
+        """Whether a change can be made in place now."""
+        return not self._turns.line.locked() and (call.name in BESIDE or not self._turns.is_read(self._tree))
+
+    async def _can_be_changed(self, call: Call) -> bool:
+        """Whether, in a moment at the latest, whoever holds the line can make a change in place."""
+        return call.name in BESIDE or await self._turns.given_back(self._tree)
+
+    @property
+    def _tree(self) -> Tree:
+        return self.workspace.tree
+
+    async def _at_once(self, call: Call) -> Result | None:
+        """Run a call in place; None if what it saw was taken back, or what it wrote."""
+        # From here until its entry has its place in the journal nothing waits: one writer at a time.
+        seen = self._pending.last
         try:
-            declaration.run(context, call.arguments)
+            result, recorded = self._run(call, self.workspace)
+        except GroveError:
+            if await _is_kept(seen):
+                raise
+            return None
+        if recorded is None:
+            return result if await _is_kept(seen) else None
+        try:
+            await self._settle(call, result, recorded)
+        except Stalled:
+            return None
+        except Behind:
+            if seen is None:
+                raise
+            return None
+        return result
+
+    async def _foresee_at_once(self, call: Call) -> Foreseen | None:
+        seen = self._pending.last
+        try:
+            foreseen = self._foresee(call, self.workspace)
+        except GroveError:
+            if await _is_kept(seen):
+                raise
+            return None
+        return foreseen if await _is_kept(seen) else None
+
+    async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
+        """Make the call durable, then let it show; what cannot be made durable is taken back."""
+        call.targets = tuple(recorded.effects.after)
+        write = self._pending.add(recorded)
+        try:
+            if call.settle is not None:
+                await call.settle(call, result, recorded.effects)
+        except BaseException:
+            if not call.settled:
+                self._pending.withdraw(write)
+                raise
+            self._pending.keep(write)
+            raise
+        self._pending.keep(write)
+
+    # Long calls, in a thread ------------------------------------------------------------------------
+
+    async def _read(self, call: Call) -> Result:
+        """Read a tree that stays as it is, whatever others do meanwhile."""
+        if self._pending.last is not None:
+            async with self._turns.line:
+                await self._all_kept()
+                reading = self._start_reading(call)
+        else:
+            reading = self._start_reading(call)
+        tree, answer = reading
+        try:
+            return await answer
+        finally:
+            await self._drop(tree)
+
+    def _start_reading(self, call: Call) -> tuple[Tree, Awaitable[Result]]:
+        call.in_thread = True
+        twin = self.workspace.twin(call.caller)
+        return twin.tree, self._turns.read(twin.tree, lambda: self._run(call, twin)[0])
+
+    async def _change(self, call: Call) -> Result | None:
+        """Change a twin of the workspace; it takes the place of the workspace once the journal has the change.
+
+        None if the journal could not take it now.
+        """
+        with giving_way():
+            return await self._change_a_twin(call)
+
+    async def _change_a_twin(self, call: Call) -> Result | None:
+        (result, recorded), twin = await self._on_a_twin(call, lambda twin: (self._run(call, twin), twin))
+        if recorded is None:
+            return result
+        call.targets = tuple(recorded.effects.after)
+        before = self._tree
+        try:
+            if call.settle is not None:
+                await call.settle(call, result, recorded.effects)
+        except Stalled:
+            return None
+        except BaseException:
+            if call.settled:
+                self.workspace.become(twin)
+            raise
+        self.workspace.become(twin)
+        await self._drop(before)
+        return result
+
+    async def _on_a_twin(self, call: Call, work: Callable[[Workspace], Out]) -> Out:
+        """Work on a twin of the workspace; the caller holds the line."""
+        await self._all_kept()
+        call.in_thread = True
+        twin = self.workspace.twin(call.caller)
+
+        def on_a_fork() -> Out:
+            if call.name not in BESIDE:
+                twin.tree = twin.tree.fork()
+            return work(twin)
+
+        return await self._turns.change(on_a_fork)
+
+    async def _all_kept(self) -> None:
+        """Wait until the journal has answered to every write; who holds the line sees no new one."""
+        while (last := self._pending.last) is not None:
+            await last.kept()
+
+    async def _drop(self, tree: Tree) -> None:
+        """Take a tree apart that is no longer the one, and that nobody reads any more."""
+        if tree is not self._tree and not self._turns.is_read(tree):
+            with anyio.CancelScope(shield=True):
+                await self._turns.change(tree.dismantle)
+
+    # One call, wherever it runs ---------------------------------------------------------------------
+
+    def _foresee(self, call: Call, workspace: Workspace) -> Foreseen:
+        context = self._context(call, workspace, dry_run=True)
+        try:
+            DECLARATIONS[call.name].run(context, call.arguments)
             workspace.check_boundary(call.caller)
             impact = _impact(context)
             return Foreseen(impact.sentence(), impact.digest)
         finally:
             workspace.tree.rollback()
 
-    def _context(self, call: Call, *, dry_run: bool) -> ToolContext:
+    def _context(self, call: Call, workspace: Workspace, *, dry_run: bool) -> ToolContext:
         return ToolContext(
-            workspace=self.workspace, caller=call.caller, tool=call.name, now=self._clock.wall(), dry_run=dry_run
+            workspace=workspace, caller=call.caller, tool=call.name, now=self._clock.wall(), dry_run=dry_run
         )
 
-    def _check_version(self, call: Call) -> None:
+    def _check_version(self, call: Call, workspace: Workspace) -> None:
         """Refuse a write that rests on something older than what there is."""
         caller, declaration, token = call.caller, DECLARATIONS[call.name], call.arguments.get("versionToken")
         if declaration.mutates or token is not None:
             on_all = caller.concurrency == "tree"
-            ground = EVERYTHING if on_all else declaration.rests_on(self.workspace.tree, call.arguments)
-            self.workspace.check_version(caller, token, ground)
+            ground = EVERYTHING if on_all else declaration.rests_on(workspace.tree, call.arguments)
+            workspace.check_version(caller, token, ground)
 
-    def _run(self, call: Call) -> tuple[Result, Recorded | None]:
+    def _run(self, call: Call, workspace: Workspace) -> tuple[Result, Recorded | None]:
         """Run the tool; nothing of it stays if it fails."""
-        workspace, declaration, arguments = self.workspace, DECLARATIONS[call.name], call.arguments
+        self._check_version(call, workspace)
+        declaration, arguments = DECLARATIONS[call.name], call.arguments
         dry_run = arguments.get("dryRun", False)
-        context = self._context(call, dry_run=dry_run)
+        context = self._context(call, workspace, dry_run=dry_run)
         recorded = None
         if not declaration.mutates:
             result = declaration.run(context, arguments)
@@ -144,21 +287,6 @@ class WorkspaceSource:
                 raise
         result["version"] = workspace.version(call.caller)
         return result, recorded
-
-    async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
-        """Make the call durable, then let it show; what cannot be made durable is taken back."""
-        call.targets = tuple(recorded.effects.after)
-        write = self._pending.add(recorded)
-        try:
-            if call.settle is not None:
-                await call.settle(call, result, recorded.effects)
-        except BaseException:
-            if not call.settled:
-                self._pending.withdraw(write)
-                raise
-            self._pending.keep(write)
-            raise
-        self._pending.keep(write)
 
 
 def _impact(context: ToolContext) -> Impact:

@@ -14,6 +14,10 @@ class Bookmarks:
     def __init__(self, held: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._held = {agent: dict(labels) for agent, labels in (held or {}).items()}
 
+    def twin(self) -> Bookmarks:
+        """Bookmarks that start out as these."""
+        return Bookmarks(self._held)
+
     def of(self, agent: str) -> dict[str, str]:
         """The agent's labels with the nodes they stand on."""
         return self._held.setdefault(agent, {})

@@ -14,6 +14,12 @@ class DelegatedSession:
         self.undo_stacks = UndoStacks()
         self.bookmarks: dict[str, str] = {}
 
+    def twin(self) -> DelegatedSession:
+        """A session that starts out as this one."""
+        twin = DelegatedSession(self.view.session)
+        twin.view, twin.undo_stacks, twin.bookmarks = self.view.twin(), self.undo_stacks.twin(), self.bookmarks.copy()
+        return twin
+
     def point(self, label: str, node_id: str | None) -> str | None:
         """Set a label, or take it away; where it stood before."""
         before = self.bookmarks.pop(label, None)

@@ -11,13 +11,14 @@ from typing import Any, NoReturn
 
 from toolgrove.errors import BatchTooLarge, InvalidArgument
 from toolgrove.notation import strict_json
-from toolgrove.notation.json_value import MAX_NESTING, detached, identical
+from toolgrove.notation.json_value import MAX_NESTING, detached, identical, in_pieces
 from toolgrove.tree.node import Node, Payload, name_of
 from toolgrove.tree.render import CHARS_PER_TOKEN, ENVELOPE, NESTED_LEVELS, Cut
 from toolgrove.tree.tree import ROOT, walk
 from toolgrove.tree.view import Lens
 
 MAX_TEXT = 64_000_000
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _NODE_KEYS = frozenset(
     (
         "nodeId",
@@ -41,8 +42,8 @@ _SHAPE = (
 
 
 def dumps(value: Any) -> str:
-    """A document as compact JSON text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A document as compact JSON text, a large one in pieces."""
+    return in_pieces(value, _encode)
 
 
 def export(root: Node, *, max_tokens: int | None = None) -> tuple[dict[str, Any], Cut]:
@@ -63,7 +64,7 @@ def export(root: Node, *, max_tokens: int | None = None) -> tuple[dict[str, Any]
             shown = _item(child, root, groups, flat=deep)
             if room is not None:
                 # The document travels as a JSON string, so every quote in it counts twice.
-                room -= len(json.dumps(dumps(shown))) + 40
+                room -= len(json.dumps(_encode(shown))) + 40
                 if room < 0:
                     left = list(islice((node.children or {}).values(), len(children), None))
                     branch["moreChildren"] = len(left)

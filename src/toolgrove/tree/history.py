@@ -56,6 +56,16 @@ class History:
     def __len__(self) -> int:
         return len(self._commits)
 
+    def twin(self) -> History:
+        """A history that starts out as this one."""
+        twin = History(self.keep, floor=self.floor, folds=self.folds)
+        twin._commits, twin._seqs = self._commits.copy(), self._seqs.copy()
+        return twin
+
+    def size_since(self, seq: int) -> int:
+        """How many nodes the commits after a moment touched, each counted once per commit."""
+        return sum(len(commit.before) for commit in self.back_to(seq))
+
     def append(self, commit: Commit) -> None:
         self._commits.append(commit)
         self._seqs.append(commit.seq)

@@ -69,6 +69,35 @@ class Tree:
                 node.parent = parent
         return tree
 
+    def fork(self) -> Tree:
+        """A tree that starts out as this one; payloads are shared, since they are replaced and never changed."""
+        fork = Tree()
+        nodes = fork.nodes = {}
+        for node_id, node in self.nodes.items():
+            twin = nodes[node_id] = Node(node_id, node.type, node.payload, None, node.rank)
+            twin.tags, twin.group = node.tags, node.group
+        for node_id, node in self.nodes.items():
+            if node.children:
+                twin = nodes[node_id]
+                twin.children = {key: nodes[key] for key in node.children}
+                for child in twin.children.values():
+                    child.parent = twin
+        fork.root = nodes[ROOT]
+        fork.tagged = {tag: dict(held) for tag, held in self.tagged.items()}
+        fork.groups = {group: dict(held) for group, held in self.groups.items()}
+        for held in fork.groups.values():
+            for node_id in held:
+                nodes[node_id].holders = held
+        fork._serial = fork._serial_before = self._serial
+        fork._group_serial = self._group_serial
+        return fork
+
+    def dismantle(self) -> None:
+        """Take a tree apart that nobody needs any more, so that it is freed at once and not by the collector."""
+        for node in self.nodes.values():
+            node.parent = node.children = node.holders = None
+        self.nodes = {}
+
     @property
     def serials(self) -> tuple[int, int]:
         """The last number given to a node, and to a group of nodes that share a payload."""
@@ -155,6 +184,9 @@ class Tree:
             self._touch(one)
             self._forget(one)
         self._unlink(node)
+        for one in gone:
+            # Without circles they are freed at once; the collector would have to look for them.
+            one.parent = one.children = None
         return [one.id for one in gone]
 
     def move(self, node: Node, parent: Node, rank: Rank | None = None) -> None:

@@ -24,6 +24,12 @@ class UndoStacks:
         self.undo: list[Group] = []
         self.redo: list[Group] = []
 
+    def twin(self) -> UndoStacks:
+        """What can be taken back, to be changed apart from this."""
+        twin = UndoStacks()
+        twin.undo, twin.redo = self.undo.copy(), self.redo.copy()
+        return twin
+
     def shift(self, move: Move, commits: Group) -> Callable[[], None]:
         """Note what a call did; returns a function that takes the note back."""
         undo, redo = self.undo, self.redo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolgrove.tree.node import Node
 from toolgrove.tree.position import resume
@@ -21,6 +21,10 @@ class View:
     node_filter: PropertyFilter = EVERYTHING
     view_filter: PropertyFilter = EVERYTHING
     seq: int = 0
+
+    def twin(self) -> View:
+        """A view that starts out as this one."""
+        return replace(self, expanded=self.expanded.copy())
 
     def is_expanded(self, node_id: str) -> bool:
         """Whether the session has the node open."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -106,6 +107,31 @@ class Workspace:
                 self.history.append(commit)
             if len(remembered) == len(past.commits) and not past.delegated:
                 self._undo_stacks.setdefault(past.agent, UndoStacks()).shift(past.move, past.commits)
+
+    def twin(self, caller: Caller) -> Workspace:
+        """A workspace for one call that starts out as this one: the call works on it in a thread while others go on
+        here. It has the same tree until a call that changes nodes gives it a fork."""
+        twin = copy(self)
+        twin.history, twin.bookmarks = self.history.twin(), self.bookmarks.twin()
+        twin._views, twin._undo_stacks, twin._delegated = (
+            dict(self._views),
+            dict(self._undo_stacks),
+            dict(self._delegated),
+        )
+        place = (caller.agent, caller.session)
+        if place in twin._views:
+            twin._views[place] = twin._views[place].twin()
+        if caller.agent in twin._undo_stacks:
+            twin._undo_stacks[caller.agent] = twin._undo_stacks[caller.agent].twin()
+        if caller.session in twin._delegated:
+            twin._delegated[caller.session] = twin._delegated[caller.session].twin()
+        return twin
+
+    def become(self, twin: Workspace) -> None:
+        """Take over what a call did to its twin; meanwhile nothing has changed here, save which runs there are."""
+        running = {session: twin._delegated.get(session, one) for session, one in self._delegated.items()}
+        self.__dict__.update(twin.__dict__)
+        self._delegated = running
 
     # Sessions and versions ----------------------------------------------------------------------
 
@@ -354,13 +380,21 @@ class Workspace:
 
     def undo(self, caller: Caller, *, again: bool) -> tuple[Commit, ...]:
         """Take back the caller's last change, or the last taking back."""
-        delegated = self._delegated_session(caller)
-        undo_stacks = delegated.undo_stacks if delegated else self._undo_stacks.get(caller.agent, UndoStacks())
-        stack = undo_stacks.redo if again else undo_stacks.undo
+        stack = self._stack(caller, again=again)
         if not stack or stack[-1][0].seq <= self.history.floor:
             raise self._nothing_to(again)
         revert(self.tree, self.history, stack[-1])
         return stack[-1]
+
+    def undo_size(self, caller: Caller, *, again: bool) -> int:
+        """How many nodes the next undo or redo of the caller touches."""
+        stack = self._stack(caller, again=again)
+        return sum(len(commit.before) for commit in stack[-1]) if stack else 0
+
+    def _stack(self, caller: Caller, *, again: bool) -> list[tuple[Commit, ...]]:
+        delegated = self._delegated_session(caller)
+        undo_stacks = delegated.undo_stacks if delegated else self._undo_stacks.get(caller.agent, UndoStacks())
+        return undo_stacks.redo if again else undo_stacks.undo
 
     def _nothing_to(self, again: bool) -> Conflict:
         if again:

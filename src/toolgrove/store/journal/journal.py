@@ -38,12 +38,16 @@ KEYS_ON_DISK = 1_000_000
 
 
 class JournalEntry(NamedTuple):
-    """All that one call leaves behind; a `durable` one is on the disk when `append` returns."""
+    """All that one call leaves behind; a `durable` one is on the disk when `append` returns.
+
+    Effects that come `alone`, none after them before they have their place, may take their time to be written down.
+    """
 
     audit: AuditRecord
     effects: Effects | None = None
     idempotency: IdempotencyRecord | None = None
     durable: bool = False
+    alone: bool = False
 
 
 class Behind(OSError):

@@ -154,7 +154,11 @@ class SqliteJournal:
         """Keep an entry; one that changed anything is durable on return."""
         if self._writer is None:
             raise OSError("the store is not open: use 'async with Grove(...)'")
-        rows = Rows.of(entry)
+        if entry.alone:
+            with anyio.CancelScope(shield=True):  # who is cancelled from here on is still in the journal
+                rows = await anyio.to_thread.run_sync(Rows.of, entry)
+        else:
+            rows = Rows.of(entry)
         is_bare = rows.is_bare
         loop = asyncio.get_running_loop()
         if not is_bare:

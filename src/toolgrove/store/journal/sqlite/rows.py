@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from toolgrove.notation.json_value import in_pieces
 from toolgrove.store.audit import AuditRecord, capped
 from toolgrove.store.journal.journal import IdempotencyRecord, JournalEntry
 from toolgrove.store.journal.sqlite.encoding import checksum, encode, key
@@ -46,12 +47,12 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, entry: JournalEntry) -> Rows:
-        audit, effects, kept, durable = entry
+        audit, effects, kept, durable, alone = entry
         audit = capped(audit)
         result = "" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result])
         if effects is None:
             return cls(audit, key=kept, result=result, durable=durable)
-        return cls(audit, effects, _past(effects), _nodes(effects), tuple(_beside(effects)), kept, result)
+        return cls(audit, effects, _past(effects, pieces=alone), _nodes(effects), tuple(_beside(effects)), kept, result)
 
     @property
     def is_bare(self) -> bool:
@@ -65,11 +66,12 @@ def _nodes(effects: Effects) -> dict[str, str | None]:
     }
 
 
-def _past(effects: Effects) -> str:
+def _past(effects: Effects, *, pieces: bool) -> str:
     """What undo, diffs and the change feed need: every touched node as it was before."""
     later: dict[str, Image | None] = dict(effects.after)
     commits = [_commit(commit, later) for commit in reversed(effects.commits)]
-    return encode([effects.agent, effects.move, commits[::-1], *([True] if effects.delegated else [])])
+    past = [effects.agent, effects.move, commits[::-1], *([True] if effects.delegated else [])]
+    return in_pieces(past, encode) if pieces else encode(past)
 
 
 def _commit(commit: Commit, later: dict[str, Image | None]) -> Row:
