@@ -24,6 +24,7 @@ from e2e.wire import (
     modern_body,
     modern_headers,
 )
+from mcp_text import told_on_wire
 from waiting import DEADLINE
 from web.gateway import Gateway, call, events
 
@@ -228,7 +229,7 @@ async def test_what_a_tool_says_is_never_an_event_of_its_own(gateway: Gateway, b
             response = await session.request("tools/call", {"name": "get_node", "arguments": {"nodeId": f"x{breaks}"}})
             assert response.headers["content-type"].startswith("text/event-stream")
             (message,) = messages(response)
-            assert message["result"]["structuredContent"]["error"]["nodeId"] == f"x{breaks}"
+            assert told_on_wire(message["result"])["error"]["nodeId"] == f"x{breaks}"
 
 
 def test_slow_clients_keep_nobody_waiting_and_leave_without_a_trace(gateway: Gateway) -> None:

@@ -16,6 +16,7 @@ from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from e2e.wire import call_body, modern_headers
+from mcp_text import told_on_wire
 from waiting import DEADLINE, eventually
 from web.gateway import AGENTS, PROJECT, Gateway, serving
 from web.held import Held, holding
@@ -56,7 +57,7 @@ class Client:
         self._identity = gateway.headers(agent)
 
     async def call(self, tool: str, arguments: dict[str, Any], id: int) -> dict[str, Any]:
-        """The structured answer to this very call."""
+        """What this very call is told."""
         body = json.dumps(call_body(tool, arguments, id)).encode()
         fields = {**modern_headers("tools/call", tool), **self._identity, "Content-Length": str(len(body))}
         head = self._line + "".join(f"{name}: {value}\r\n" for name, value in fields.items()) + "\r\n"
@@ -66,8 +67,7 @@ class Client:
         length = int(answered.partition("content-length:")[2].split()[0])
         message = json.loads(await self._incoming.receive_exactly(length))
         assert message["id"] == id
-        answer: dict[str, Any] = message["result"]["structuredContent"]
-        return answer
+        return told_on_wire(message["result"])
 
 
 @asynccontextmanager
