@@ -19,6 +19,8 @@ from mcp_serve.sdk_internals import owned
 
 WATCH_AFTER = 0.1
 """Seconds within which most requests are answered; watching their connections would be wasted work."""
+IDLE = 1800.0
+"""Seconds without a request after which a session of the older eras ends."""
 T = TypeVar("T")
 
 
@@ -26,7 +28,7 @@ class StreamableHTTP:
     """`/mcp`. Stateless requests that want no progress are answered as plain JSON, a third faster than as a stream."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._streams = StreamableHTTPSessionManager(endpoint.server)
+        self._streams = StreamableHTTPSessionManager(endpoint.server, session_idle_timeout=IDLE)
         self._json = StreamableHTTPSessionManager(endpoint.server, json_response=True)
         self.routes: list[BaseRoute] = [Route("/mcp", self)]
 

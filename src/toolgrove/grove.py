@@ -39,6 +39,7 @@ from toolgrove.notary import notary_of
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer
+from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.resolve import Toolset, resolve
 from toolgrove.pool.secrets import Secrets
@@ -103,7 +104,10 @@ class Grove:
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
         self.misdeeds = Misdeeds()
-        self._sources = Sources(pins=self.pins, clock=self.clock, extensions=extensions, misdeeds=self.misdeeds)
+        self._offspring = Offspring(self.config.state)
+        self._sources = Sources(
+            pins=self.pins, clock=self.clock, extensions=extensions, misdeeds=self.misdeeds, offspring=self._offspring
+        )
         self._coordination = CoordinationSource(
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
         )
@@ -148,6 +152,8 @@ class Grove:
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
             await self._open.enter_async_context(looking(self._looks()))
             await self._open.enter_async_context(self.recorder.following())
+            await anyio.to_thread.run_sync(self._offspring.sweep)
+            self._open.callback(self._offspring.end_all)
             await self._open.enter_async_context(self.pool.running())
         except BaseException:
             await self._open.aclose()

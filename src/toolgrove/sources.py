@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolgrove.config import Config
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import PoolSource
+from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Pins
 from toolgrove.types import Clock
@@ -23,11 +24,20 @@ if TYPE_CHECKING:
 class Sources:
     """Makes sources, one per server, HTTP entry and registry."""
 
-    def __init__(self, *, pins: Pins, clock: Clock, extensions: Registry | Executor | None, misdeeds: Misdeeds) -> None:
+    def __init__(
+        self,
+        *,
+        pins: Pins,
+        clock: Clock,
+        extensions: Registry | Executor | None,
+        misdeeds: Misdeeds,
+        offspring: Offspring,
+    ) -> None:
         self._pins = pins
         self._clock = clock
         self._extensions = extensions
         self._misdeeds = misdeeds
+        self._offspring = offspring
         self._made: dict[str, tuple[Any, PoolSource]] = {}
 
     @cached_property
@@ -55,7 +65,7 @@ class Sources:
             yield "extensions", section, partial(kind.from_directory, *section)
         for name, server in config.servers.items():
             folders = _named("toolgrove.pool.mcp.sandbox:ProjectFolders")(project=config.folder, state=config.state)
-            kept = {"pins": self._pins, "clock": self._clock, "misdeeds": self._misdeeds}
+            kept = {"pins": self._pins, "clock": self._clock, "misdeeds": self._misdeeds, "offspring": self._offspring}
             kind = partial(_named("toolgrove.pool.mcp.source:McpSource"), **kept)
             more = {"pin_mode": config.pins, "first_contact": config.startup_budget, "folders": folders}
             yield name, (server, config.secrets, config.pins), partial(kind, name, server, secrets=secrets, **more)

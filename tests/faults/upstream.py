@@ -381,10 +381,15 @@ class Upstream:
         grandchild(self)
         self.reply(number, text("spawned"))
 
+    def call_runaway(self, number: Id, arguments: Json, meta: Json) -> None:
+        grandchild(self, runs_away=True)
+        self.reply(number, text("spawned"))
 
-def grandchild(upstream: Upstream) -> None:
-    """A process that inherits our pipes and outlives us unless someone ends the whole group."""
-    child = subprocess.Popen([sys.executable, "-I", "-S", "-c", f"import time; time.sleep({FOREVER})"])
+
+def grandchild(upstream: Upstream, *, runs_away: bool = False) -> None:
+    """A process that inherits our pipes and outlives us unless someone ends the whole group, which it may leave."""
+    code = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep({FOREVER})"
+    child = subprocess.Popen([sys.executable, "-I", "-S", "-c", code], start_new_session=runs_away)
     upstream.note("pid", child.pid)
 
 

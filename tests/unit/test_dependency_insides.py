@@ -35,6 +35,7 @@ from mcp_serve.http import StreamableHTTP
 from mcp_serve.table import ToolEntry
 from toolgrove.pool.http.openapi.document import load
 from toolgrove.web.identity import Principal
+from toolgrove.web.session_room import SessionRoom
 from toolgrove.web.sessions import Sessions
 
 SDK = "The MCP SDK moved something: see mcp_serve/sdk_internals.py."
@@ -157,7 +158,7 @@ async def test_the_sdk_ends_a_session_when_a_bare_delete_comes() -> None:
     ann = Principal("ann")
     mcp = StreamableHTTP(endpoint())
     async with mcp.running():
-        sessions = Sessions(mcp)
+        sessions = Sessions(mcp, SessionRoom())
         _, session = await posted(sessions, ann, INITIALIZE)
         moved = "The MCP SDK does not end a session by a DELETE without more: see toolgrove/web/sessions.py."
         assert await sessions.end(ann) == 1, moved

@@ -63,7 +63,7 @@ class Gateway:
 
     def address(self, agent: str) -> Address:
         """Where `e2e.wire` finds an agent's endpoint."""
-        return _Agent(port=self.port, agent=agent)
+        return Agent(port=self.port, agent=agent)
 
     def headers(self, holder: str | None = None) -> dict[str, str]:
         token = self.tokens.get(OPERATOR if holder == "operator" else holder or "")
@@ -99,7 +99,7 @@ class Gateway:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Agent(Address):
+class Agent(Address):
     agent: str
 
     @property

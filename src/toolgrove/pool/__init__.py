@@ -16,6 +16,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``module_threads``: where modules that are not async run, and whose threads those are
 - ``naming``: which names are legal, and how long ones are shortened
 - ``offer``: what a source offers, and the protocol that every source follows
+- ``offspring``: the processes that an instance of a project started, ended with it or at the next start
 - ``pool``: runs the sources and keeps one snapshot of what they offer
 - ``receipt``: why an agent has a tool, or has not
 - ``resolve``: from a snapshot and an agent's definition to its toolset

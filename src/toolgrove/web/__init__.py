@@ -19,6 +19,7 @@
 - ``routing``: routes from the table of operations
 - ``runs``: the runs under way
 - ``schemas``: the objects that the API takes and answers
+- ``session_room``: how many sessions are kept open, and which makes room for a new one
 - ``sessions``: MCP sessions by the token that opened them
 - ``slow_down``: makes those wait who keep coming with wrong tokens
 - ``streams``: the event streams under way

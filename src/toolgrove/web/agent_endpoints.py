@@ -15,6 +15,7 @@ from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound
 from toolgrove.mcp_face import McpFace
 from toolgrove.web.identity import Principal
+from toolgrove.web.session_room import SessionRoom
 from toolgrove.web.sessions import Sessions
 
 Resolve = Callable[[str], Awaitable[Agent]]
@@ -37,6 +38,7 @@ class AgentEndpoints:
         self._resolve = resolve
         self._version = version
         self._open: dict[str, AgentEndpoint] = {}
+        self._room = SessionRoom()
         self._tasks: TaskGroup | None = None
         self._changed = anyio.Event()
 
@@ -100,7 +102,7 @@ class AgentEndpoints:
     async def _add(self, agent: Agent) -> None:
         face = McpFace(agent, self._version)
         mcp = StreamableHTTP(face.endpoint)
-        opened = AgentEndpoint(face=face, mcp=mcp, sessions=Sessions(mcp))
+        opened = AgentEndpoint(face=face, mcp=mcp, sessions=Sessions(mcp, self._room))
         if self._tasks is not None:
             await self._tasks.start(self._keep_open, opened)
         self._open[agent.name] = opened

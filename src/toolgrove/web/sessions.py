@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from toolgrove.web.http_json import problem
 from toolgrove.web.identity import Principal
+from toolgrove.web.session_room import SessionRoom
 
-MOST = 10_000
-"""Per token, as many as can be open at once, so that only sessions that have ended are forgotten."""
 _HEADER = b"mcp-session-id"
+_VERSION = b"mcp-protocol-version"
+_STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
 
 
 class Sessions:
     """Looks at the ids that the endpoint hands out; a session that must end is ended as its client would."""
 
-    def __init__(self, mcp: ASGIApp) -> None:
+    def __init__(self, mcp: ASGIApp, room: SessionRoom) -> None:
         self._mcp = mcp
+        self._room = room
         self._opened: dict[Principal, dict[bytes, None]] = {}
 
     @property
@@ -29,31 +36,46 @@ class Sessions:
                 self._notice(scope, message)
             await send(message)
 
-        await self._mcp(scope, receive, watched)
+        user, session = scope["user"], _session(scope["headers"])
+        if _opens(scope) and self._room.is_full(user):
+            refusal = problem(503, "internal", "Too many sessions are open and in use. End one, then try again.")
+            await refusal(scope, receive, send)
+            return
+        self._room.begin(session)
+        try:
+            await self._mcp(scope, receive, watched)
+        finally:
+            self._room.finish(session)
+        await self._room.make_room(user)
 
     async def end(self, user: Principal) -> int:
         """End all sessions of one token; how many there were."""
         opened = self._opened.pop(user, {})
         ended = 0
         for session in opened:
+            self._room.leave(session)
             ended += await self._end(session, user)
         return ended
 
     def _notice(self, scope: Scope, start: Message) -> None:
-        session = next((value for name, value in start["headers"] if name.lower() == _HEADER), None)
+        session, user = _session(start["headers"]), scope["user"]
         if session is None:
             return
-        opened = self._opened.setdefault(scope["user"], {})
         if scope["method"] == "DELETE":
-            opened.pop(session, None)
+            self._room.leave(session)
+            self._forget(session, user)
         else:
-            opened[session] = None
-        if len(opened) > MOST:
-            del opened[next(iter(opened))]
+            self._opened.setdefault(user, {})[session] = None
+            self._room.take(session, user, partial(self._end, session, user))
+
+    def _forget(self, session: bytes, user: Principal) -> None:
+        opened = self._opened.get(user, {})
+        opened.pop(session, None)
         if not opened:
-            del self._opened[scope["user"]]
+            self._opened.pop(user, None)
 
     async def _end(self, session: bytes, user: Principal) -> bool:
+        self._forget(session, user)
         statuses: list[int] = []
 
         async def receive() -> Message:
@@ -66,3 +88,13 @@ class Sessions:
         scope = {"type": "http", "method": "DELETE", "path": "/mcp", "headers": [(_HEADER, session)], "user": user}
         await self._mcp(scope, receive, send)
         return statuses == [200]
+
+
+def _opens(scope: Scope) -> bool:
+    """Whether a request may open a session: one of the older eras, outside of any."""
+    names = {name.lower(): value for name, value in scope["headers"]}
+    return scope["method"] == "POST" and _HEADER not in names and names.get(_VERSION) not in _STATELESS
+
+
+def _session(headers: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+    return next((value for name, value in headers if name.lower() == _HEADER), None)

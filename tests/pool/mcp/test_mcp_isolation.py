@@ -13,6 +13,7 @@ from pool.mcp.mcp_kit import Journal, over_http, over_stdio, ready, running, scr
 from toolgrove.config import SecretConfig
 from toolgrove.pool.mcp.child import INHERITED
 from toolgrove.pool.offer import Unavailable
+from toolgrove.pool.offspring import MARK
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,9 @@ async def test_a_child_gets_only_its_own_environment(journal: Journal, monkeypat
     assert told["ITS_KEY"] == "[secret KEY]", "it had the value, and we do not pass it on"
     assert "PATH" in told
     # The interpreter adds one by itself where the locale is plain C.
-    allowed = {*INHERITED, "ITS_OWN", "ITS_KEY", "LC_CTYPE"} | {name for name in os.environ if name.startswith("LC_")}
+    allowed = {*INHERITED, "ITS_OWN", "ITS_KEY", "LC_CTYPE", MARK} | {
+        name for name in os.environ if name.startswith("LC_")
+    }
     assert set(told) <= allowed
 
 

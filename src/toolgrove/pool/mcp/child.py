@@ -1,11 +1,15 @@
 """A server as our child process: gets only the environment it was given, and does not outlive us.
 
+Its group is ended with it. What left the group is found by a mark in its environment. On Linux the kernel ends the
+child when we die, be it by SIGKILL; one that is sandboxed ends with bubblewrap, and so does all that it started.
+
 It stands on asyncio itself: an answer is handled in the very turn of the loop that reads it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -15,10 +19,12 @@ from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.to_thread
 
 from toolgrove.budgets import RefillingBudget
 from toolgrove.pool.mcp.faults import Misconfigured, Unsent
 from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
+from toolgrove.pool.offspring import MARK, Offspring, end_marked
 
 _POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _WINDOWS = (
@@ -33,6 +39,8 @@ _SETTLING = 1.0
 _POLL = 0.02
 _STDERR_RATE = 1024 * 1024
 _STDERR_BURST = 4 * _STDERR_RATE
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # looked up now, not in a child that just forked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,8 +62,15 @@ class Child(asyncio.SubprocessProtocol):
     """A running server; says what it writes, and once that it is gone."""
 
     def __init__(
-        self, *, wrote: Callable[[bytes], None], complained: Callable[[bytes], None], gone: Callable[[str], None]
+        self,
+        *,
+        wrote: Callable[[bytes], None],
+        complained: Callable[[bytes], None],
+        gone: Callable[[str], None],
+        offspring: Offspring | None = None,
     ) -> None:
+        self._offspring = offspring or Offspring()
+        self._mark = self._offspring.mark()
         self._wrote = wrote
         self._complained = complained
         self._gone = gone
@@ -71,9 +86,10 @@ class Child(asyncio.SubprocessProtocol):
                 lambda: self,
                 command.program,
                 *command.args,
-                env=command.environment(os.environ),
+                env=command.environment(os.environ) | {MARK: self._mark},
                 cwd=command.cwd,
                 start_new_session=True,
+                preexec_fn=_tied_to(os.getpid()),
             )
         except FileNotFoundError:
             raise Misconfigured("did not start: command not found") from None
@@ -84,6 +100,7 @@ class Child(asyncio.SubprocessProtocol):
         except OSError as error:
             raise Misconfigured(f"did not start: {error.strerror or 'the system refused'}") from None
         self.pid = transport.get_pid()
+        self._offspring.started(self.pid)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the pipes; a child can be gone again before `start` returns."""
@@ -166,6 +183,7 @@ class Child(asyncio.SubprocessProtocol):
         if not (politely and await self._leaves()):
             self._signal("SIGKILL")
             await self._is_gone_within(KILL_GRACE)
+        await anyio.to_thread.run_sync(end_marked, self._mark)
         self._transport.close()
 
     async def _leaves(self) -> bool:
@@ -199,3 +217,20 @@ class Child(asyncio.SubprocessProtocol):
             os.killpg(self.pid, signal.Signals[name])
         except OSError:
             return
+
+
+def _tied_to(parent: int) -> Callable[[], None] | None:
+    """What a new child does first: asks the kernel to end it when the thread that started it ends, hence with us.
+
+    It runs between fork and exec, where another thread's lock may be held for ever: it calls the kernel, nothing else.
+    """
+    prctl = _prctl
+    if prctl is None:
+        return None
+
+    def tie() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # we died in between
+            os._exit(1)
+
+    return tie

@@ -26,6 +26,7 @@ from toolgrove.pool.mcp.session import Negotiation, Session
 from toolgrove.pool.mcp.stdio import StdioLink
 from toolgrove.pool.mcp.tool_list_freshness import ToolListFreshness
 from toolgrove.pool.misdeeds import Misdeeds
+from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -55,6 +56,7 @@ class Server:
         resolve: Resolve,
         folders: ProjectFolders,
         misdeeds: Misdeeds,
+        offspring: Offspring | None,
     ) -> None:
         self.name = name
         self.session: Session | None = None
@@ -68,6 +70,7 @@ class Server:
         self._resolve = resolve
         self._folders = folders
         self._misdeeds = misdeeds
+        self._offspring = offspring
         self._negotiation = Negotiation("legacy" if config.type == "sse" else config.protocol)
         self._backoff = Backoff(random)
         self._settled = anyio.Event()
@@ -200,7 +203,14 @@ class Server:
                 self.name, url, headers, reach=self._reach(config.url), clock=self._clock, misdeeds=self._misdeeds
             )
         command = await to_thread.run_sync(self._command, config.command or "", abandon_on_cancel=True)
-        return StdioLink(self.name, command, secrets=self._secrets, clock=self._clock, misdeeds=self._misdeeds)
+        return StdioLink(
+            self.name,
+            command,
+            secrets=self._secrets,
+            clock=self._clock,
+            misdeeds=self._misdeeds,
+            offspring=self._offspring,
+        )
 
     def _reach(self, written: str) -> Reach:
         """Loopback needs no further word where the file itself says it."""

@@ -24,6 +24,7 @@ from toolgrove.pool.mcp.server import Server
 from toolgrove.pool.mcp.session import Session
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer, Unavailable
+from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Pins
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool
@@ -52,6 +53,7 @@ class McpSource:
         resolve: Resolve = resolve_host,
         folders: ProjectFolders = NOWHERE,
         misdeeds: Misdeeds | None = None,
+        offspring: Offspring | None = None,
     ) -> None:
         self.name = name
         self._timeout = config.timeout
@@ -71,6 +73,7 @@ class McpSource:
             resolve=resolve,
             folders=folders,
             misdeeds=misdeeds or Misdeeds(),
+            offspring=offspring,
         )
         self._breakers = Breakers(clock, random)
         self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")

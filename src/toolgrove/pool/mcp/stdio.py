@@ -19,6 +19,7 @@ from toolgrove.pool.mcp.line_reader import LineReader
 from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
 from toolgrove.pool.mcp.stderr import ErrorOutput
 from toolgrove.pool.misdeeds import Misdeeds
+from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -33,7 +34,14 @@ class StdioLink:
     streams = False
 
     def __init__(
-        self, server: str, command: Command, *, secrets: Secrets, clock: Clock, misdeeds: Misdeeds | None = None
+        self,
+        server: str,
+        command: Command,
+        *,
+        secrets: Secrets,
+        clock: Clock,
+        misdeeds: Misdeeds | None = None,
+        offspring: Offspring | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
@@ -45,7 +53,7 @@ class StdioLink:
         self._ended: dict[int, bool] = {}
         self._lines = LineReader()
         self._waiting: dict[int, Awaited] = {}
-        self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone)
+        self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone, offspring=offspring)
         self._started = False
 
     async def open(self, tasks: TaskGroup) -> None:
