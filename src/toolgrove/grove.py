@@ -23,6 +23,7 @@ from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.cut_off import CutOffStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.ids import Ids
+from toolgrove.call.in_flight import InFlightStep
 from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.recorder import Recorder
 from toolgrove.call.role import role_step
@@ -123,9 +124,11 @@ class Grove:
         self._toolsets: dict[tuple[str, int], tuple[PoolSnapshot, AgentConfig, Toolset]] = {}
         self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)
         audit = AuditStep(self._journal, self.clock, self._listeners, self._bodies)
+        self._in_flight = InFlightStep()
         steps = (
             TraceStep(),
             audit,
+            self._in_flight,
             RateLimitStep(self._rate_limit, self.clock),
             toolset_step,
             role_step,
@@ -226,6 +229,14 @@ class Grove:
             self, version=version("toolgrove"), host=host, allowed_hosts=allowed_hosts, anonymous=anonymous
         )
         return gateway
+
+    def cut_off(self) -> None:
+        """End the calls under way, each told what is known of it; none begins after this."""
+        self._in_flight.cut_off()
+
+    def hurry(self, seconds: float) -> None:
+        """Have the servers that were started end within so many seconds when the project does."""
+        self._offspring.hurry(seconds)
 
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""

@@ -197,6 +197,8 @@ class Call:
     - `idempotency`, `replayed`: by `IdempotencyStep`, the claim of its key, and whether an earlier result answers.
     - `request`, `earlier`: by `CutOffStep`, on a call that changes something outside: its fingerprint, and the
       earlier one whose outcome is unknown.
+    - `begun`: by `BegunStep`, whether a record says so, since the call changes something outside.
+    - `cut_off`: by `InFlightStep`, whether the project ended while it was under way.
     - `used_approval`: by `ApprovalStep`, the approval that let it through, and who gave it.
     - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
     - `targets`: by the workspace, the nodes that a write changed.
@@ -226,6 +228,8 @@ class Call:
     replayed: bool = False
     request: str = ""
     earlier: EarlierCall | None = None
+    begun: bool = False
+    cut_off: bool = False
     used_approval: UsedApproval | None = None
     footprint: str | None = None
     targets: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ class AuditStep:
         except anyio.get_cancelled_exc_class():
             if not call.settled:
                 with anyio.CancelScope(shield=True):
-                    await self._record_quietly(call, "cancelled", None)
+                    await self._record_quietly(call, "unknown" if call.cut_off and call.begun else "cancelled", None)
             raise
         except Exception:
             log.exception("call %s of %s by %s failed", call.id, call.name, call.caller.agent)
@@ -120,6 +120,8 @@ class AuditStep:
 
     async def _fail(self, call: Call, error: GroveError) -> Result:
         outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
+        if call.cut_off:
+            outcome = "unknown" if call.begun else "cancelled"
         call.error = {**error.to_json()["error"], "retryable": error.retryable}
         call.failed_by_itself = isinstance(error, ToolError)
         await self._record_quietly(call, outcome, error)

@@ -24,4 +24,5 @@ class BegunStep:
 
     async def _sent(self, call: Call, onward: Next) -> Result:
         await self._begin(call)
+        call.begun = True
         return await onward(call)

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 
+from toolgrove.cli.last_exit import serve_and_exit
 from toolgrove.cli.screen import Screen
 from toolgrove.cli.serve import Service, issue_missing, listen
 from toolgrove.cli.text import port
@@ -72,8 +73,7 @@ def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
                 tokens=_tokens,
                 greeted=greeted,
             )
-            anyio.run(service.run)
-    return 0
+            return serve_and_exit(service.run)
 
 
 _HINTS = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import errno
 import logging
 import socket
@@ -18,7 +17,8 @@ import anyio
 
 from mcp_serve import http_server
 from mcp_serve.http_server import run_http
-from mcp_serve.signals import Stop, stop_on_signals
+from mcp_serve.signals import Stop
+from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
 from toolgrove.cli.project import DEFAULT, OPENING
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import port
@@ -68,8 +68,7 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
             allowed_hosts=chosen.allowed_host,
             anonymous=anonymous,
         )
-        anyio.run(service.run)
-    return 0
+        return serve_and_exit(service.run)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -131,14 +130,13 @@ class Service:
     tokens: Callable[[Grove], Mapping[str, str]] = issue_missing
     greeted: Callable[[str], None] = lambda console: None
 
-    async def run(self) -> None:
-        """Serve until a signal comes, be it while the project starts."""
-        stop = Stop()
-        with stop_on_signals(stop, asyncio.get_running_loop()):  # while it starts, too: its servers run already
-            async with AsyncExitStack() as stack:
-                with self.screen.waiting(OPENING):
-                    grove = await stack.enter_async_context(Grove(self.file.config))
-                await self._serve(grove, stop)
+    async def run(self, stop: Stop) -> None:
+        """Serve until told to stop, be it while the project starts."""
+        async with AsyncExitStack() as stack:
+            with self.screen.waiting(OPENING):
+                grove = await stack.enter_async_context(Grove(self.file.config))
+            stack.callback(lambda: grove.hurry(stop.left(CHILDREN)))
+            await self._serve(grove, stop)
 
     async def _serve(self, grove: Grove, stop: Stop) -> None:
         gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import anyio
 
-from mcp_serve.signals import Stop, stop_on_signals
+from mcp_serve.signals import LAST_WORDS, Stop
 from mcp_serve.stdio import run_stdio
 from toolgrove.agent import Agent
+from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
 from toolgrove.cli.patience import add_patience, all_asked, still_starting
 from toolgrove.cli.project import file
 from toolgrove.cli.screen import Screen
@@ -24,6 +25,8 @@ from toolgrove.mcp_face import McpFace
 from toolgrove.reload import follow, record_start
 
 log = logging.getLogger("toolgrove.stdio")
+_ANSWERING = 0.6
+"""Seconds of those that calls have in which the ones that were cut off are answered."""
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -39,17 +42,17 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
-    anyio.run(_run, ConfigFile(file(chosen)), chosen.agent, chosen.wait)
-    return 0
+    return serve_and_exit(partial(_run, ConfigFile(file(chosen)), chosen.agent, chosen.wait))
 
 
-async def _run(project: ConfigFile, name: str, wait: float) -> None:
-    stop = Stop()
-    with stop_on_signals(stop, asyncio.get_running_loop()):  # while servers start, too
-        async with Grove(project.config, patience=wait) as grove:
+async def _run(project: ConfigFile, name: str, wait: float, stop: Stop) -> None:
+    async with Grove(project.config, patience=wait) as grove:
+        try:
             agent = await _ready(grove, name, stop)
             if agent is not None:
                 await _serve_agent(project, grove, agent, stop)
+        finally:
+            grove.hurry(stop.left(CHILDREN))
 
 
 async def _ready(grove: Grove, name: str, stop: Stop) -> Agent | None:
@@ -88,7 +91,15 @@ async def _serve_agent(project: ConfigFile, grove: Grove, agent: Agent, stop: St
         grove.listen(hear)
         await record_start(project, grove)
         tasks.start_soon(follow, project, grove)
+        tasks.start_soon(_cut_off, grove, stop)
         await run_stdio(face.endpoint, stop)
         if name not in grove.config.agents:
             raise AgentNotFound(name, list(grove.config.agents))
         tasks.cancel_scope.cancel()
+
+
+async def _cut_off(grove: Grove, stop: Stop) -> None:
+    """Tell who waits what is known of a call that does not end in time."""
+    await stop.wait()
+    await anyio.sleep(stop.left(LAST_WORDS + _ANSWERING))
+    grove.cut_off()

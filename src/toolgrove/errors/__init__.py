@@ -27,6 +27,7 @@ GroveError
 ├── RateLimited        rate_limited       wait retryAfter seconds
 │   └── ShareSpent                        the agent already uses its whole share of an upstream
 ├── Internal           internal           our fault; the call id leads to the log
+├── CutShort           internal           the gateway ended; says whether the call may have run
 ├── NotKept            internal           the store refused, so nothing happened; wait retryAfter seconds
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
 ├── RunnerMissing      internal           the operator has not said what runs sub-agents
@@ -39,6 +40,7 @@ GroveError
 - ``arguments``: what is wrong with what a call was given
 - ``keeping``: a store that refuses what a call would leave behind
 - ``kinds``: the base and the kinds of failure, one for each code
+- ``stopping``: calls that the end of the gateway cut off
 - ``tree``: what the workspace refuses, or does not have
 - ``upstreams``: servers of tools, their secrets and their pins
 - ``wording``: cutting long texts, and guessing the word that was meant
@@ -68,6 +70,7 @@ from toolgrove.errors.arguments import (
 )
 from toolgrove.errors.keeping import NotKept
 from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, Internal, InvalidArgument, NotFound, RateLimited
+from toolgrove.errors.stopping import CutShort
 from toolgrove.errors.tree import (
     BadQuery,
     GuardedProperty,
@@ -103,6 +106,7 @@ __all__ = [
     "BadQuery",
     "BatchTooLarge",
     "Conflict",
+    "CutShort",
     "EffectChanged",
     "Forbidden",
     "GroveError",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import secrets
 import signal
@@ -61,7 +62,16 @@ class Offspring:
         self._folder = None if state is None else state / _FOLDER
         self._name = secrets.token_hex(8)
         self._count = 0
+        self._ends_at = math.inf
         self._file: Path | None = None
+
+    def hurry(self, seconds: float) -> None:
+        """Leave children no more than so many seconds to end in, from now on."""
+        self._ends_at = time.monotonic() + seconds
+
+    def patience(self, seconds: float, share: float) -> float:
+        """How long to wait for a child: as long as usual, or a share of what is left."""
+        return max(0.0, min(seconds, (self._ends_at - time.monotonic()) * share))
 
     def mark(self) -> str:
         """The mark of the next child; nobody else has it."""

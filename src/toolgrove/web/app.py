@@ -38,7 +38,10 @@ from toolgrove.web.schemas import Health, Ready
 from toolgrove.web.slow_down import SlowDown
 from toolgrove.web.streams import Streams
 
-LAST_WORDS = 1.0
+LAST_WORDS = 0.3
+"""Seconds that streams have to end in, and again when they were told to."""
+ANSWERING = 0.6
+"""Seconds of those that calls have in which the ones that were cut off are answered."""
 
 
 class Gateway:
@@ -99,10 +102,20 @@ class Gateway:
         self.app.router.redirect_slashes = False
 
     async def drain(self, seconds: float) -> None:
-        """Let go of those who only watch, take nothing new, let the calls and runs under way end, then the streams."""
+        """Let go of those who only watch, take nothing new, let the calls and runs under way end, then the streams.
+
+        A call that does not end is cut off in time to tell its agent and the audit log what is known of it.
+        """
         self._live.close()
-        await asyncio.gather(self._runs.drain(seconds), self._endpoints.drain(seconds))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cut_off, max(0.0, seconds - ANSWERING))
+            await asyncio.gather(self._runs.drain(seconds), self._endpoints.drain(seconds))
+            tasks.cancel_scope.cancel()
         await self._streams.close(LAST_WORDS)
+
+    async def _cut_off(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        self._project.cut_off()
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

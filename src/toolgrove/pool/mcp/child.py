@@ -182,15 +182,15 @@ class Child(asyncio.SubprocessProtocol):
         self._input.close()
         if not (politely and await self._leaves()):
             self._signal("SIGKILL")
-            await self._is_gone_within(KILL_GRACE)
+            await self._is_gone_within(KILL_GRACE)  # nothing can refuse; this only sees to it
         await anyio.to_thread.run_sync(end_marked, self._mark)
         self._transport.close()
 
     async def _leaves(self) -> bool:
-        if await self._is_gone_within(EOF_GRACE):
+        if await self._is_gone_within(self._offspring.patience(EOF_GRACE, 1 / 2)):
             return True
         self._signal("SIGTERM")
-        return await self._is_gone_within(TERM_GRACE)
+        return await self._is_gone_within(self._offspring.patience(TERM_GRACE, 2 / 3))
 
     async def _is_gone_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
