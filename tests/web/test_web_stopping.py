@@ -138,6 +138,6 @@ async def test_a_desktop_client_is_told_too(tmp_path: Path, journal: Journal) ->
         await eventually(lambda: (tmp_path / "endless").exists())
         process.send_signal(signal.SIGTERM)
         told = json.loads(await anyio.to_thread.run_sync(process.stdout.readline))
-        assert told["result"]["structuredContent"]["error"]["message"].endswith(MAY_HAVE_RUN)
+        assert told["result"]["_meta"]["toolgrove/error"]["message"].endswith(MAY_HAVE_RUN), told
         assert await ended(process) == 0
     assert not [pid for pid in journal.pids if alive(pid)]
