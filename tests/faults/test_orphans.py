@@ -6,14 +6,17 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from faults.kit import Journal, alive, answers, fake, granted, project, running
+from faults.kit import UPSTREAM, Journal, alive, answers, fake, granted, project, running
 from toolgrove import Config, Grove
+from toolgrove.pool.mcp.sandbox import obstacle
+from toolgrove.pool.offspring import MARK
 from waiting import DEADLINE, eventually
 from web.gateway import PROJECT, call, started
 
@@ -98,3 +101,31 @@ async def test_a_process_that_only_has_the_id_of_an_old_child_is_left_alone(tmp_
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     async with Grove(Config.model_validate({"state": str(tmp_path / "state"), "agents": {}})):
         assert not file.exists()
+
+
+def marked(folder: Path) -> list[int]:
+    """The processes that have the mark of the instance which wrote itself down in a state folder."""
+    (file,) = (folder / "instances").glob("*.jsonl")
+    wanted = f"{MARK}={file.stem}.".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdecimal() and wanted in (entry / "environ").read_bytes() and alive(int(entry.name)):
+                found.append(int(entry.name))
+    return found
+
+
+async def test_nothing_in_a_sandbox_outlives_a_gateway_that_is_killed(tmp_path: Path) -> None:
+    """Bubblewrap ends with the gateway, and with it everything inside, in whichever session."""
+    if (problem := obstacle()) is not None:
+        assert not os.environ.get("CI"), "CI must have bubblewrap"
+        pytest.skip(problem.reason)
+    server = fake("ignore_eof", sandbox={"paths": [str(UPSTREAM.parent)]})
+    with anyio.fail_after(2 * DEADLINE):
+        with started(tmp_path, {**PROJECT, "mcpServers": {"up": server}}) as gateway:
+            async with gateway.http("editor") as http:
+                assert "error" not in await call(http, "editor", "up_runaway")
+            left = marked(tmp_path / ".toolgrove")
+            assert len(left) > 2, "bubblewrap, the server and what that started"
+            os.kill(gateway.process.real_pid, signal.SIGKILL)
+        await eventually(lambda: not [pid for pid in left if alive(pid)])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
-import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,16 +15,16 @@ from mcp_serve.signals import Stop
 
 CHILDREN = 0.3
 """Seconds of the budget that servers which do not want to end do not get: the store and the exit need them."""
-_UNHEEDED = 0.2
 _exit = partial(os._exit, 0)
 
 
 def serve_and_exit(serve: Callable[[Stop], Coroutine[Any, Any, None]]) -> int:
-    """The exit code of a program that serves; a module that blocks its thread for ever does not keep it."""
+    """Serve, and end the process: everything is kept by then, and to take Python apart would take longer than that.
+
+    What goes wrong is raised instead.
+    """
     run_to_the_end(serve, Stop(at_last=_exit))
-    if any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread()):
-        timer = threading.Timer(_UNHEEDED, _exit)
-        timer.daemon = True
-        timer.start()
+    with suppress(OSError):  # nobody reads any more
         sys.stdout.flush()
-    return 0
+    atexit._run_exitfuncs()
+    os._exit(0)

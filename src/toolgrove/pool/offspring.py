@@ -125,7 +125,8 @@ class Offspring:
         file.unlink(missing_ok=True)
 
     def _begin(self, folder: Path) -> Path:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in (folder.parent, folder):  # each by itself, since only the last of several would be made private
+            one.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = folder / f"{self._name}.jsonl"
         own = Process.of(os.getpid())
         if own is not None:
