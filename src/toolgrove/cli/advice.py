@@ -30,6 +30,8 @@ def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
         case "pending":
             name = f"{offer.source} {offer.own_name}"
             return f"'toolgrove pins diff {name}' shows it, 'toolgrove pins accept {name}' takes it."
+        case "unavailable" if "taskSupport" in verdict.rule:
+            return "Nothing here changes that; look for another tool that does the same."
         case "unavailable":
             return f"It comes back by itself when {offer.source!r} answers; 'toolgrove doctor' says what is wrong."
         case "restricted":
@@ -53,6 +55,8 @@ def _restricted(config: Config, agent: str, rule: str) -> str:
         return f"Take 'readOnly: true' out of {place}."
     if rule.startswith("maxDepth"):
         return f"Raise {section}.maxDepth if it should still spawn agents at this depth."
+    if "apps: true" in rule:
+        return f"Write 'apps: true' in {section} if its client shows MCP Apps and keeps such tools from the model."
     if "mayDelegate" in rule:
         return f"Add it to {section}.tools, or to {section}.mayDelegate, which lends the name alone."
     if SPAWN in rule:

@@ -16,6 +16,7 @@ import pytest
 
 from e2e.wire import Handshake, call_body, messages, modern_body, modern_headers
 from toolgrove import Agent, Config, Grove
+from toolgrove.cli.advice import advice
 from toolgrove.store.state import OPERATOR
 from waiting import DEADLINE
 
@@ -271,6 +272,8 @@ async def test_what_only_apps_may_call_is_there_for_agents_with_apps(tmp_path: P
         assert "apps: true" in plain.receipt["up_hidden"].rule
         assert (await plain.call("up_hidden"))["error"]["code"] == "not_found"
         assert "up_hidden" not in await door.tools()
+        offer = door.grove.pool.latest.offers["up_hidden"]
+        assert "Write 'apps: true' in agents.a" in advice(door.grove.config, "a", offer, plain.receipt["up_hidden"])
         assert host.receipt["up_hidden"].verdict == "granted"
         assert await host.call("up_hidden") == {"content": [TEXT]}
 
@@ -281,4 +284,6 @@ async def test_what_runs_only_as_a_task_is_not_offered(tmp_path: Path) -> None:
         receipt = (await agent_of(door)).receipt
         assert receipt["up_required"].verdict == "unavailable"
         assert "taskSupport" in receipt["up_required"].rule
+        offer = door.grove.pool.latest.offers["up_required"]
+        assert "another tool" in advice(door.grove.config, "a", offer, receipt["up_required"])
         assert {"up_optional"} == {name for name in await door.tools() if name.startswith("up_")}
