@@ -52,7 +52,7 @@ class Process:
         """End it, and nobody who has its id by now."""
         if self.is_alive:
             with suppress(OSError):
-                os.kill(self.id, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+                os.kill(self.id, signal.Signals["SIGTERM" if sys.platform == "win32" else "SIGKILL"])
 
 
 class Offspring:
@@ -135,7 +135,7 @@ class Offspring:
 
     def _write(self, file: Path, process: Process, **more: str) -> None:
         line = json.dumps({"pid": process.id, "began": process.began, **more})
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a") as out:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as out:
             out.write(f"{line}\n")
 
 

@@ -40,6 +40,7 @@ _POLL = 0.02
 _STDERR_RATE = 1024 * 1024
 _STDERR_BURST = 4 * _STDERR_RATE
 _PR_SET_PDEATHSIG = 1
+_SIGKILL = 9
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # looked up now, not in a child that just forked
 
 
@@ -229,7 +230,7 @@ def _tied_to(parent: int) -> Callable[[], None] | None:
         return None
 
     def tie() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(_PR_SET_PDEATHSIG, _SIGKILL)
         if os.getppid() != parent:  # we died in between
             os._exit(1)
 
