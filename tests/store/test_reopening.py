@@ -98,6 +98,19 @@ Reopened.TestCase.settings = settings(
 TestReopened = Reopened.TestCase
 
 
+class ReopenedBesideLongCalls(Reopened):
+    """The same with all that could be long in a thread, and versions that only what a call rests on makes stale."""
+
+    concurrency = "node"
+    long_after = 0
+
+
+ReopenedBesideLongCalls.TestCase.settings = settings(
+    max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestReopenedBesideLongCalls = ReopenedBesideLongCalls.TestCase
+
+
 async def furnish(editor: Hand) -> None:
     """Leave a trace of everything that a store keeps."""
     await editor.ok("import_merge", json=copy.deepcopy(DOCUMENT), strategy="upsert", matchBy="nodeId")

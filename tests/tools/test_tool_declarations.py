@@ -12,6 +12,7 @@ import pytest
 from grove_kit import Hand, sample
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.catalog import FAMILIES
+from toolgrove.tools.effort import BESIDE, EFFORTS
 
 pytestmark = pytest.mark.anyio
 
@@ -160,3 +161,9 @@ async def test_every_mutation_without_a_version_is_a_conflict_that_tells_the_lat
     answer = await editor.agent.call(name, copy.deepcopy(dict(DECLARATIONS[name].example)))
     assert answer["error"]["code"] == "conflict"
     assert answer["error"]["latestVersion"] == await editor.version()
+
+
+async def test_effort_and_what_lies_beside_the_tree_are_told_of_tools_that_there_are() -> None:
+    changing = {name for name, tool in DECLARATIONS.items() if tool.mutates}
+    assert changing > BESIDE
+    assert set(EFFORTS) < set(DECLARATIONS)

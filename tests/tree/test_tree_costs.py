@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from grove_kit import hand
+from grove_kit import config, hand
 from toolgrove import Grove
 from toolgrove.tree.boundary import outside
 from toolgrove.tree.diff import diff_states
@@ -28,18 +29,23 @@ MOST = 3.0
 
 def steps(work: Callable[[], Any]) -> int:
     """How many calls a piece of work makes, of Python and of C."""
-    count = 0
+    with counting() as count:
+        work()
+    return count[0]
+
+
+@contextmanager
+def counting() -> Iterator[list[int]]:
+    count = [0]
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
+        count[0] += event in ("call", "c_call")
 
     sys.setprofile(note)
     try:
-        work()
+        yield count
     finally:
         sys.setprofile(None)
-    return count
 
 
 def merging_by_path(size: int) -> Callable[[], Any]:
@@ -109,3 +115,45 @@ async def test_looking_from_many_sessions_leaves_nothing_behind() -> None:
             await reader.ok("get_view", rootNodeId="root")
         gc.collect()
         assert sum(isinstance(one, View) for one in gc.get_objects()) == before
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("tool", "arguments", "key"),
+    [
+        ("search_advanced", {"rootId": "root", "predicates": [], "sortBy": {"path": "at"}}, "items"),
+        ("validate_tree", {"rulesetId": "rules"}, "violations"),
+        ("query_by_tag", {"tag": "red"}, "items"),
+    ],
+)
+async def test_further_pages_of_what_takes_the_whole_tree_to_find_cost_only_what_they_show(
+    tool: str, arguments: dict[str, Any], key: str
+) -> None:
+    rules = {"rules": [{"id": "named", "required": ["name"], "types": ["T"]}]}
+    editor = await hand(Grove(config(workspace={"rulesets": rules})))
+    items = [
+        {"nodeId": f"k{at}", "parentId": "root", "payloadType": "T", "payload": {"at": -at}, "tags": ["red"]}
+        for at in range(600)
+    ]
+    await editor.ok("import_merge", json={"items": items}, strategy="upsert")
+    counts: list[int] = []
+    found: list[str] = []
+    more: dict[str, str] = {}
+    while True:
+        with counting() as count:
+            page = await editor.ok(tool, **arguments, limit=100, **more)
+        counts.append(count[0])
+        found += [one["nodeId"] for one in page[key]]
+        if "nextPageToken" not in page:
+            break
+        more = {"pageToken": page["nextPageToken"]}
+    assert sorted(found) == sorted(f"k{at}" for at in range(600))
+    assert len(counts) == 6
+    with counting() as count:
+        await editor.ok(tool, **arguments, limit=100)
+    again = count[0]
+    await editor.ok("add_child", parentNodeId="root", payloadType="U")
+    with counting() as count:
+        await editor.ok(tool, **arguments, limit=100)
+    # A page of what was found already takes no walk through the tree; after a change there is one again.
+    assert max(*counts[1:], again) + 600 < min(counts[0], count[0])

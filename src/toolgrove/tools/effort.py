@@ -36,7 +36,7 @@ Effort = Callable[[Workspace, Caller, Arguments], float]
 
 def effort(tool: str, workspace: Workspace, caller: Caller, arguments: Arguments) -> float:
     """About how many microseconds a call takes; where it is far too many, counting ends early."""
-    known = _EFFORTS.get(tool)
+    known = EFFORTS.get(tool)
     return 0 if known is None else known(workspace, caller, arguments)
 
 
@@ -124,7 +124,7 @@ def _nested(document: Mapping[str, Any]) -> int:
     return found
 
 
-_EFFORTS: dict[str, Effort] = {
+EFFORTS: dict[str, Effort] = {
     "get_subtree": _look("nodeId"),
     "get_view": _look("rootNodeId"),
     "search": _all(1),

@@ -116,6 +116,7 @@ class WorkspaceSource:
 
     async def _at_once(self, call: Call) -> Result | None:
         """Run a call in place; None if what it saw was taken back, or what it wrote."""
+        call.in_thread = False  # foreseeing it may have been
         # From here until its entry has its place in the journal nothing waits: one writer at a time.
         seen = self._pending.last
         try:
