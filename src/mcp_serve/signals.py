@@ -10,7 +10,7 @@ from typing import Any
 
 GRACE = 5.0
 """Seconds from being told to stop until everything has stopped: one budget, which everything shares."""
-LAST_WORDS = 1.0
+LAST_WORDS = 1.2
 """The last of them, which running calls do not get: who waits is told, and streams end."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -50,9 +50,9 @@ class HttpServer(uvicorn.Server):
     async def end(self, serving: "asyncio.Task[None]", stop: Stop) -> None:
         """Let answers get out, then close what is open, then cancel what heeds neither; all of it in what is left."""
         self.should_exit = True
-        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS / 2)))
+        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS * 2 / 3)))
         self._connections.close()
-        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS / 4)))
+        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS / 3)))
         for request in self.server_state.tasks:
             request.cancel()
         self.force_exit = True
