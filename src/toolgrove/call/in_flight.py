@@ -31,14 +31,10 @@ class InFlightStep:
         try:
             return await onward(call)
         except asyncio.CancelledError:
-            if task is None or not call.cut_off or not self._is_outermost(call, task):
-                raise
+            if task is None or not call.cut_off or call.caller.is_delegated:
+                raise  # a sub-agent ends with the call that it works for, whose agent is told
             task.uncancel()  # not the client went away, but we do
             has_changed = call.settled or call.begun or (call.tool is not None and call.tool.mutates)
             raise CutShort(tool=call.name, sent=True, mutates=has_changed) from None
         finally:
             del self._running[call.id]
-
-    def _is_outermost(self, call: Call, task: asyncio.Task[object]) -> bool:
-        """Whether no other call waits for this one in the same task, as that of an agent for its sub-agent's does."""
-        return next(one for one, its_task in self._running.values() if its_task is task) is call
