@@ -55,8 +55,9 @@ class Client:
         answer = json.loads(await self._reader.readexactly(length))
         if answer.get("id") != asked["id"]:
             raise WrongAnswer(f"asked {asked}, answered {str(answer)[:300]}")
-        result: dict[str, Any] = answer["result"]["structuredContent"]
-        return result
+        result: dict[str, Any] = answer["result"]
+        refused = result.get("_meta", {}).get("toolgrove/error")
+        return {"error": refused} if refused is not None else dict(result["structuredContent"])
 
 
 class Crowd:

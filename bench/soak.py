@@ -1,9 +1,10 @@
-"""`python -m bench.soak [SECONDS]`: does the gateway grow while it only goes on working? Ten minutes unless told.
+"""`python -m bench.soak [SECONDS] [--warm-up CALLS]`: does the gateway grow while it only goes on working?
 
-`toolgrove serve` with a SQLite store, tokens and four agents that read, write with idempotency keys, undo by hand what
-they wrote, and are refused, 30 times a second. What it may fill by design, such as the last 10,000 audit records in
-memory, is filled first. The growth since then is the difference of the medians of the first and the last tenth of the
-samples; the limit is 1 MB. Exits with 1 beyond it, or when a call was answered wrongly.
+Ten minutes unless told. `toolgrove serve` with a SQLite store, tokens and four agents that read, write with idempotency
+keys, undo by hand what they wrote, and are refused, 30 times a second. What it may fill by design, such as the last
+10,000 audit records in memory, is filled first; with a shorter warm-up that counts as growth. The growth since then is
+the difference of the medians of the first and the last tenth of the samples; the limit is 1 MB. Exits with 1 beyond it,
+or when a call was answered wrongly.
 """
 
 import argparse
@@ -84,7 +85,7 @@ class Worker:
             yield "remove_node", {"nodeId": self._added, "versionToken": self._version}, ""
 
 
-async def soak(ours: Ours, seconds: float) -> tuple[list[float], list[str]]:
+async def soak(ours: Ours, seconds: float, warm_up: int) -> tuple[list[float], list[str]]:
     """The megabytes of the gateway from the end of the warm-up on, and what was answered wrongly."""
     async with AsyncExitStack() as stack:
         names = [f"a{number}" for number in range(AGENTS)]
@@ -92,7 +93,7 @@ async def soak(ours: Ours, seconds: float) -> tuple[list[float], list[str]]:
         workers = [Worker(name, client) for name, client in zip(names, clients, strict=True)]
         for worker in workers:
             await worker.settle()
-        await asyncio.gather(*(_hurry(worker) for worker in workers))
+        await asyncio.gather(*(_hurry(worker, warm_up // AGENTS) for worker in workers))
         samples = [ours.megabytes]
         end = time.monotonic() + seconds
         pacing = [asyncio.create_task(_stroll(worker, end)) for worker in workers]
@@ -103,8 +104,8 @@ async def soak(ours: Ours, seconds: float) -> tuple[list[float], list[str]]:
     return samples, [problem for worker in workers for problem in worker.wrong]
 
 
-async def _hurry(worker: Worker) -> None:
-    for _ in range(WARM_UP // AGENTS):
+async def _hurry(worker: Worker, calls: int) -> None:
+    for _ in range(calls):
         await worker.step()
 
 
@@ -125,12 +126,16 @@ def growth(samples: list[float]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Does the gateway grow while it only goes on working?")
     parser.add_argument("seconds", nargs="?", type=float, default=SECONDS, help=f"how long ({SECONDS:g})")
-    seconds: float = parser.parse_args().seconds
+    parser.add_argument(
+        "--warm-up", type=int, default=WARM_UP, metavar="CALLS", help=f"calls before that ({WARM_UP:,})"
+    )
+    chosen = parser.parse_args()
+    seconds: float = chosen.seconds
     LOGS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         ours = Ours("soak", Path(folder), project(Path(folder)))
         with running(ours):
-            samples, wrong = asyncio.run(soak(ours, seconds))
+            samples, wrong = asyncio.run(soak(ours, seconds, chosen.warm_up))
     for at in range(0, len(samples), max(1, len(samples) // 10)):
         print(f"{at * seconds / SAMPLES:7.0f} s  {samples[at]:7.1f} MB")
     grown = growth(samples)
