@@ -146,7 +146,7 @@ def test_numbers_among_the_arguments_need_no_quotes(write: Write) -> None:
         ({"agents": {"ä\n": {}}}, "1 to 64 of"),
         ({"httpTools": {"a b": {"url": "https://x.example"}}}, "'a_b' would do"),
         ({"mcpServers": {"a": {"command": "x", "cwd": "${env:X}"}}}, "a folder is no secret; write the path"),
-        ({"mcpServers": {"a": {}}}, "name a command (stdio) or a url (Streamable HTTP)"),
+        ({"mcpServers": {"a": {}}}, "name a command (stdio) or a url (HTTP)"),
         ({"mcpServers": {"a": {"command": "x", "type": "carrier pigeon"}}}, "must be 'stdio', 'http'"),
         ({"mcpServers": {"a": {"command": "x", "agrs": []}}}, "mcpServers.a.agrs: unknown key; did you mean 'args'?"),
     ],

@@ -191,8 +191,10 @@ class SqliteJournal:
                 self._tell_gone(outcome)
             elif ticket.waiter is None and not isinstance(outcome, Stalled):
                 log.error("the store lost the audit record of call %s: %s", ticket.rows.audit.call_id, outcome)
-        if not isinstance(fault, Stalled):
+        if fault is not None and not isinstance(fault, Stalled):
             self.fault = fault
+        elif fault is None and (not tickets or not all(ticket.rows.is_bare for ticket in tickets)):
+            self.fault = None
         with self._counting:
             self._written += len(tickets)
             reached = [one for one in self._curious if one[0] <= self._written or self.stall.is_on]

@@ -157,7 +157,10 @@ class Writer:
         except Exception as error:
             log.exception("the store failed to write a group")
             outcomes = [OSError(f"the store failed: {error}") for _ in tickets]
-        self._refused_at = time.monotonic() if any(isinstance(one, OSError) for one in outcomes) else None
+        if any(isinstance(one, OSError) for one in outcomes):
+            self._refused_at = time.monotonic()
+        elif not all(ticket.rows.is_bare for ticket in tickets):  # a bare record may fit where a change does not
+            self._refused_at = None
         self._written(tickets, outcomes)
         self._answer(tickets, outcomes)
 
