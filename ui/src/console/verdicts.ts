@@ -10,7 +10,10 @@ export const MEANINGS: Record<string, { tone: Tone; meaning: string }> = {
   quarantined: { tone: "danger", meaning: "Its definition changed since someone accepted it" },
   pending: { tone: "warning", meaning: "Its definition waits until someone accepts it" },
   unavailable: { tone: "warning", meaning: "Its source does not answer, or it cannot be run from here" },
-  restricted: { tone: "info", meaning: "Given, but kept away by role, read-only mode, depth, or because it is for MCP Apps" },
+  restricted: {
+    tone: "info",
+    meaning: "Given, but kept away by role, read-only mode, depth, or because it is for MCP Apps",
+  },
 };
 
 export function toneOf(verdict: string): Tone {
