@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from secrets import token_bytes
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
@@ -14,22 +14,27 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ValidationError
 
 from mcp_serve.answer import Answer, Refusal, refusal
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
+from mcp_serve.resources import Documentation, NotRead, Resources
 from mcp_serve.sdk_internals import AnnouncingServer, drop_idle_tracing, schema_lookup, when_connection_ends
 from mcp_serve.table import Json, ToolTable
-from mcp_serve.verbatim import keep_definition, keep_result, verbatim
+from mcp_serve.verbatim import keep_contents, keep_definition, keep_entry, keep_result, verbatim
 
-DOCS = "docs://"
 NEWS_WITHIN = 5.0
 """Seconds after which a client that does not read misses a change: it must not hold up the others."""
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
+_Listed = TypeVar("_Listed", bound=BaseModel)
 
 
 class Endpoint:
-    """Lists, calls, documents and announces the tools of one table; `refuse` words what it refuses by itself."""
+    """Lists, calls, documents and announces the tools of one table; `refuse` words what it refuses by itself.
+
+    `resources` are what clients can read here; without any, the documentation of the tools.
+    """
 
     def __init__(
         self,
@@ -40,10 +45,12 @@ class Endpoint:
         *,
         in_place: bool = False,
         refuse: Callable[[str], Answer] = refusal,
+        resources: Resources | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
         self._tools = tools
         self._refuse = refuse
+        self._resources: Resources = resources or Documentation(tools)
         self._logger = logger or logging.getLogger(__name__)
         self.calls = Calls(run, in_place=in_place, logger=self._logger)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -54,10 +61,12 @@ class Endpoint:
         self.listen = ListenHandler(self._bus)
         self.server: Server[Any] = AnnouncingServer(
             name,
+            offers_resources=lambda: self._resources.offered,
             version=version,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
             on_subscriptions_listen=self._listen,
             **schema_lookup(self._header_schema),
@@ -124,16 +133,31 @@ class Endpoint:
         return keep_result(given) if isinstance(given, dict) else given
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
-        documented = [name for name, entry in self._tools.entries().items() if entry.documentation]
-        resources = [types.Resource(uri=DOCS + name, name=name, mime_type="text/plain") for name in documented]
-        return types.ListResourcesResult(resources=resources)
+        listed = [_kept(types.Resource, one, "uri") for one in await self._resources.listed()]
+        return types.ListResourcesResult(resources=[one for one in listed if one is not None])
+
+    async def _list_templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+        listed = [_kept(types.ResourceTemplate, one, "uriTemplate") for one in await self._resources.templates()]
+        return types.ListResourceTemplatesResult(resource_templates=[one for one in listed if one is not None])
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        entry = self._tools.entry(params.uri.removeprefix(DOCS)) if params.uri.startswith(DOCS) else None
-        if entry is None or not entry.documentation:
-            raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": params.uri})
-        content = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=entry.documentation)
-        return types.ReadResourceResult(contents=[content])
+        try:
+            keep_contents(await self._resources.read(params.uri, _user(ctx), ctx.meta or {}))
+        except NotRead as refused:
+            if refused.reason is None:
+                raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": params.uri}) from None
+            raise MCPError(types.INTERNAL_ERROR, refused.reason, refused.data) from None
+        return types.ReadResourceResult(contents=[])
+
+
+def _kept(kind: type[_Listed], wire: Json, name: str) -> _Listed | None:
+    """An entry of a list, sent as it is; None for one that clients cannot read, since some refuse the whole list."""
+    try:
+        entry = kind.model_validate(wire)
+    except ValidationError:
+        return None
+    keep_entry(wire[name], wire)
+    return entry
 
 
 def accepted(answer: Any) -> Any | None:

@@ -10,6 +10,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
+from mcp_types import ServerCapabilities
 from opentelemetry import trace
 from starlette.types import Scope
 
@@ -20,7 +21,19 @@ _TAKES_SCHEMAS = "get_tool_input_schema" in inspect.signature(Server.__init__).p
 
 
 class AnnouncingServer(Server[Any]):
-    """Says at the handshake that it tells of changed lists; the SDK asks without arguments, which would deny it."""
+    """Says at the handshake that it tells of changed lists; the SDK asks without arguments, which would deny it.
+
+    That there are resources is said only while there are any.
+    """
+
+    def __init__(self, *args: Any, offers_resources: Callable[[], bool], **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self._offers_resources = offers_resources
+
+    def get_capabilities(self, *args: Any, **keywords: Any) -> ServerCapabilities:
+        """What clients are told that they can ask for."""
+        found = super().get_capabilities(*args, **keywords)
+        return found if self._offers_resources() else found.model_copy(update={"resources": None})
 
     def create_initialization_options(self, *args: Any, **keywords: Any) -> InitializationOptions:
         """What `initialize` answers, lists that change included."""

@@ -10,7 +10,12 @@ from mcp_serve.table import Json, ToolEntry
 
 _KEPT: ContextVar["_Kept | None"] = ContextVar("_KEPT", default=None)
 _EMPTY: Json = {"content": [], "resultType": "complete"}
-_METHODS = frozenset(("tools/call", "tools/list"))
+_LISTS = {
+    "tools/list": ("tools", "name"),
+    "resources/list": ("resources", "uri"),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate"),
+}
+_METHODS = frozenset(("tools/call", "resources/read", *_LISTS))
 
 
 class _Kept:
@@ -18,7 +23,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self.parts: Json = {}
-        self.tools: dict[str, Json] = {}
+        self.entries: dict[str, Json] = {}
 
 
 async def verbatim(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -34,8 +39,9 @@ async def verbatim(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> 
     if kept.parts and isinstance(answer, dict):
         meta = {**kept.parts.get("_meta", {}), **answer.get("_meta", {})}
         return {**answer, **kept.parts, **({"_meta": meta} if meta else {})}
-    if kept.tools and isinstance(answer, dict):
-        return {**answer, "tools": [kept.tools.get(tool["name"], tool) for tool in answer["tools"]]}
+    if kept.entries and isinstance(answer, dict):
+        key, name = _LISTS[ctx.method]
+        return {**answer, key: [kept.entries.get(entry[name], entry) for entry in answer[key]]}
     return answer
 
 
@@ -48,6 +54,20 @@ def keep_result(result: Json) -> Json:
     return _EMPTY
 
 
+def keep_contents(parts: Json) -> None:
+    """Keep what was read; the SDK writes an empty result of the same kind."""
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.parts = parts
+
+
+def keep_entry(name: str, wire: Json) -> None:
+    """Keep one entry of a list under what tells it apart."""
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.entries[name] = wire
+
+
 def keep_definition(entry: ToolEntry, *, modern: bool) -> None:
     """Keep the definition of a tool; an older client takes no output schema but that of an object."""
     kept = _KEPT.get()
@@ -56,4 +76,4 @@ def keep_definition(entry: ToolEntry, *, modern: bool) -> None:
     wire = entry.wire
     if not modern and "outputSchema" in wire and wire["outputSchema"].get("type") != "object":
         wire = {key: value for key, value in wire.items() if key != "outputSchema"}
-    kept.tools[entry.tool.name] = wire
+    kept.entries[entry.tool.name] = wire

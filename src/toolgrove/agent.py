@@ -17,7 +17,21 @@ from toolgrove.errors import NAME, brief
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
-from toolgrove.types import Arguments, Bounds, Call, Caller, Client, Clock, Next, Publish, Result, ToolSpec
+from toolgrove.pool.resources import Resources
+from toolgrove.types import (
+    READ_RESOURCE,
+    Arguments,
+    Bounds,
+    Call,
+    Caller,
+    Client,
+    Clock,
+    Next,
+    Publish,
+    Result,
+    Tool,
+    ToolSpec,
+)
 
 
 class Agent:
@@ -31,6 +45,7 @@ class Agent:
         caller: Caller,
         toolset: Toolset,
         *,
+        resources: Resources,
         description: str,
         chain: Next,
         ids: Ids,
@@ -38,6 +53,7 @@ class Agent:
         publish: Publish | None = None,
     ) -> None:
         self.description = description
+        self.resources = resources
         self._caller = caller
         self._toolset = toolset
         self._chain = chain
@@ -84,16 +100,38 @@ class Agent:
         call = self.begin(name, arguments, client)
         return marked(call, await self.send(call))
 
+    async def read_resource(self, uri: str, *, client: Client | None = None) -> Result:
+        """Read a resource of a server: `{"contents": […]}`, or an answer with `error`."""
+        call = self.begin_reading(uri, client)
+        return marked(call, await self.send(call))
+
     def begin(self, name: str, arguments: Arguments | None = None, client: Client | None = None) -> Call:
         """A call of this agent, not sent yet."""
         toolset = self._toolset
+        approval = toolset.approvals.get(name)
+        # No tool has a name that long.
+        return self._begun(brief(name, NAME), toolset.callable.get(name), arguments, client, approval)
+
+    def begin_reading(self, uri: str, client: Client | None = None) -> Call:
+        """The reading of a resource by this agent, not sent yet."""
+        return self._begun(READ_RESOURCE, self.resources.reading(uri), {"uri": uri}, client)
+
+    def _begun(
+        self,
+        name: str,
+        tool: Tool | None,
+        arguments: Arguments | None,
+        client: Client | None,
+        approval: str | None = None,
+    ) -> Call:
+        toolset = self._toolset
         return Call(
             id=self._ids.call(),
-            name=brief(name, NAME),  # no tool has a name that long
-            tool=toolset.callable.get(name),
+            name=name,
+            tool=tool,
             arguments={} if arguments is None else arguments,
             caller=self._caller,
-            approval=toolset.approvals.get(name),
+            approval=approval,
             receipt=toolset.receipt.hash,
             bounds=toolset.bounds,
             publish=self._publish,

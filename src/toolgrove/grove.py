@@ -43,6 +43,7 @@ from toolgrove.pool.offer import Offer
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.resolve import Toolset, resolve
+from toolgrove.pool.resources import Resources
 from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.project_state import ProjectState
@@ -266,6 +267,7 @@ class Grove:
         return Agent(
             caller,
             toolset,
+            resources=Resources(self.pool.resource_servers, toolset.bounds),
             description=definition.description,
             chain=self._chain,
             ids=self._ids,

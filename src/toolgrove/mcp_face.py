@@ -1,4 +1,4 @@
-"""An agent as an MCP endpoint with exactly its tools."""
+"""An agent as an MCP endpoint with exactly its tools, and what it may read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import anyio
 from mcp_types import Tool, ToolAnnotations
 
 from mcp_serve.answer import Answer
-from mcp_serve.calls import ToolRun
+from mcp_serve.calls import ToolRun, User
 from mcp_serve.endpoint import Endpoint
-from mcp_serve.table import ToolEntry
+from mcp_serve.resources import NotRead
+from mcp_serve.table import Json, ToolEntry
 from toolgrove.agent import Agent
 from toolgrove.call.changed import marked
-from toolgrove.errors import GroveError
+from toolgrove.errors import GroveError, ResourceNotFound
 from toolgrove.notation.json_value import compact
 from toolgrove.types import Arguments, Call, Result, ToolSpec
 
@@ -36,13 +37,16 @@ class McpFace:
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
         self._entries = {spec.name: _entry(spec) for spec in agent.tools}
-        self.endpoint = Endpoint(agent.name, version, self, self._run, in_place=True, refuse=_not_served)
+        self.endpoint = Endpoint(
+            agent.name, version, self, self._run, in_place=True, refuse=_not_served, resources=_Shelf(self)
+        )
 
     def use(self, agent: Agent) -> None:
-        """Go on with the same agent, resolved again; clients are told if its tools changed."""
-        seen, self.agent = self.agent.tools, agent
-        if agent.tools != seen:
+        """Go on with the same agent, resolved again; clients are told if its tools or its resources changed."""
+        before, self.agent = self.agent, agent
+        if agent.tools != before.tools:
             self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        if agent.tools != before.tools or agent.resources.granted != before.resources.granted:
             self.endpoint.tools_changed()
 
     def entries(self) -> Mapping[str, ToolEntry]:
@@ -53,15 +57,50 @@ class McpFace:
         return self._entries.get(name)
 
     async def _run(self, tool: str, arguments: Arguments | None, run: ToolRun) -> Answer:
-        caller = None if run.user is None else run.user.id
-        session = session_of(self.agent.name, caller, (run.channel.meta or {}).get(SESSION))
-        agent = self.agent if session is None else self.agent.in_session(session)
+        agent = self.agent_for(run.user, run.channel.meta or {})
         call = agent.begin(tool, arguments, run)
-        result = await agent.send(call)
-        if call.error is not None and isinstance(wait := call.error.get("retryAfter"), float):
-            await anyio.sleep(min(wait, PATIENCE))
+        result = await _patiently(agent, call)
         answer = marked(call, _answer(call, result))
         return answer if run.channel.modern else _for_older_clients(answer)
+
+    def agent_for(self, user: User | None, meta: Mapping[str, Any]) -> Agent:
+        """The agent in the session that a request is part of."""
+        session = session_of(self.agent.name, None if user is None else user.id, meta.get(SESSION))
+        return self.agent if session is None else self.agent.in_session(session)
+
+
+class _Shelf:
+    """What the agent of a face may read."""
+
+    def __init__(self, face: McpFace) -> None:
+        self._face = face
+
+    @property
+    def offered(self) -> bool:
+        return self._face.agent.resources.offered
+
+    async def listed(self) -> list[Json]:
+        return await self._face.agent.resources.listed()
+
+    async def templates(self) -> list[Json]:
+        return await self._face.agent.resources.templates()
+
+    async def read(self, uri: str, user: User | None, meta: Mapping[str, Any]) -> Json:
+        agent = self._face.agent_for(user, meta)
+        call = agent.begin_reading(uri)
+        result = await _patiently(agent, call)
+        if call.error is None:
+            return marked(call, result)
+        if call.error["code"] == ResourceNotFound.code:
+            raise NotRead
+        raise NotRead(call.error["message"], {ERROR: result["error"]})
+
+
+async def _patiently(agent: Agent, call: Call) -> Result:
+    result = await agent.send(call)
+    if call.error is not None and isinstance(wait := call.error.get("retryAfter"), float):
+        await anyio.sleep(min(wait, PATIENCE))
+    return result
 
 
 def session_of(agent: str, caller: str | None, wanted: object = None) -> str | None:

@@ -13,6 +13,8 @@ Schema = Mapping[str, Any]
 Role = Literal["reader", "editor"]
 Concurrency = Literal["tree", "node"]
 Kind = Literal["builtin", "extension", "mcp", "http"]
+READ_RESOURCE = "resources/read"
+"""What the reading of a resource is called where calls are; no tool has such a name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +49,8 @@ class Bounds:
     """The limits that one agent puts on those below it: whatever it spawns may do no more than it may itself.
 
     `tools` are the names that it has, `may_delegate` the names that it lends beyond them and nothing else,
-    `may_spawn` the agents that it may start (None: every other one), `receipt` the hash of its own resolution.
+    `may_spawn` the agents that it may start (None: every other one), `receipt` the hash of its own resolution,
+    `resources` the patterns of what it may read of the servers that it selects.
     """
 
     agent: str
@@ -59,6 +62,7 @@ class Bounds:
     read_only: bool
     write_root: str | None
     receipt: str
+    resources: tuple[str, ...] = ()
 
     def lets_spawn(self, agent: str) -> bool:
         """Whether this agent, or one below it, may start the other."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from e2e.node_tools import require
 from toolgrove import Grove
@@ -87,6 +88,26 @@ async def test_links_and_annotated_blocks_are_relayed(transport: str) -> None:
         assert [block["type"] for block in links["content"]].count("resource_link") == 2
         noted = await agent.call("all_get-annotated-message", {"messageType": "error", "includeImage": False})
         assert noted["content"][0]["annotations"]["audience"]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"], ids=["2026", "handshake"])
+async def test_what_a_tool_links_to_can_be_read(transport: str, era: str) -> None:
+    from mcp import Client
+
+    async with with_everything(transport, linked={"resources": ["all:demo://*"]}) as grove:
+        agent = await grove.agent("linked")
+        async with Client(mcp_endpoint(agent, "1").server, mode=era) as client:
+            links: Any = (await client.call_tool("all_get-resource-links", {"count": 2})).content
+            read = [
+                (await client.read_resource(link.uri)).contents[0] for link in links if link.type == "resource_link"
+            ]
+            assert {type(content).__name__ for content in read} == {"TextResourceContents", "BlobResourceContents"}
+            assert (await client.list_resources()).resources
+            templates = (await client.list_resource_templates()).resource_templates
+            assert "demo://resource/dynamic/text/{resourceId}" in {one.uri_template for one in templates}
+            with pytest.raises(MCPError, match="Resource not found"):
+                await client.read_resource("demo://resource/none")
+        assert not (await grove.agent("reader")).resources.offered
 
 
 async def test_progress_of_a_long_call_arrives_in_order(transport: str) -> None:

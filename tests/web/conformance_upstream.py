@@ -33,7 +33,7 @@ CONTENT: dict[str, list[dict[str, object]]] = {
 }
 OPENING: dict[str, object] = {
     "protocolVersion": "2025-11-25",
-    "capabilities": {"tools": {}},
+    "capabilities": {"tools": {}, "resources": {}},
     "serverInfo": {"name": "content", "version": "1"},
 }
 
@@ -44,12 +44,35 @@ def answer(method: str, params: dict[str, object]) -> dict[str, object]:
     if method == "tools/list":
         schema = {"type": "object", "properties": {}}
         return {"tools": [{"name": name, "description": f"Answers {name}.", "inputSchema": schema} for name in CONTENT]}
+    if method == "resources/list":
+        listed = [("static-text", "text/plain"), ("static-binary", "image/png")]
+        return {"resources": [{"uri": f"test://{name}", "name": name, "mimeType": kind} for name, kind in listed]}
+    if method == "resources/templates/list":
+        template = {"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}
+        return {"resourceTemplates": [template]}
+    if method == "resources/read":
+        return read(str(params["uri"]))
     return {"content": CONTENT[str(params["name"])]} if method == "tools/call" else {}
+
+
+def read(uri: str) -> dict[str, object]:
+    if uri == "test://static-binary":
+        return {"contents": [{"uri": uri, "mimeType": "image/png", "blob": PNG}]}
+    if uri.startswith("test://template/") and uri.endswith("/data"):
+        number = uri.split("/")[3]
+        data = json.dumps({"id": number, "templateTest": True, "data": f"Data for ID: {number}"})
+        return {"contents": [{"uri": uri, "mimeType": "application/json", "text": data}]}
+    if uri == "test://static-text":
+        return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": "This is the static text resource."}]}
+    raise LookupError(uri)
 
 
 if __name__ == "__main__":
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
-            result = answer(message["method"], message.get("params") or {})
-            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+            try:
+                told: dict[str, object] = {"result": answer(message["method"], message.get("params") or {})}
+            except LookupError:
+                told = {"error": {"code": -32002, "message": "Resource not found"}}
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)

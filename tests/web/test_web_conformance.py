@@ -15,8 +15,8 @@ from warm.command import python
 pytestmark = pytest.mark.node
 
 PROMPTS = "an agent is given tools; prompts are not offered, nor announced in the capabilities"
-RESOURCES = "an agent is given tools; no resources of other servers are relayed, and there are no templates"
-COMPLETION = "completion belongs to prompts and resource templates, of which there are none"
+SUBSCRIBING = "resources of other servers are listed and read; there are no subscriptions to one of them"
+COMPLETION = "completion of prompts and resource templates is not relayed, nor announced in the capabilities"
 LOGGING = "no log messages are relayed to an agent's client; they go to the operator's log"
 SAMPLING = "a tool behind the gate may ask the person (elicitation), never for the client's model or its folders"
 DEFS = "an extension's $defs are inlined by the bridge (the suite does not score it)"
@@ -29,24 +29,21 @@ COMMON = {
     "prompts-get-with-args": PROMPTS,
     "prompts-get-embedded-resource": PROMPTS,
     "prompts-get-with-image": PROMPTS,
-    "resources-read-text": RESOURCES,
-    "resources-read-binary": RESOURCES,
-    "resources-templates-read": RESOURCES,
 }
 NOT_OFFERED = {
     "2025-11-25": COMMON
     | RESUMING
     | {
         "logging-set-level": LOGGING,
-        "resources-subscribe": RESOURCES,
-        "resources-unsubscribe": RESOURCES,
+        "resources-subscribe": SUBSCRIBING,
+        "resources-unsubscribe": SUBSCRIBING,
         "tools-call-sampling": SAMPLING,
         "tools-call-with-logging": LOGGING,
     },
     "2026-07-28": COMMON
     | TASKS
     | {
-        "caching": "only its checks of prompts/list and resources/templates/list fail: neither is offered",
+        "caching": "only its check of prompts/list fails: there are none",
         "input-required-result-basic-elicitation": NAMED,
         "input-required-result-basic-list-roots": SAMPLING,
         "input-required-result-basic-sampling": SAMPLING,
@@ -59,12 +56,12 @@ NOT_OFFERED = {
 """Scenarios that fail, and why that is right behind a gate. One that starts to pass fails the test."""
 
 PARTLY = {
-    "caching": {"sep-2549-prompts-list-caching-hints", "sep-2549-resources-templates-list-caching-hints"},
+    "caching": {"sep-2549-prompts-list-caching-hints"},
     "server-stateless": {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"},
 }
 """What fails in the scenarios that mostly hold."""
 
-PASSED = {"2025-11-25": 17, "2026-07-28": 23}
+PASSED = {"2025-11-25": 20, "2026-07-28": 26}
 WARNED = {
     "2025-11-25": set[str](),
     # The suite answers a question that was never asked; an answer without its state is a new call.

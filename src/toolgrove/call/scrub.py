@@ -107,12 +107,13 @@ class ScrubStep:
         return shown, [*([SCRUBBED] if policies or shown != bare else []), STRIPPED]
 
     def _without_secrets(self, result: Result, of_mcp: bool) -> Result:
-        content = result.get("content")
+        key = "contents" if "contents" in result else "content"  # of a resource, or of a call
+        content = result.get(key)
         clean: Result
         if not of_mcp or not isinstance(content, list):
             clean = self._secrets.scrub(result)
         else:
-            clean = {**self._secrets.scrub({**result, "content": None}), "content": self._blocks(content)}
+            clean = {**self._secrets.scrub({**result, key: None}), key: self._blocks(content)}
         return clean
 
     def _blocks(self, content: list[dict[str, Any]]) -> list[dict[str, Any]]:

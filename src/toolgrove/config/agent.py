@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator
 
-from toolgrove.config.fields import Name
+from toolgrove.config.fields import Name, ResourcePattern
 from toolgrove.config.record import Record
 from toolgrove.config.section import Section
 from toolgrove.notation.rate import read_rate
@@ -28,6 +28,11 @@ class AgentConfig(Section):
     deny: tuple[str, ...] = Field(default=(), description="Patterns that it never gets; beats everything.")
     mcp: dict[str, McpSelection] | None = Field(
         default=None, description="The MCP servers it selects. Absent: all; `{}`: none."
+    )
+    resources: tuple[ResourcePattern, ...] = Field(
+        default=(),
+        description="Patterns of the resources of MCP servers that it may read, each `<server>:<glob of URIs>`. "
+        "Absent: none.",
     )
     approve: tuple[str, ...] = Field(default=(), description="Patterns of tools whose every call a person approves.")
     ask_client: bool = Field(

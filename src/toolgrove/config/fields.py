@@ -29,6 +29,19 @@ Name = Annotated[str, AfterValidator(_legal), WithJsonSchema({"type": "string", 
 """What an agent, a server or a tool may be called."""
 
 
+def _of_a_server(pattern: str) -> str:
+    server, colon, uris = pattern.partition(":")
+    if not colon or not uris or _LEGAL.fullmatch(server) is None:
+        raise ValueError("write the name of a server, a colon and a pattern of URIs, such as files:file:///data/*")
+    return pattern
+
+
+ResourcePattern = Annotated[
+    str, AfterValidator(_of_a_server), WithJsonSchema({"type": "string", "pattern": rf"{PATTERN.removesuffix('$')}:."})
+]
+"""Which resources of a server."""
+
+
 def folder_of(info: ValidationInfo) -> Path | None:
     """The folder of the file that is being read; None for a configuration built in memory."""
     return (info.context or {}).get(FOLDER)

@@ -7,7 +7,7 @@ GroveError
 │   ├── BatchTooLarge, BadPageToken, KeyReused
 │   └── BadQuery                          a selection query, with a caret line
 ├── NotFound           not_found          nothing has that name
-│   └── NodeNotFound, ToolNotFound, AgentNotFound, Unnamed, ApprovalNotFound, PinNotFound
+│   └── NodeNotFound, ToolNotFound, ResourceNotFound, AgentNotFound, Unnamed, ApprovalNotFound, PinNotFound
 ├── Forbidden          forbidden          stop: this agent may not
 │   ├── ApprovalRequired                  a person must agree first, then the same call goes through
 │   ├── ApprovalRejected                  a person said no
@@ -85,6 +85,7 @@ from toolgrove.errors.upstreams import (
     OutcomeUnknown,
     PinMoved,
     PinNotFound,
+    ResourceNotFound,
     SecretOutOfScope,
     SecretUnset,
     ShareSpent,
@@ -127,6 +128,7 @@ __all__ = [
     "PinMoved",
     "PinNotFound",
     "RateLimited",
+    "ResourceNotFound",
     "RunFailed",
     "RunnerMissing",
     "SchemaMismatch",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, NotFound, RateLimited
-from toolgrove.errors.wording import did_you_mean
+from toolgrove.errors.wording import NAME, brief, did_you_mean
 
 
 class UpstreamFailed(GroveError):
@@ -17,6 +17,13 @@ class UpstreamFailed(GroveError):
     def __init__(self, message: str, *, reason: str, retryable: bool = False, **facts: Any) -> None:
         super().__init__(message, reason=reason, **facts)
         self.retryable = retryable
+
+
+class ResourceNotFound(NotFound):
+    """No server that the agent may read of has a resource of that address."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"There is no resource {brief(uri, NAME)!r}. List the resources to see what there is.")
 
 
 class ToolError(GroveError):

@@ -20,6 +20,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``pool``: runs the sources and keeps one snapshot of what they offer
 - ``receipt``: why an agent has a tool, or has not
 - ``resolve``: from a snapshot and an agent's definition to its toolset
+- ``resources``: what an agent may read of the resources of servers
 - ``schema_size``: how large a JSON Schema is with its references followed
 - ``scrubber``: takes known secret values out of text
 - ``secret_encodings``: the ways in which a secret may be written in a text

@@ -41,18 +41,10 @@ def definition_hash(raw: Mapping[str, Any]) -> str:
 
 def check(raw: Any) -> list[str]:
     """The problems of one tool definition; an empty list means that it may enter the pool."""
-    if not isinstance(raw, dict):
-        return ["it is not an object"]
-    if _depth_exceeds(raw, MAX_DEPTH):
-        return [f"it is nested deeper than {MAX_DEPTH} levels"]
-    try:
-        text = json.dumps(raw, ensure_ascii=False, allow_nan=False)
-        size = len(text.encode())
-    except (TypeError, ValueError):  # UnicodeEncodeError is a ValueError
-        return ["it holds something that JSON cannot carry"]
-    if size > MAX_BYTES:
-        return [f"it is larger than {MAX_BYTES // 1024} KiB"]
-    problems = [] if text.isascii() and _ESCAPED.search(text) is None else list(_strings(raw))
+    problem, text = _carried(raw)
+    if problem:
+        return [problem]
+    problems = _hidden(raw, text)
     problems.extend(_identity(raw))
     problems.extend(_input_schema(raw.get("inputSchema")))
     if raw.get("outputSchema") is not None:
@@ -62,6 +54,30 @@ def check(raw: Any) -> list[str]:
     if not isinstance(raw.get("_meta"), dict | None):
         problems.append("_meta is not an object")
     return [visible(problem) for problem in problems]
+
+
+def check_words(raw: Any) -> list[str]:
+    """The problems of another foreign definition, such as that of a resource, as far as it is words."""
+    problem, text = _carried(raw)
+    return [problem] if problem else [visible(problem) for problem in (*_hidden(raw, text), *_words(raw))]
+
+
+def _carried(raw: Any) -> tuple[str, str]:
+    """Why a definition cannot even be looked at, or else its JSON."""
+    if not isinstance(raw, dict):
+        return "it is not an object", ""
+    if _depth_exceeds(raw, MAX_DEPTH):
+        return f"it is nested deeper than {MAX_DEPTH} levels", ""
+    try:
+        text = json.dumps(raw, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError):  # UnicodeEncodeError is a ValueError
+        return "it holds something that JSON cannot carry", ""
+    return (f"it is larger than {MAX_BYTES // 1024} KiB", "") if size > MAX_BYTES else ("", text)
+
+
+def _hidden(raw: Mapping[str, Any], text: str) -> list[str]:
+    return [] if text.isascii() and _ESCAPED.search(text) is None else list(_strings(raw))
 
 
 def _depth_exceeds(raw: dict[str, Any], limit: int) -> bool:
@@ -83,6 +99,10 @@ def _identity(raw: Mapping[str, Any]) -> Iterator[str]:
     name = raw.get("name")
     if not isinstance(name, str) or not is_foreign_legal(name):
         yield "its name is not 1 to 128 characters of letters, digits, '_', '-', '.' and '/'"
+    yield from _words(raw)
+
+
+def _words(raw: Mapping[str, Any]) -> Iterator[str]:
     for key, limit in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION)):
         text = raw.get(key)
         if text is None:

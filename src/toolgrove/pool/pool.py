@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.definition_lint import mentioned
 from toolgrove.pool.offer import Distrusting, Offer, PoolSource, Unavailable
+from toolgrove.pool.resources import ResourceServer
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
 
 log = logging.getLogger("toolgrove.pool")
@@ -81,6 +82,11 @@ class Pool:
     def awaited(self) -> Sequence[str]:
         """The sources that were asked and have not answered yet, in the order of the file."""
         return [name for name in self._sources if name in self._asked]
+
+    @property
+    def resource_servers(self) -> Sequence[ResourceServer]:
+        """The sources that have resources too, in the order of the file."""
+        return [source for source in self._sources.values() if isinstance(source, ResourceServer)]
 
     def invalidate(self, name: str) -> None:
         """Ask a source again before the next resolution."""

@@ -83,6 +83,7 @@ def resolve(
         read_only=read_only or agent.read_only,
         write_root=agent.write_root,
         receipt=receipt.hash,
+        resources=tuple(one for one in agent.resources if agent.mcp is None or one.partition(":")[0] in agent.mcp),
     )
     return Toolset(
         specs=tuple(tool.spec for tool in visible.values()),
@@ -206,6 +207,9 @@ def _warnings(
     for server in agent.mcp or ():
         if server not in snapshot.sources:
             yield f"Agent {name!r} selects MCP server {server!r}, which the project does not have."
+    for server in dict.fromkeys(pattern.partition(":")[0] for pattern in agent.resources):
+        if server not in snapshot.sources:
+            yield f"Agent {name!r} lists resources of MCP server {server!r}, which the project does not have."
     if not has_tools:
         yield (
             f"Agent {name!r} ends up with no tools at all: {_why_none(agent, verdicts)} "

@@ -1,6 +1,8 @@
 """An MCP server over stdio that says what a file says: `python -I -S faithful.py FILE`; the standard library only.
 
-The file holds `tools`, the definitions to list, and `results`, what a call of each answers. It speaks both eras.
+The file holds `tools`, the definitions to list, and `results`, what a call of each answers. It may hold `resources` and
+`templates` to list, and `contents`, what reading each address answers. It speaks both eras. Every address that it is
+asked for is a line of the file `asked`, where that is named.
 """
 
 import json
@@ -11,7 +13,8 @@ MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
 
 def answer(method: str, params: dict[str, Any], said: dict[str, Any]) -> dict[str, Any] | None:
-    capabilities: dict[str, Any] = {"capabilities": {"tools": {}}}
+    offered: dict[str, Any] = {"tools": {}, **({"resources": {}} if "contents" in said else {})}
+    capabilities: dict[str, Any] = {"capabilities": offered}
     if method == "server/discover":
         return {"supportedVersions": [MODERN], "ttlMs": 0, "cacheScope": "private", **capabilities}
     if method == "initialize":
@@ -21,6 +24,16 @@ def answer(method: str, params: dict[str, Any], said: dict[str, Any]) -> dict[st
     if method == "tools/call":
         result: dict[str, Any] = said["results"][params["name"]]
         return result
+    if method == "resources/list":
+        return {"resources": said["resources"], "ttlMs": 0, "cacheScope": "private"}
+    if method == "resources/templates/list" and "templates" in said:
+        return {"resourceTemplates": said["templates"], "ttlMs": 0, "cacheScope": "private"}
+    if method == "resources/read":
+        if "asked" in said:
+            with open(said["asked"], "a", encoding="utf-8") as file:
+                file.write(params["uri"] + "\n")
+        read: dict[str, Any] | None = said["contents"].get(params["uri"])
+        return read
     return None
 
 
@@ -33,7 +46,8 @@ def main() -> None:
             continue
         result = answer(message["method"], message.get("params") or {}, said)
         told: dict[str, Any] = {"result": {"resultType": "complete", **result}} if result is not None else {}
-        error = {"error": {"code": -32601, "message": "Method not found"}}
+        code = -32002 if message["method"] == "resources/read" else -32601
+        error = {"error": {"code": code, "message": "There is none"}}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **(told or error)}), flush=True)
 
 

@@ -16,15 +16,21 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INVALID_PARAMS,
     CallToolResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ImageContent,
     InputRequiredResult,
+    ListResourcesResult,
     ListToolsResult,
     NotificationParams,
+    ReadResourceResult,
+    Resource,
     TextContent,
+    TextResourceContents,
     Tool,
     ToolAnnotations,
 )
@@ -159,6 +165,21 @@ async def list_tools(ctx: Any, params: Any) -> ListToolsResult:
     return ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
 
 
+async def list_resources(ctx: Any, params: Any) -> ListResourcesResult:
+    memo = Resource(uri="memo://one", name="one", mime_type="text/plain")
+    return ListResourcesResult(resources=[memo], ttl_ms=0, cache_scope="private")
+
+
+async def read_resource(ctx: Any, params: Any) -> ReadResourceResult:
+    note("read", params.uri)
+    if params.uri == "memo://hang":
+        await anyio.sleep_forever()
+    if params.uri != "memo://one":
+        raise MCPError(INVALID_PARAMS, "Resource not found")
+    memo = TextResourceContents(uri=params.uri, mime_type="text/plain", text="remember")
+    return ReadResourceResult(contents=[memo], ttl_ms=0, cache_scope="private")
+
+
 async def call_tool(ctx: Any, params: Any) -> Any:
     note("called", params.name)
     return await TOOLS[params.name][0](ctx, **(params.arguments or {}))
@@ -182,6 +203,8 @@ server = Upstream(
     "upstream",
     on_list_tools=list_tools,
     on_call_tool=call_tool,
+    on_list_resources=list_resources,
+    on_read_resource=read_resource,
     on_subscriptions_listen=ListenHandler(bus),
     **schema_lookup(lambda name: TOOLS[name][1]),
 )

@@ -19,6 +19,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``link``: the protocol that every link follows
 - ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
 - ``pin_policy``: which definitions are accepted without a person
+- ``resource_lists``: the resources that a server lists, asked for now and then
 - ``result``: from a server's answer to what the agent gets
 - ``sandbox``: runs a server under bubblewrap
 - ``server``: keeps one server connected and its tools listed

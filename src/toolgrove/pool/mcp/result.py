@@ -30,6 +30,27 @@ _BLOCKS: Mapping[str, Mapping[str, type]] = {
 
 def check(answer: Message, valid: Valid | None) -> None:
     """Check an answer: blocks of kinds that every client knows, and the result that the tool promised."""
+    _check_kind(answer)
+    content = answer.get("content", [])
+    if not isinstance(content, list) or not all(map(_is_block, content)):
+        raise Nonsense("answered with content that is malformed")
+    if not isinstance(answer.get("isError"), bool | None) or not isinstance(answer.get("_meta"), dict | None):
+        raise Nonsense("answered with a result that is malformed")
+    if valid is not None and not is_error(answer) and not valid(answer.get("structuredContent")):
+        raise Nonsense("answered with a result that does not match its own outputSchema")
+
+
+def check_contents(answer: Message) -> None:
+    """Check what the reading of a resource answered: texts and blobs, each with its address."""
+    _check_kind(answer)
+    contents = answer.get("contents")
+    if not isinstance(contents, list) or not all(map(_is_content, contents)):
+        raise Nonsense("answered with a resource that is malformed")
+    if not isinstance(answer.get("_meta"), dict | None):
+        raise Nonsense("answered with a resource that is malformed")
+
+
+def _check_kind(answer: Message) -> None:
     kind = answer.get("resultType", "complete")
     if kind == "input_required":
         raise UpstreamFailed(
@@ -39,13 +60,16 @@ def check(answer: Message, valid: Valid | None) -> None:
         )
     if kind != "complete":
         raise Nonsense("answered with a kind of result that we do not know")
-    content = answer.get("content", [])
-    if not isinstance(content, list) or not all(map(_is_block, content)):
-        raise Nonsense("answered with content that is malformed")
-    if not isinstance(answer.get("isError"), bool | None) or not isinstance(answer.get("_meta"), dict | None):
-        raise Nonsense("answered with a result that is malformed")
-    if valid is not None and not is_error(answer) and not valid(answer.get("structuredContent")):
-        raise Nonsense("answered with a result that does not match its own outputSchema")
+
+
+def _is_content(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and isinstance(content.get("uri"), str)
+        and isinstance(content.get("mimeType"), str | None)
+        and isinstance(content.get("_meta"), dict | None)
+        and [type(content[part]) for part in ("text", "blob") if part in content] == [str]
+    )
 
 
 def _is_block(block: Any) -> bool:
@@ -67,6 +91,15 @@ def result_of(answer: Message) -> Result:
         result["structuredContent"] = answer["structuredContent"]
     if answer.get("isError") is not None:
         result["isError"] = answer["isError"]
+    return _with_meta(result, answer)
+
+
+def resource_of(answer: Message) -> Result:
+    """What was read, without the envelope."""
+    return _with_meta({"contents": answer["contents"]}, answer)
+
+
+def _with_meta(result: Result, answer: Message) -> Result:
     meta = {key: value for key, value in _meta(answer).items() if key != _STAMP and not key.startswith(OURS)}
     return {**result, "_meta": meta} if meta else result
 

@@ -1,4 +1,4 @@
-"""What is said to one server once it is clear how: its list of tools, and calls."""
+"""What is said to one server once it is clear how: its lists, calls, and the reading of resources."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, 
 from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
 from toolgrove.pool.mcp.jsonrpc import UNSUPPORTED_VERSION, Message, Progress, RpcRequest, encode, notification
 from toolgrove.pool.mcp.link import Link
+from toolgrove.types import READ_RESOURCE
 
 log = logging.getLogger("toolgrove.pool")
-MAX_TOOLS = 5_000
+MAX_LISTED = 5_000
 MAX_PAGES = 200
 MAX_LIST = 16 * 1024 * 1024
 PROBE = 2.0
@@ -32,49 +33,73 @@ class Session:
         self._numbers = numbers
         tools = capabilities.get("tools")
         self._has_tools = isinstance(tools, dict)
+        self._has_resources = isinstance(capabilities.get("resources"), dict)
         self._tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
 
     async def list_tools(self) -> list[Any]:
         """Every tool as the server describes it."""
-        if not self._has_tools:
+        return await self._all("tools/list", "tools", "tools") if self._has_tools else []
+
+    async def list_resources(self) -> list[Any]:
+        """Every resource as the server describes it."""
+        return await self._all("resources/list", "resources", "resources") if self._has_resources else []
+
+    async def list_resource_templates(self) -> list[Any]:
+        """Every template of resources as the server describes it; some servers do not know the question."""
+        if not self._has_resources:
             return []
-        tools: list[Any] = []
+        try:
+            return await self._all("resources/templates/list", "resourceTemplates", "resource templates")
+        except Rejected:
+            return []
+
+    async def _all(self, method: str, key: str, what: str) -> list[Any]:
+        """A list of any number of pages, within bounds."""
+        found: list[Any] = []
         cursors: set[str] = set()
         params: Message = {}
         size = 0
         while True:
-            page = await self._ask("tools/list", params)
-            listed = page.get("tools")
+            page = await self._ask(method, params)
+            listed = page.get(key)
             if not isinstance(listed, list):
-                raise Nonsense("sent a list of tools that is no list")
-            tools += listed
+                raise Nonsense(f"sent a list of {what} that is no list")
+            found += listed
             cursor = page.get("nextCursor")
-            if len(tools) > MAX_TOOLS:
-                raise Nonsense(f"offers more than {MAX_TOOLS:,} tools")
+            if len(found) > MAX_LISTED:
+                raise Nonsense(f"offers more than {MAX_LISTED:,} {what}")
             if cursor is None:
-                return tools
+                return found
             if not isinstance(cursor, str) or cursor in cursors:
-                raise Nonsense("sends its list of tools in circles")
+                raise Nonsense(f"sends its list of {what} in circles")
             cursors.add(cursor)
-            size += len(encode({"tools": listed}))
+            size += len(encode({key: listed}))
             if size > MAX_LIST:
-                raise Nonsense(f"sends a list of tools of more than {MAX_LIST // (1024 * 1024)} MiB")
+                raise Nonsense(f"sends a list of {what} of more than {MAX_LIST // (1024 * 1024)} MiB")
             if len(cursors) >= MAX_PAGES:
-                raise Nonsense(f"sends its list of tools in more than {MAX_PAGES} pages")
+                raise Nonsense(f"sends its list of {what} in more than {MAX_PAGES} pages")
             params = {"cursor": cursor}
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, mirrors: Mirrors = (), progress: Progress | None = None
     ) -> Message:
         """Call a tool; the request is never sent a second time from here."""
-        key = next(self._numbers)
         headers = self.era.headers("tools/call", name)
         if mirrors and self.era.modern:
             headers.update(mirrored(mirrors, arguments))
-        params = {"name": name, "arguments": arguments}
+        return await self._sent("tools/call", {"name": name, "arguments": arguments}, headers, progress)
+
+    async def read_resource(self, uri: str, *, progress: Progress | None = None) -> Message:
+        """Read a resource."""
+        return await self._sent(READ_RESOURCE, {"uri": uri}, self.era.headers(READ_RESOURCE, uri), progress)
+
+    async def _sent(
+        self, method: str, params: Message, headers: Mapping[str, str], progress: Progress | None
+    ) -> Message:
+        key = next(self._numbers)
         request = RpcRequest(
             id=key,
-            method="tools/call",
+            method=method,
             params=self.era.params(params, key if progress is not None else None),
             headers=headers,
             progress=progress,

@@ -1,15 +1,17 @@
-"""The tools of one external MCP server as a source of the pool; each call is sent once and bounded in every way."""
+"""One external MCP server as a source of the pool; each call is sent once and bounded in every way."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from random import random
+from typing import TypeVar
 
 import anyio
 
 from toolgrove.config import McpServerConfig, PinMode
-from toolgrove.errors import Forbidden, ToolNotFound, UpstreamFailed
+from toolgrove.errors import Forbidden, ResourceNotFound, ToolNotFound, UpstreamFailed
 from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
 from toolgrove.pool.host import Resolve, resolve_host
 from toolgrove.pool.mcp.breaker import Breakers
@@ -18,7 +20,18 @@ from toolgrove.pool.mcp.effect_policy import EffectPolicy
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.pin_policy import PinPolicy
-from toolgrove.pool.mcp.result import POLICY, brief, check, failure_of, is_error, is_impostor, result_of
+from toolgrove.pool.mcp.resource_lists import ResourceList
+from toolgrove.pool.mcp.result import (
+    POLICY,
+    brief,
+    check,
+    check_contents,
+    failure_of,
+    is_error,
+    is_impostor,
+    resource_of,
+    result_of,
+)
 from toolgrove.pool.mcp.sandbox import NOWHERE, ProjectFolders
 from toolgrove.pool.mcp.server import Server
 from toolgrove.pool.mcp.session import Session
@@ -27,12 +40,15 @@ from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Pins
-from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool
+from toolgrove.types import READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
 
 log = logging.getLogger("toolgrove.pool")
 _LOOK = 1.0
 """Seconds between two looks at the pins, while a definition waits."""
-_MAY_HAVE_RUN = "It may have run all the same: look before you call it again."
+_MAY_HAVE_RUN = " It may have run all the same: look before you call it again."
+_NO_RESOURCE = frozenset((-32002, -32602))
+"""How servers say that they have no such resource: until 2025-11-25, and since."""
+_Answer = TypeVar("_Answer")
 
 
 class McpSource:
@@ -75,6 +91,9 @@ class McpSource:
             misdeeds=misdeeds or Misdeeds(),
             offspring=offspring,
         )
+        lists = partial(ResourceList, self._server, timeout=config.timeout, secrets=secrets, clock=clock)
+        self._resources = lists(Session.list_resources, "uri")
+        self._templates = lists(Session.list_resource_templates, "uriTemplate")
         self._breakers = Breakers(clock, random)
         self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")
 
@@ -115,35 +134,78 @@ class McpSource:
     async def call(self, call: Call) -> Result:
         """Call a tool of the server, once; what may have arrived is never sent again."""
         tool = call.granted
+
+        async def ask(session: Session) -> tuple[Message, CatalogEntry]:
+            entry = self._catalog.entry(tool)  # when the answer comes, the tool may be another or gone
+            progress = None if call.client is None else call.client.progress
+            own_name, mirrors = entry.tool.own_name, entry.mirrors
+            return await session.call_tool(own_name, call.arguments, mirrors=mirrors, progress=progress), entry
+
+        return await self._bounded(
+            call, partial(self._gate, tool, share_of(call)), ask, lambda answer: self._read(call, *answer)
+        )
+
+    async def resources(self) -> Sequence[Message]:
+        """The resources that the server lists."""
+        return await self._resources.latest()
+
+    async def resource_templates(self) -> Sequence[Message]:
+        """The templates of resources that the server lists."""
+        return await self._templates.latest()
+
+    async def read_resource(self, call: Call, uri: str) -> Result:
+        """Read a resource, within the same bounds as a call of a tool."""
+
+        async def ask(session: Session) -> Message:
+            progress = None if call.client is None else call.client.progress
+            try:
+                return await session.read_resource(uri, progress=progress)
+            except Rejected as fault:
+                if fault.code not in _NO_RESOURCE:
+                    raise
+                self._breakers.succeeded(share_of(call))
+                raise ResourceNotFound(uri) from None
+
+        return await self._bounded(call, partial(self._well, share_of(call)), ask, partial(self._read_contents, call))
+
+    async def _bounded(
+        self,
+        call: Call,
+        gate: Callable[[], Session],
+        ask: Callable[[Session], Awaitable[_Answer]],
+        read: Callable[[_Answer], Result],
+    ) -> Result:
+        """Ask the server if `gate` opens: in turn, in time, and with an answer that can be read."""
         deadline = anyio.current_time() + self._timeout
         try:
             if not await self._server.settled(deadline):
                 raise self._failure("is still being connected", "upstream_unavailable", retryable=True)
-            self._gate(tool, share_of(call))
+            gate()
             async with self._shares.place(share_of(call), self._timeout):
                 # The server's time begins now: what a call spent in line is no fault of the server.
                 with anyio.move_on_after(self._timeout):
-                    return self._read(call, *await self._exchange(call, tool))
+                    return read(await self._exchange(call, gate, ask))
                 self._breakers.timed_out(share_of(call))
                 self._server.freshness.look()
                 raise UpstreamFailed(
-                    f"{call.name} gave no answer within {self._timeout:g} s. {_MAY_HAVE_RUN}", reason="timeout"
+                    f"{call.name} gave no answer within {self._timeout:g} s.{_advice(call)}", reason="timeout"
                 )
         except Overdue:
             raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
         except Nonsense as fault:
             raise self._failure(str(fault), "bad_result") from None
 
-    async def _exchange(self, call: Call, tool: Tool) -> tuple[Message, CatalogEntry]:
-        """The server's answer to a call of a tool that is still what the agent was given, and that tool's entry."""
+    async def _exchange(
+        self, call: Call, gate: Callable[[], Session], ask: Callable[[Session], Awaitable[_Answer]]
+    ) -> _Answer:
+        """The server's answer to what is still open to the agent when its turn comes."""
         agent = share_of(call)
         await self._server.freshness.wait()
         for _ in range(2):
-            session = self._gate(tool, agent)
-            entry = self._catalog.entry(tool)  # when the answer comes, the tool may be another or gone
+            session = gate()
             self._breakers.admit(agent)
             try:
-                answer = await self._send(session, call, entry)
+                answer = await self._send(session, call, ask)
             except Expired:  # refused unread, so that it may be sent once more
                 self._breakers.abandoned(agent)
                 self._server.forget(session)
@@ -153,13 +215,12 @@ class McpSource:
                 raise
             else:
                 self._breakers.succeeded(agent)
-                return answer, entry
+                return answer
         raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
-    async def _send(self, session: Session, call: Call, entry: CatalogEntry) -> Message:
-        name, progress = entry.tool.own_name, None if call.client is None else call.client.progress
+    async def _send(self, session: Session, call: Call, ask: Callable[[Session], Awaitable[_Answer]]) -> _Answer:
         try:
-            return await session.call_tool(name, call.arguments, mirrors=entry.mirrors, progress=progress)
+            return await ask(session)
         except Expired:
             raise
         except Rejected as fault:
@@ -180,7 +241,7 @@ class McpSource:
             raise
         except Fault as fault:
             self._suspect()
-            raise self._failure(f"{fault}. {_MAY_HAVE_RUN}", "upstream_unavailable") from None
+            raise self._failure(f"{fault}.{_advice(call)}", "upstream_unavailable") from None
 
     def _suspect(self) -> None:
         """Count a failure that may be the server's end, and have someone look."""
@@ -189,15 +250,9 @@ class McpSource:
 
     def _gate(self, tool: Tool, agent: str) -> Session:
         """The session, if the server is well and the tool still defined as it was when the agent got it."""
-        server = self._server
-        if server.session is None:
-            wait = server.retry_after()
-            raise self._failure(server.problem, "upstream_unavailable", retryable=True, retryAfter=wait)
-        refusal = self._breakers.refusal(agent)
-        if refusal is not None:
-            raise self._failure("failed too often", "upstream_unavailable", retryable=True, retryAfter=refusal)
+        session = self._well(agent)
         if self._catalog.is_current(tool):
-            return server.session
+            return session
         if not self._catalog.lists(tool.own_name):
             raise ToolNotFound(tool.spec.name, ())
         raise Forbidden(
@@ -205,6 +260,24 @@ class McpSource:
             "looks at the change with 'toolgrove pins' and accepts it or not; do not retry.",
             reason="definition_changed",
         )
+
+    def _well(self, agent: str) -> Session:
+        """The session, if the server is well."""
+        server = self._server
+        if server.session is None:
+            wait = server.retry_after()
+            raise self._failure(server.problem, "upstream_unavailable", retryable=True, retryAfter=wait)
+        refusal = self._breakers.refusal(agent)
+        if refusal is not None:
+            raise self._failure("failed too often", "upstream_unavailable", retryable=True, retryAfter=refusal)
+        return server.session
+
+    def _read_contents(self, call: Call, answer: Message) -> Result:
+        """What was read, as the server gave it."""
+        check_contents(answer)
+        if is_impostor(answer):
+            call.note_change(POLICY)
+        return resource_of(answer)
 
     def _read(self, call: Call, answer: Message, entry: CatalogEntry) -> Result:
         """The result of an answer, as the server gave it; a failure of the tool's own is raised with it."""
@@ -219,3 +292,8 @@ class McpSource:
         advice = " Try again in a moment." if retryable else ""
         end = "" if what.endswith(".") else "."
         return UpstreamFailed(f"Server {self.name!r} {what}{end}{advice}", reason=reason, retryable=retryable, **facts)
+
+
+def _advice(call: Call) -> str:
+    """What to do after a failure in the middle; to read once more harms nobody."""
+    return "" if call.name == READ_RESOURCE else _MAY_HAVE_RUN

@@ -1,0 +1,169 @@
+"""What an agent may read of the resources that servers offer; whatever is not granted does not exist for it."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+from urllib.parse import unquote
+
+import anyio
+
+from toolgrove.errors import GroveError, ResourceNotFound
+from toolgrove.pool.globs import Globs
+from toolgrove.types import READ_RESOURCE, Annotations, Bounds, Call, Result, Tool, ToolSpec
+
+Json = dict[str, Any]
+SOURCE = "resources"
+MAX_URI = 4_096
+_TARGET = 200
+_BLANK = re.compile(r"[\x00-\x20\x7f]")
+_PARTS = re.compile(r"[/\\?#;]")
+_STEPS = frozenset((".", ".."))
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
+_DECODINGS = 3
+
+
+@runtime_checkable
+class ResourceServer(Protocol):
+    """A source that has resources too; `read_resource` raises ResourceNotFound for one that it has not."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def resources(self) -> Sequence[Json]: ...
+
+    async def resource_templates(self) -> Sequence[Json]: ...
+
+    async def read_resource(self, call: Call, uri: str) -> Result: ...
+
+
+class Resources:
+    """The resources of one agent: those that it and every agent above it may read.
+
+    `servers` stand in the order of the project file: of two that have the same address, the first one's is read.
+    """
+
+    def __init__(self, servers: Sequence[ResourceServer], bounds: Sequence[Bounds]) -> None:
+        self.granted = tuple(one.resources for one in bounds)
+        self._globs = [Globs(patterns) for patterns in self.granted]
+        named = [{pattern.partition(":")[0] for pattern in patterns} for patterns in self.granted]
+        self._servers = [server for server in servers if named and all(server.name in names for names in named)]
+
+    @property
+    def offered(self) -> bool:
+        """Whether there is a server that it may read anything of."""
+        return bool(self._servers)
+
+    async def listed(self) -> list[Json]:
+        """Those that servers list now; one that does not answer is left out."""
+        found: dict[str, Json] = {}
+        for server, listed in await self._asked("resources"):
+            for one in listed:
+                if self._may_read(server, one["uri"]):
+                    found.setdefault(one["uri"], one)
+        return list(found.values())
+
+    async def templates(self) -> list[Json]:
+        """The templates whose text, braces and all, a pattern covers."""
+        found: dict[str, Json] = {}
+        for server, listed in await self._asked("resource_templates"):
+            for one in listed:
+                if self._may_read(server, one["uriTemplate"]):
+                    found.setdefault(one["uriTemplate"], one)
+        return list(found.values())
+
+    def reading(self, uri: str) -> Tool:
+        """The reading of one resource as the chain runs it; for one that is not granted it finds nothing."""
+        servers = [server for server in self._servers if self._may_read(server, uri)]
+        return Tool(
+            spec=_SPEC, source=_Reading(servers), mutates=False, kind="mcp", own_name=READ_RESOURCE, targets=("uri",)
+        )
+
+    def _may_read(self, server: ResourceServer, uri: str) -> bool:
+        """Whether all of the chain are granted it; a way around (`..`) is never what a pattern means."""
+        address = f"{server.name}:{uri}"
+        return not _is_devious(uri) and all(globs.match(address) is not None for globs in self._globs)
+
+    async def _asked(self, what: str) -> list[tuple[ResourceServer, Sequence[Json]]]:
+        """What every server lists, asked side by side and told in the order of the file."""
+        answers: dict[str, Sequence[Json]] = {}
+
+        async def ask(server: ResourceServer) -> None:
+            answers[server.name] = await (server.resources() if what == "resources" else server.resource_templates())
+
+        async with anyio.create_task_group() as tasks:
+            for server in self._servers:
+                tasks.start_soon(ask, server)
+        return [(server, answers[server.name]) for server in self._servers]
+
+
+class _Reading:
+    """Asks the server that has the resource, out of those that may be asked."""
+
+    name = SOURCE
+
+    def __init__(self, servers: Sequence[ResourceServer]) -> None:
+        self._servers = servers
+
+    async def call(self, call: Call) -> Result:
+        """Read it; where no server says that it has it, each one is asked until one does."""
+        uri = call.arguments["uri"]
+        problem: GroveError | None = None
+        for server in await self._owners(uri):
+            call.targets = (f"{server.name}:{uri}"[:_TARGET],)
+            try:
+                return await server.read_resource(call, uri)
+            except ResourceNotFound:
+                continue
+            except GroveError as error:
+                problem = problem or error
+        raise problem or ResourceNotFound(uri)
+
+    async def _owners(self, uri: str) -> Sequence[ResourceServer]:
+        """The first that lists it or has a template for it: what belongs to one server is not told to others."""
+        if len(self._servers) < 2:
+            return self._servers
+        for server in self._servers:
+            if any(one["uri"] == uri for one in await server.resources()):
+                return [server]
+        for server in self._servers:
+            templates = [_pattern(one["uriTemplate"]) for one in await server.resource_templates()]
+            if Globs(templates).match(uri) is not None:
+                return [server]
+        return self._servers
+
+
+def _pattern(template: str) -> str:
+    """A glob for the addresses that a template can become."""
+    return "*".join(map(glob.escape, _EXPRESSION.split(template)))
+
+
+def _is_devious(uri: str) -> bool:
+    """Whether a server could take an address for another one than a pattern sees."""
+    if len(uri) > MAX_URI or _BLANK.search(uri) is not None:
+        return True
+    for _ in range(_DECODINGS):  # some servers decode an address more than once
+        if "\0" in uri or not _STEPS.isdisjoint(_PARTS.split(uri)):
+            return True
+        plain = unquote(uri, errors="replace")
+        if plain == uri:
+            return False
+        uri = plain
+    return True
+
+
+_SPEC = ToolSpec(
+    name=READ_RESOURCE,
+    description="Read a resource of an MCP server.",
+    input_schema={
+        "type": "object",
+        "properties": {"uri": {"type": "string"}},
+        "required": ["uri"],
+        "additionalProperties": False,
+    },
+    output_schema={},
+    annotations=Annotations(readonly=True),
+    source=SOURCE,
+)

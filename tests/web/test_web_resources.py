@@ -1,0 +1,58 @@
+"""Resources of MCP servers at the gateway: each agent's own, through its token, told anew when the file changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from pool.mcp.test_resources import SAID, faithful
+from waiting import eventually
+from web.gateway import started
+
+pytestmark = pytest.mark.anyio
+ERAS = pytest.mark.parametrize("era", ["auto", "legacy"], ids=["2026", "handshake"])
+
+
+async def uris(client: Client) -> list[str]:
+    return [one.uri for one in (await client.list_resources()).resources]
+
+
+@ERAS
+async def test_each_agent_reads_its_own_and_hears_of_what_it_is_given(era: str, tmp_path: Path) -> None:
+    agents: dict[str, Any] = {
+        "notes": {"resources": ["n:notes://*"]},
+        "private": {"resources": ["n:private://*"]},
+        "none": {"tools": ["get_node"]},
+    }
+    config = {"mcpServers": {"n": faithful(tmp_path, "n", SAID)}, "agents": agents}
+    with started(tmp_path, config) as gateway:
+        async with gateway.connect("notes", era) as client:
+            assert "notes://a" in await uris(client)
+            assert "private://x" not in await uris(client)
+            with pytest.raises(MCPError, match="Resource not found"):
+                await client.read_resource("private://x")
+        async with gateway.connect("private", era) as client:
+            assert await uris(client) == ["private://x"]
+            contents: Any = (await client.read_resource("private://x")).contents
+            assert contents[0].text == "mine"
+        async with gateway.connect("none", era) as client:
+            assert client.server_capabilities.resources is None
+            assert await uris(client) == []
+            gateway.write({**config, "agents": {**agents, "none": {"resources": ["n:notes://a"]}}})
+            await eventually(lambda: _has(client, "notes://a"))
+        async with gateway.connect("none", era) as client:
+            assert client.server_capabilities.resources is not None
+        async with gateway.http("operator") as http:
+            records = (await http.get("/api/audit", params={"tool": "resources/read"})).json()["items"]
+            assert {(one["agent"], one["outcome"], *one["targets"]) for one in records} == {
+                ("notes", "failure", "private://x"),
+                ("private", "success", "n:private://x"),
+            }
+
+
+async def _has(client: Client, uri: str) -> bool:
+    return uri in await uris(client)
