@@ -13,6 +13,7 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``http_server``: runs an ASGI app until it is told to stop
 - ``http``: the routes of Streamable HTTP and SSE
 - ``own_loop``: serves in a loop of its own, and leaves nothing behind
+- ``prompts``: the prompts to offer
 - ``resources``: what clients can read
 - ``sdk_internals``: what we rely on in the MCP SDK without a promise
 - ``signals``: stops on SIGINT and SIGTERM, within one budget

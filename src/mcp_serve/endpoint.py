@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from mcp_serve.answer import Answer, Refusal, refusal
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
+from mcp_serve.prompts import NotGiven, Prompts
 from mcp_serve.resources import Documentation, NotRead, Resources
 from mcp_serve.sdk_internals import AnnouncingServer, drop_idle_tracing, schema_lookup, when_connection_ends
 from mcp_serve.table import Json, ToolTable
@@ -33,7 +34,8 @@ _Listed = TypeVar("_Listed", bound=BaseModel)
 class Endpoint:
     """Lists, calls, documents and announces the tools of one table; `refuse` words what it refuses by itself.
 
-    `resources` are what clients can read here; without any, the documentation of the tools.
+    `resources` are what clients can read here; without any, the documentation of the tools. `prompts` are what they can
+    get beside that.
     """
 
     def __init__(
@@ -46,10 +48,12 @@ class Endpoint:
         in_place: bool = False,
         refuse: Callable[[str], Answer] = refusal,
         resources: Resources | None = None,
+        prompts: Prompts | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
         self._tools = tools
         self._refuse = refuse
+        self._prompts = prompts
         self._resources: Resources = resources or Documentation(tools)
         self._logger = logger or logging.getLogger(__name__)
         self.calls = Calls(run, in_place=in_place, logger=self._logger)
@@ -61,13 +65,15 @@ class Endpoint:
         self.listen = ListenHandler(self._bus)
         self.server: Server[Any] = AnnouncingServer(
             name,
-            offers_resources=lambda: self._resources.offered,
+            adjust=self._announced,
             version=version,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_list_prompts=None if prompts is None else self._list_prompts,
+            on_get_prompt=None if prompts is None else self._get_prompt,
             on_subscriptions_listen=self._listen,
             **schema_lookup(self._header_schema),
         )
@@ -139,6 +145,30 @@ class Endpoint:
     async def _list_templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
         listed = [_kept(types.ResourceTemplate, one, "uriTemplate") for one in await self._resources.templates()]
         return types.ListResourceTemplatesResult(resource_templates=[one for one in listed if one is not None])
+
+    def _announced(self, found: types.ServerCapabilities) -> types.ServerCapabilities:
+        """Clients are told to ask only for what there is; that prompts changed is not told."""
+        resources = found.resources if self._resources.offered else None
+        prompts = found.prompts
+        if self._prompts is not None:
+            prompts = types.PromptsCapability() if self._prompts.offered else None
+        return found.model_copy(update={"resources": resources, "prompts": prompts})
+
+    async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
+        offered = [] if self._prompts is None else await self._prompts.listed()
+        listed = [_kept(types.Prompt, one, "name") for one in offered]
+        return types.ListPromptsResult(prompts=[one for one in listed if one is not None])
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        try:
+            if self._prompts is None:
+                raise NotGiven
+            keep_contents(await self._prompts.get(params.name, params.arguments or {}, _user(ctx), ctx.meta or {}))
+        except NotGiven as refused:
+            if refused.reason is None:
+                raise MCPError(types.INVALID_PARAMS, "Prompt not found", {"name": params.name}) from None
+            raise MCPError(types.INTERNAL_ERROR, refused.reason, refused.data) from None
+        return types.GetPromptResult(messages=[])
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:

@@ -23,17 +23,16 @@ _TAKES_SCHEMAS = "get_tool_input_schema" in inspect.signature(Server.__init__).p
 class AnnouncingServer(Server[Any]):
     """Says at the handshake that it tells of changed lists; the SDK asks without arguments, which would deny it.
 
-    That there are resources is said only while there are any.
+    `adjust` has the last word about what is announced.
     """
 
-    def __init__(self, *args: Any, offers_resources: Callable[[], bool], **keywords: Any) -> None:
+    def __init__(self, *args: Any, adjust: Callable[[ServerCapabilities], ServerCapabilities], **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self._offers_resources = offers_resources
+        self._adjust = adjust
 
     def get_capabilities(self, *args: Any, **keywords: Any) -> ServerCapabilities:
         """What clients are told that they can ask for."""
-        found = super().get_capabilities(*args, **keywords)
-        return found if self._offers_resources() else found.model_copy(update={"resources": None})
+        return self._adjust(super().get_capabilities(*args, **keywords))
 
     def create_initialization_options(self, *args: Any, **keywords: Any) -> InitializationOptions:
         """What `initialize` answers, lists that change included."""

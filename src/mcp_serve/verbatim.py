@@ -12,10 +12,11 @@ _KEPT: ContextVar["_Kept | None"] = ContextVar("_KEPT", default=None)
 _EMPTY: Json = {"content": [], "resultType": "complete"}
 _LISTS = {
     "tools/list": ("tools", "name"),
+    "prompts/list": ("prompts", "name"),
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resourceTemplates", "uriTemplate"),
 }
-_METHODS = frozenset(("tools/call", "resources/read", *_LISTS))
+_METHODS = frozenset(("tools/call", "resources/read", "prompts/get", *_LISTS))
 
 
 class _Kept:
@@ -55,7 +56,7 @@ def keep_result(result: Json) -> Json:
 
 
 def keep_contents(parts: Json) -> None:
-    """Keep what was read; the SDK writes an empty result of the same kind."""
+    """Keep what was read or got; the SDK writes an empty result of the same kind."""
     kept = _KEPT.get()
     if kept is not None:
         kept.parts = parts

@@ -15,10 +15,12 @@ from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
 from toolgrove.errors import NAME, brief
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
+from toolgrove.pool.prompts import Prompts
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
 from toolgrove.pool.resources import Resources
 from toolgrove.types import (
+    GET_PROMPT,
     READ_RESOURCE,
     Arguments,
     Bounds,
@@ -46,6 +48,7 @@ class Agent:
         toolset: Toolset,
         *,
         resources: Resources,
+        prompts: Prompts,
         description: str,
         chain: Next,
         ids: Ids,
@@ -54,6 +57,7 @@ class Agent:
     ) -> None:
         self.description = description
         self.resources = resources
+        self.prompts = prompts
         self._caller = caller
         self._toolset = toolset
         self._chain = chain
@@ -105,6 +109,13 @@ class Agent:
         call = self.begin_reading(uri, client)
         return marked(call, await self.send(call))
 
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, client: Client | None = None
+    ) -> Result:
+        """Get a prompt of a server: `{"messages": […]}`, or an answer with `error`."""
+        call = self.begin_getting(name, arguments, client)
+        return marked(call, await self.send(call))
+
     def begin(self, name: str, arguments: Arguments | None = None, client: Client | None = None) -> Call:
         """A call of this agent, not sent yet."""
         toolset = self._toolset
@@ -115,6 +126,13 @@ class Agent:
     def begin_reading(self, uri: str, client: Client | None = None) -> Call:
         """The reading of a resource by this agent, not sent yet."""
         return self._begun(READ_RESOURCE, self.resources.reading(uri), {"uri": uri}, client)
+
+    def begin_getting(
+        self, name: str, arguments: Mapping[str, str] | None = None, client: Client | None = None
+    ) -> Call:
+        """The getting of a prompt by this agent, not sent yet."""
+        asked = {"name": name, **({} if arguments is None else {"arguments": dict(arguments)})}
+        return self._begun(GET_PROMPT, self.prompts.getting(), asked, client)
 
     def _begun(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from types import TracebackType
@@ -38,10 +39,12 @@ from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
 from toolgrove.notary import notary_of
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
+from toolgrove.pool.definition_lint import ToolNames
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.pool import Pool
+from toolgrove.pool.prompts import Prompts
 from toolgrove.pool.resolve import Toolset, resolve
 from toolgrove.pool.resources import Resources
 from toolgrove.pool.secrets import Secrets
@@ -256,7 +259,8 @@ class Grove:
         self, name: str, *, within: tuple[Bounds, ...], session: str | None, depth: int = 0, parent: Call | None = None
     ) -> Agent:
         definition = self._definition(name)
-        toolset = self._toolset(await self.pool.snapshot(), name, definition, depth, within)
+        snapshot = await self.pool.snapshot()
+        toolset = self._toolset(snapshot, name, definition, depth, within)
         caller = Caller.bound_by(
             toolset.bounds,
             session=session,
@@ -268,6 +272,7 @@ class Grove:
             caller,
             toolset,
             resources=Resources(self.pool.resource_servers, toolset.bounds),
+            prompts=Prompts(self.pool.prompt_servers, toolset.bounds, partial(ToolNames.of, snapshot.offers.values())),
             description=definition.description,
             chain=self._chain,
             ids=self._ids,

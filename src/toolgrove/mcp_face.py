@@ -11,11 +11,12 @@ from mcp_types import Tool, ToolAnnotations
 from mcp_serve.answer import Answer
 from mcp_serve.calls import ToolRun, User
 from mcp_serve.endpoint import Endpoint
+from mcp_serve.prompts import NotGiven
 from mcp_serve.resources import NotRead
 from mcp_serve.table import Json, ToolEntry
 from toolgrove.agent import Agent
 from toolgrove.call.changed import marked
-from toolgrove.errors import GroveError, ResourceNotFound
+from toolgrove.errors import GroveError, PromptNotFound, ResourceNotFound
 from toolgrove.notation.json_value import compact
 from toolgrove.types import Arguments, Call, Result, ToolSpec
 
@@ -38,7 +39,14 @@ class McpFace:
         self.agent = agent
         self._entries = {spec.name: _entry(spec) for spec in agent.tools}
         self.endpoint = Endpoint(
-            agent.name, version, self, self._run, in_place=True, refuse=_not_served, resources=_Shelf(self)
+            agent.name,
+            version,
+            self,
+            self._run,
+            in_place=True,
+            refuse=_not_served,
+            resources=_Shelf(self),
+            prompts=_Prompter(self),
         )
 
     def use(self, agent: Agent) -> None:
@@ -94,6 +102,30 @@ class _Shelf:
         if call.error["code"] == ResourceNotFound.code:
             raise NotRead
         raise NotRead(call.error["message"], {ERROR: result["error"]})
+
+
+class _Prompter:
+    """The prompts that the agent of a face is given."""
+
+    def __init__(self, face: McpFace) -> None:
+        self._face = face
+
+    @property
+    def offered(self) -> bool:
+        return self._face.agent.prompts.offered
+
+    async def listed(self) -> list[Json]:
+        return await self._face.agent.prompts.listed()
+
+    async def get(self, name: str, arguments: Mapping[str, str], user: User | None, meta: Mapping[str, Any]) -> Json:
+        agent = self._face.agent_for(user, meta)
+        call = agent.begin_getting(name, arguments)
+        result = await _patiently(agent, call)
+        if call.error is None:
+            return marked(call, result)
+        if call.error["code"] == PromptNotFound.code:
+            raise NotGiven
+        raise NotGiven(call.error["message"], {ERROR: result["error"]})
 
 
 async def _patiently(agent: Agent, call: Call) -> Result:

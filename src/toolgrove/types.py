@@ -14,7 +14,8 @@ Role = Literal["reader", "editor"]
 Concurrency = Literal["tree", "node"]
 Kind = Literal["builtin", "extension", "mcp", "http"]
 READ_RESOURCE = "resources/read"
-"""What the reading of a resource is called where calls are; no tool has such a name."""
+GET_PROMPT = "prompts/get"
+"""What the reading of a resource and the getting of a prompt are called where calls are; no tool has such a name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,13 +45,21 @@ class ToolSpec:
     as_given: Mapping[str, Any] | None = None
 
 
+class PromptGrant(NamedTuple):
+    """The prompts that an agent is given, by their names here; `servers` are those that it selects (None: all)."""
+
+    patterns: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    servers: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bounds:
     """The limits that one agent puts on those below it: whatever it spawns may do no more than it may itself.
 
     `tools` are the names that it has, `may_delegate` the names that it lends beyond them and nothing else,
     `may_spawn` the agents that it may start (None: every other one), `receipt` the hash of its own resolution,
-    `resources` the patterns of what it may read of the servers that it selects.
+    `resources` the patterns of what it may read of the servers that it selects, `prompts` which ones it is given.
     """
 
     agent: str
@@ -63,6 +72,7 @@ class Bounds:
     write_root: str | None
     receipt: str
     resources: tuple[str, ...] = ()
+    prompts: PromptGrant = PromptGrant()
 
     def lets_spawn(self, agent: str) -> bool:
         """Whether this agent, or one below it, may start the other."""

@@ -84,6 +84,7 @@ def complete(endpoint: Endpoint) -> None:
     server.add_request_handler("prompts/list", types.PaginatedRequestParams, calls.list_prompts)
     server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, documents.list)
+    endpoint._prompts = None  # the suite's own take their place
     server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, list_templates)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, documents.read)
     server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, nothing)

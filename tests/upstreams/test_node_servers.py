@@ -110,6 +110,22 @@ async def test_what_a_tool_links_to_can_be_read(transport: str, era: str) -> Non
         assert not (await grove.agent("reader")).resources.offered
 
 
+@pytest.mark.parametrize("era", ["auto", "legacy"], ids=["2026", "handshake"])
+async def test_prompts_are_listed_and_filled_in(transport: str, era: str) -> None:
+    from mcp import Client
+
+    async with with_everything(transport, prompted={"prompts": ["all_*"]}) as grove:
+        async with Client(mcp_endpoint(await grove.agent("prompted"), "1").server, mode=era) as client:
+            assert {"all_simple-prompt", "all_args-prompt"} <= {
+                one.name for one in (await client.list_prompts()).prompts
+            }
+            given: Any = (await client.get_prompt("all_args-prompt", {"city": "Oslo"})).messages[0].content
+            assert "Oslo" in given.text
+            with pytest.raises(MCPError, match="refused the call"):
+                await client.get_prompt("all_args-prompt", {})
+        assert not (await grove.agent("reader")).prompts.offered
+
+
 async def test_progress_of_a_long_call_arrives_in_order(transport: str) -> None:
     async with with_everything(transport) as grove:
         agent = await grove.agent("reader")

@@ -18,7 +18,7 @@ from toolgrove import Config, Grove
 
 UPSTREAM = Path(__file__).with_name("conformance_upstream.py")
 SERVERS = {"test": {"command": sys.executable, "args": ["-I", "-S", str(UPSTREAM)], "protocol": "legacy"}}
-AGENTS = {"suite": {"role": "editor", "tools": ["*"], "resources": ["test:test://*"]}}
+AGENTS = {"suite": {"role": "editor", "tools": ["*"], "resources": ["test:test://*"], "prompts": ["test_*"]}}
 
 
 def with_token(app: ASGIApp, token: str) -> ASGIApp:

@@ -6,6 +6,7 @@
 import base64
 import json
 import sys
+from typing import Any
 
 PNG = base64.b64encode(
     bytes.fromhex(
@@ -31,9 +32,15 @@ CONTENT: dict[str, list[dict[str, object]]] = {
         resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
     ],
 }
+PROMPTS = {
+    "simple_prompt": [],
+    "prompt_with_arguments": ["arg1", "arg2"],
+    "prompt_with_embedded_resource": ["resourceUri"],
+    "prompt_with_image": [],
+}
 OPENING: dict[str, object] = {
     "protocolVersion": "2025-11-25",
-    "capabilities": {"tools": {}, "resources": {}},
+    "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
     "serverInfo": {"name": "content", "version": "1"},
 }
 
@@ -50,9 +57,30 @@ def answer(method: str, params: dict[str, object]) -> dict[str, object]:
     if method == "resources/templates/list":
         template = {"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}
         return {"resourceTemplates": [template]}
+    if method == "prompts/list":
+        return {"prompts": [prompt(name, arguments) for name, arguments in PROMPTS.items()]}
+    if method == "prompts/get":
+        given: Any = params.get("arguments") or {}
+        return {"messages": [{"role": "user", "content": block} for block in prompted(str(params["name"]), given)]}
     if method == "resources/read":
         return read(str(params["uri"]))
     return {"content": CONTENT[str(params["name"])]} if method == "tools/call" else {}
+
+
+def prompt(name: str, arguments: list[str]) -> dict[str, object]:
+    wanted = [{"name": argument, "required": True} for argument in arguments]
+    return {"name": name, "description": f"The prompt {name}", "arguments": wanted}
+
+
+def prompted(name: str, given: dict[str, str]) -> list[dict[str, object]]:
+    if name == "prompt_with_arguments":
+        return [{"type": "text", "text": f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'"}]
+    if name == "prompt_with_embedded_resource":
+        embedded = resource(given["resourceUri"], "Embedded resource content for testing.", "text/plain")
+        return [embedded, {"type": "text", "text": "Please process the embedded resource above."}]
+    if name == "prompt_with_image":
+        return [IMAGE, {"type": "text", "text": "Please analyze the image above."}]
+    return [{"type": "text", "text": "This is a simple prompt for testing."}]
 
 
 def read(uri: str) -> dict[str, object]:

@@ -14,22 +14,14 @@ from warm.command import python
 
 pytestmark = pytest.mark.node
 
-PROMPTS = "an agent is given tools; prompts are not offered, nor announced in the capabilities"
+PROMPTS = "a prompt behind the gate cannot ask the person for further input"
 SUBSCRIBING = "resources of other servers are listed and read; there are no subscriptions to one of them"
 COMPLETION = "completion of prompts and resource templates is not relayed, nor announced in the capabilities"
 LOGGING = "no log messages are relayed to an agent's client; they go to the operator's log"
 SAMPLING = "a tool behind the gate may ask the person (elicitation), never for the client's model or its folders"
 DEFS = "an extension's $defs are inlined by the bridge (the suite does not score it)"
 NAMED = "the suite insists on the key of the question, and the bridge has a name of its own for it"
-COMMON = {
-    "completion-complete": COMPLETION,
-    "json-schema-2020-12": DEFS,
-    "prompts-list": PROMPTS,
-    "prompts-get-simple": PROMPTS,
-    "prompts-get-with-args": PROMPTS,
-    "prompts-get-embedded-resource": PROMPTS,
-    "prompts-get-with-image": PROMPTS,
-}
+COMMON = {"completion-complete": COMPLETION, "json-schema-2020-12": DEFS}
 NOT_OFFERED = {
     "2025-11-25": COMMON
     | RESUMING
@@ -43,7 +35,6 @@ NOT_OFFERED = {
     "2026-07-28": COMMON
     | TASKS
     | {
-        "caching": "only its check of prompts/list fails: there are none",
         "input-required-result-basic-elicitation": NAMED,
         "input-required-result-basic-list-roots": SAMPLING,
         "input-required-result-basic-sampling": SAMPLING,
@@ -55,13 +46,10 @@ NOT_OFFERED = {
 }
 """Scenarios that fail, and why that is right behind a gate. One that starts to pass fails the test."""
 
-PARTLY = {
-    "caching": {"sep-2549-prompts-list-caching-hints"},
-    "server-stateless": {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"},
-}
+PARTLY = {"server-stateless": {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}}
 """What fails in the scenarios that mostly hold."""
 
-PASSED = {"2025-11-25": 20, "2026-07-28": 26}
+PASSED = {"2025-11-25": 25, "2026-07-28": 32}
 WARNED = {
     "2025-11-25": set[str](),
     # The suite answers a question that was never asked; an answer without its state is a new call.

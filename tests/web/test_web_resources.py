@@ -1,4 +1,4 @@
-"""Resources of MCP servers at the gateway: each agent's own, through its token, told anew when the file changes."""
+"""Resources and prompts of MCP servers at the gateway: each agent has its own, and gets what it is given later."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from pool.mcp.test_prompts import SAID as PROMPTS
 from pool.mcp.test_resources import SAID, faithful
 from waiting import eventually
 from web.gateway import started
@@ -22,13 +23,13 @@ async def uris(client: Client) -> list[str]:
 
 
 @ERAS
-async def test_each_agent_reads_its_own_and_hears_of_what_it_is_given(era: str, tmp_path: Path) -> None:
+async def test_each_agent_reads_its_own_and_what_it_is_given_later(era: str, tmp_path: Path) -> None:
     agents: dict[str, Any] = {
         "notes": {"resources": ["n:notes://*"]},
-        "private": {"resources": ["n:private://*"]},
+        "private": {"resources": ["n:private://*"], "prompts": ["n_greet"]},
         "none": {"tools": ["get_node"]},
     }
-    config = {"mcpServers": {"n": faithful(tmp_path, "n", SAID)}, "agents": agents}
+    config = {"mcpServers": {"n": faithful(tmp_path, "n", {**PROMPTS, **SAID})}, "agents": agents}
     with started(tmp_path, config) as gateway:
         async with gateway.connect("notes", era) as client:
             assert "notes://a" in await uris(client)
@@ -39,13 +40,18 @@ async def test_each_agent_reads_its_own_and_hears_of_what_it_is_given(era: str, 
             assert await uris(client) == ["private://x"]
             contents: Any = (await client.read_resource("private://x")).contents
             assert contents[0].text == "mine"
+            assert [one.name for one in (await client.list_prompts()).prompts] == ["n_greet"]
+            content: Any = (await client.get_prompt("n_greet", {"who": "Ada"})).messages[0].content
+            assert content.text == "Hello Ada"
         async with gateway.connect("none", era) as client:
             assert client.server_capabilities.resources is None
+            assert client.server_capabilities.prompts is None
             assert await uris(client) == []
-            gateway.write({**config, "agents": {**agents, "none": {"resources": ["n:notes://a"]}}})
+            gateway.write({**config, "agents": {**agents, "none": {"resources": ["n:notes://a"], "prompts": ["*"]}}})
             await eventually(lambda: _has(client, "notes://a"))
         async with gateway.connect("none", era) as client:
             assert client.server_capabilities.resources is not None
+            assert client.server_capabilities.prompts is not None
         async with gateway.http("operator") as http:
             records = (await http.get("/api/audit", params={"tool": "resources/read"})).json()["items"]
             assert {(one["agent"], one["outcome"], *one["targets"]) for one in records} == {

@@ -107,6 +107,13 @@ class ScrubStep:
         return shown, [*([SCRUBBED] if policies or shown != bare else []), STRIPPED]
 
     def _without_secrets(self, result: Result, of_mcp: bool) -> Result:
+        if of_mcp and isinstance(messages := result.get("messages"), list):  # of a prompt
+            blocks = self._blocks([message["content"] for message in messages])
+            told = [
+                {**self._secrets.scrub({**message, "content": None}), "content": block}
+                for message, block in zip(messages, blocks, strict=True)
+            ]
+            return {**self._secrets.scrub({**result, "messages": None}), "messages": told}
         key = "contents" if "contents" in result else "content"  # of a resource, or of a call
         content = result.get(key)
         clean: Result

@@ -34,6 +34,10 @@ class AgentConfig(Section):
         description="Patterns of the resources of MCP servers that it may read, each `<server>:<glob of URIs>`. "
         "Absent: none.",
     )
+    prompts: tuple[str, ...] = Field(
+        default=(),
+        description="Patterns of the prompts of MCP servers that it is given, named `<server>_<prompt>`. Absent: none.",
+    )
     approve: tuple[str, ...] = Field(default=(), description="Patterns of tools whose every call a person approves.")
     ask_client: bool = Field(
         default=False, description="Whether the person at the agent's own MCP client may approve, by elicitation."

@@ -7,7 +7,8 @@ GroveError
 │   ├── BatchTooLarge, BadPageToken, KeyReused
 │   └── BadQuery                          a selection query, with a caret line
 ├── NotFound           not_found          nothing has that name
-│   └── NodeNotFound, ToolNotFound, ResourceNotFound, AgentNotFound, Unnamed, ApprovalNotFound, PinNotFound
+│   ├── NodeNotFound, ToolNotFound, ResourceNotFound, PromptNotFound, AgentNotFound, Unnamed
+│   └── ApprovalNotFound, PinNotFound
 ├── Forbidden          forbidden          stop: this agent may not
 │   ├── ApprovalRequired                  a person must agree first, then the same call goes through
 │   ├── ApprovalRejected                  a person said no
@@ -85,6 +86,7 @@ from toolgrove.errors.upstreams import (
     OutcomeUnknown,
     PinMoved,
     PinNotFound,
+    PromptNotFound,
     ResourceNotFound,
     SecretOutOfScope,
     SecretUnset,
@@ -127,6 +129,7 @@ __all__ = [
     "PayloadMismatch",
     "PinMoved",
     "PinNotFound",
+    "PromptNotFound",
     "RateLimited",
     "ResourceNotFound",
     "RunFailed",

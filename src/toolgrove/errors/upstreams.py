@@ -26,6 +26,13 @@ class ResourceNotFound(NotFound):
         super().__init__(f"There is no resource {brief(uri, NAME)!r}. List the resources to see what there is.")
 
 
+class PromptNotFound(NotFound):
+    """The agent has no prompt of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no prompt {brief(name, NAME)!r}. List the prompts to see what there is.")
+
+
 class ToolError(GroveError):
     """A tool of an MCP server says that it failed. The agent gets `result`, what the tool said; this is for records."""
 

@@ -18,6 +18,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``offer``: what a source offers, and the protocol that every source follows
 - ``offspring``: the processes that an instance of a project started, ended with it or at the next start
 - ``pool``: runs the sources and keeps one snapshot of what they offer
+- ``prompts``: the prompts of servers that an agent is given
 - ``receipt``: why an agent has a tool, or has not
 - ``resolve``: from a snapshot and an agent's definition to its toolset
 - ``resources``: what an agent may read of the resources of servers

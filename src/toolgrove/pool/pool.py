@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.definition_lint import mentioned
 from toolgrove.pool.offer import Distrusting, Offer, PoolSource, Unavailable
+from toolgrove.pool.prompts import PromptServer
 from toolgrove.pool.resources import ResourceServer
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
 
@@ -87,6 +88,11 @@ class Pool:
     def resource_servers(self) -> Sequence[ResourceServer]:
         """The sources that have resources too, in the order of the file."""
         return [source for source in self._sources.values() if isinstance(source, ResourceServer)]
+
+    @property
+    def prompt_servers(self) -> Sequence[PromptServer]:
+        """The sources that have prompts too, in the order of the file."""
+        return [source for source in self._sources.values() if isinstance(source, PromptServer)]
 
     def invalidate(self, name: str) -> None:
         """Ask a source again before the next resolution."""

@@ -12,7 +12,7 @@ from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.receipt import Receipt, Verdict
 from toolgrove.pool.snapshot import PoolSnapshot
-from toolgrove.types import Bounds, Role, Tool, ToolSpec
+from toolgrove.types import Bounds, PromptGrant, Role, Tool, ToolSpec
 
 SPAWN = "spawn_agents"
 _HINTS = 3
@@ -84,6 +84,7 @@ def resolve(
         write_root=agent.write_root,
         receipt=receipt.hash,
         resources=tuple(one for one in agent.resources if agent.mcp is None or one.partition(":")[0] in agent.mcp),
+        prompts=PromptGrant(agent.prompts, agent.deny, None if agent.mcp is None else tuple(agent.mcp)),
     )
     return Toolset(
         specs=tuple(tool.spec for tool in visible.values()),

@@ -1,8 +1,8 @@
 """An MCP server over stdio that says what a file says: `python -I -S faithful.py FILE`; the standard library only.
 
 The file holds `tools`, the definitions to list, and `results`, what a call of each answers. It may hold `resources` and
-`templates` to list, and `contents`, what reading each address answers. It speaks both eras. Every address that it is
-asked for is a line of the file `asked`, where that is named.
+`templates` to list, and `contents`, what reading each address answers; and `prompts` with what each of them is, `told`.
+It speaks both eras. Every address that it is asked for is a line of the file `asked`, where that is named.
 """
 
 import json
@@ -14,6 +14,7 @@ MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
 def answer(method: str, params: dict[str, Any], said: dict[str, Any]) -> dict[str, Any] | None:
     offered: dict[str, Any] = {"tools": {}, **({"resources": {}} if "contents" in said else {})}
+    offered |= {"prompts": {}} if "prompts" in said else {}
     capabilities: dict[str, Any] = {"capabilities": offered}
     if method == "server/discover":
         return {"supportedVersions": [MODERN], "ttlMs": 0, "cacheScope": "private", **capabilities}
@@ -28,6 +29,14 @@ def answer(method: str, params: dict[str, Any], said: dict[str, Any]) -> dict[st
         return {"resources": said["resources"], "ttlMs": 0, "cacheScope": "private"}
     if method == "resources/templates/list" and "templates" in said:
         return {"resourceTemplates": said["templates"], "ttlMs": 0, "cacheScope": "private"}
+    if method == "prompts/list":
+        return {"prompts": said["prompts"], "ttlMs": 0, "cacheScope": "private"}
+    if method == "prompts/get" and params["name"] in said["told"]:
+        filled = json.dumps(said["told"][params["name"]])
+        for name, value in (params.get("arguments") or {}).items():
+            filled = filled.replace("{" + name + "}", value)
+        prompt: dict[str, Any] = json.loads(filled)
+        return prompt
     if method == "resources/read":
         if "asked" in said:
             with open(said["asked"], "a", encoding="utf-8") as file:

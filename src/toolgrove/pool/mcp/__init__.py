@@ -17,9 +17,9 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``jsonrpc``: messages: written, read and bounded
 - ``line_reader``: cuts a pipe into lines
 - ``link``: the protocol that every link follows
+- ``offered_lists``: what a server lists beside its tools, asked for now and then
 - ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
 - ``pin_policy``: which definitions are accepted without a person
-- ``resource_lists``: the resources that a server lists, asked for now and then
 - ``result``: from a server's answer to what the agent gets
 - ``sandbox``: runs a server under bubblewrap
 - ``server``: keeps one server connected and its tools listed

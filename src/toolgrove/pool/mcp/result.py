@@ -50,12 +50,28 @@ def check_contents(answer: Message) -> None:
         raise Nonsense("answered with a resource that is malformed")
 
 
+def check_messages(answer: Message) -> None:
+    """Check what the getting of a prompt answered: messages of one block each."""
+    _check_kind(answer)
+    messages = answer.get("messages")
+    if not isinstance(messages, list) or not all(map(_is_message, messages)):
+        raise Nonsense("answered with a prompt that is malformed")
+    if not isinstance(answer.get("description"), str | None) or not isinstance(answer.get("_meta"), dict | None):
+        raise Nonsense("answered with a prompt that is malformed")
+
+
+def _is_message(message: Any) -> bool:
+    return (
+        isinstance(message, dict) and message.get("role") in ("user", "assistant") and _is_block(message.get("content"))
+    )
+
+
 def _check_kind(answer: Message) -> None:
     kind = answer.get("resultType", "complete")
     if kind == "input_required":
         raise UpstreamFailed(
-            "The tool asks for further input, which cannot be passed on from here. Do not retry; use another tool, or "
-            "give all it needs in the arguments.",
+            "The server asks for further input, which cannot be passed on from here. Do not retry; give "
+            "all it needs in the arguments, or use another tool.",
             reason="input_required",
         )
     if kind != "complete":
@@ -97,6 +113,11 @@ def result_of(answer: Message) -> Result:
 def resource_of(answer: Message) -> Result:
     """What was read, without the envelope."""
     return _with_meta({"contents": answer["contents"]}, answer)
+
+
+def prompt_of(answer: Message) -> Result:
+    """A prompt, without the envelope."""
+    return _with_meta({key: answer[key] for key in ("description", "messages") if answer.get(key) is not None}, answer)
 
 
 def _with_meta(result: Result, answer: Message) -> Result:

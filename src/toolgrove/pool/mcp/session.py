@@ -1,4 +1,4 @@
-"""What is said to one server once it is clear how: its lists, calls, and the reading of resources."""
+"""What is said to one server once it is clear how: its lists, calls, the reading of resources, prompts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, 
 from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
 from toolgrove.pool.mcp.jsonrpc import UNSUPPORTED_VERSION, Message, Progress, RpcRequest, encode, notification
 from toolgrove.pool.mcp.link import Link
-from toolgrove.types import READ_RESOURCE
+from toolgrove.types import GET_PROMPT, READ_RESOURCE
 
 log = logging.getLogger("toolgrove.pool")
 MAX_LISTED = 5_000
@@ -33,6 +33,7 @@ class Session:
         self._numbers = numbers
         tools = capabilities.get("tools")
         self._has_tools = isinstance(tools, dict)
+        self._has_prompts = isinstance(capabilities.get("prompts"), dict)
         self._has_resources = isinstance(capabilities.get("resources"), dict)
         self._tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
 
@@ -52,6 +53,10 @@ class Session:
             return await self._all("resources/templates/list", "resourceTemplates", "resource templates")
         except Rejected:
             return []
+
+    async def list_prompts(self) -> list[Any]:
+        """Every prompt as the server describes it."""
+        return await self._all("prompts/list", "prompts", "prompts") if self._has_prompts else []
 
     async def _all(self, method: str, key: str, what: str) -> list[Any]:
         """A list of any number of pages, within bounds."""
@@ -92,6 +97,11 @@ class Session:
     async def read_resource(self, uri: str, *, progress: Progress | None = None) -> Message:
         """Read a resource."""
         return await self._sent(READ_RESOURCE, {"uri": uri}, self.era.headers(READ_RESOURCE, uri), progress)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str], *, progress: Progress | None = None) -> Message:
+        """Get a prompt, filled in."""
+        params = {"name": name, "arguments": arguments}
+        return await self._sent(GET_PROMPT, params, self.era.headers(GET_PROMPT, name), progress)
 
     async def _sent(
         self, method: str, params: Message, headers: Mapping[str, str], progress: Progress | None

@@ -19,16 +19,18 @@ from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
 from toolgrove.pool.mcp.effect_policy import EffectPolicy
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, Unsent
 from toolgrove.pool.mcp.jsonrpc import Message
+from toolgrove.pool.mcp.offered_lists import OfferedList, of_prompt, of_resource, of_template
 from toolgrove.pool.mcp.pin_policy import PinPolicy
-from toolgrove.pool.mcp.resource_lists import ResourceList
 from toolgrove.pool.mcp.result import (
     POLICY,
     brief,
     check,
     check_contents,
+    check_messages,
     failure_of,
     is_error,
     is_impostor,
+    prompt_of,
     resource_of,
     result_of,
 )
@@ -40,7 +42,7 @@ from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Pins
-from toolgrove.types import READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
+from toolgrove.types import GET_PROMPT, READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
 
 log = logging.getLogger("toolgrove.pool")
 _LOOK = 1.0
@@ -91,9 +93,10 @@ class McpSource:
             misdeeds=misdeeds or Misdeeds(),
             offspring=offspring,
         )
-        lists = partial(ResourceList, self._server, timeout=config.timeout, secrets=secrets, clock=clock)
-        self._resources = lists(Session.list_resources, "uri")
-        self._templates = lists(Session.list_resource_templates, "uriTemplate")
+        lists = partial(OfferedList, self._server, timeout=config.timeout, secrets=secrets, clock=clock)
+        self._resources = lists(Session.list_resources, of_resource)
+        self._templates = lists(Session.list_resource_templates, of_template)
+        self._prompts = lists(Session.list_prompts, of_prompt)
         self._breakers = Breakers(clock, random)
         self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")
 
@@ -167,6 +170,19 @@ class McpSource:
                 raise ResourceNotFound(uri) from None
 
         return await self._bounded(call, partial(self._well, share_of(call)), ask, partial(self._read_contents, call))
+
+    async def prompts(self) -> Sequence[Message]:
+        """The prompts that the server lists."""
+        return await self._prompts.latest()
+
+    async def get_prompt(self, call: Call, own_name: str, arguments: Mapping[str, str]) -> Result:
+        """Get a prompt, within the same bounds as a call of a tool."""
+
+        async def ask(session: Session) -> Message:
+            progress = None if call.client is None else call.client.progress
+            return await session.get_prompt(own_name, arguments, progress=progress)
+
+        return await self._bounded(call, partial(self._well, share_of(call)), ask, partial(self._read_messages, call))
 
     async def _bounded(
         self,
@@ -279,6 +295,13 @@ class McpSource:
             call.note_change(POLICY)
         return resource_of(answer)
 
+    def _read_messages(self, call: Call, answer: Message) -> Result:
+        """A prompt, as the server gave it."""
+        check_messages(answer)
+        if is_impostor(answer):
+            call.note_change(POLICY)
+        return prompt_of(answer)
+
     def _read(self, call: Call, answer: Message, entry: CatalogEntry) -> Result:
         """The result of an answer, as the server gave it; a failure of the tool's own is raised with it."""
         check(answer, entry.valid)
@@ -296,4 +319,4 @@ class McpSource:
 
 def _advice(call: Call) -> str:
     """What to do after a failure in the middle; to read once more harms nobody."""
-    return "" if call.name == READ_RESOURCE else _MAY_HAVE_RUN
+    return "" if call.name in (READ_RESOURCE, GET_PROMPT) else _MAY_HAVE_RUN

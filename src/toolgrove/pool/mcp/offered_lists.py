@@ -1,4 +1,4 @@
-"""The resources and templates that one server lists: checked, and asked for anew after a few seconds."""
+"""What one server lists beside its tools: checked, and asked for anew after a few seconds."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from toolgrove.pool.mcp.faults import Expired, Fault
 from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.server import LISTING, Server
 from toolgrove.pool.mcp.session import Session
+from toolgrove.pool.naming import is_foreign_legal
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -29,14 +30,14 @@ class _Kept(NamedTuple):
     listed: Sequence[Message]
 
 
-class ResourceList:
-    """One of the two lists; many who ask at the same time put one question."""
+class OfferedList:
+    """One list; many who ask at the same time put one question. `problems` are what is wrong with an entry."""
 
     def __init__(
         self,
         server: Server,
         ask: Callable[[Session], Awaitable[list[Any]]],
-        key: str,
+        problems: Callable[[Message], Sequence[str]],
         *,
         timeout: float,
         secrets: Secrets,
@@ -44,7 +45,7 @@ class ResourceList:
     ) -> None:
         self._server = server
         self._ask = ask
-        self._key = key
+        self._problems = problems
         self._timeout = min(timeout, LISTING)
         self._secrets = secrets
         self._clock = clock
@@ -74,7 +75,7 @@ class ResourceList:
                     return [] if self._server.session is None else await self._ask(self._server.session)
         except (Fault, TimeoutError) as fault:
             why = "did not answer in time" if isinstance(fault, TimeoutError) else str(fault)
-            log.warning("server %s %s when it was asked for its resources", self._server.name, why)
+            log.warning("server %s %s when it was asked what it offers", self._server.name, why)
             return []
 
     def _judged(self, listed: list[Any]) -> list[Message]:
@@ -82,17 +83,41 @@ class ResourceList:
         listed = self._secrets.scrub(listed)
         good: list[Message] = []
         for one in listed:
-            problems = self._problems(one)
+            problems = metadata.check_words(one) or self._problems(one) or suspect(one).instructing
             if problems:
-                log.warning("server %s: a resource is left out: %s", self._server.name, problems[0])
+                log.warning("server %s: a resource or prompt is left out: %s", self._server.name, problems[0])
             else:
                 good.append(one)
         return good
 
-    def _problems(self, one: Any) -> Sequence[str]:
-        problems = metadata.check_words(one)
-        if problems:
-            return problems
-        if not isinstance(one.get(self._key), str) or not isinstance(one.get("name"), str):
-            return [f"it has no {self._key} or no name"]
-        return suspect(one).instructing
+
+def of_resource(one: Message) -> Sequence[str]:
+    """What is wrong with a resource."""
+    return _unnamed(one, "uri")
+
+
+def of_template(one: Message) -> Sequence[str]:
+    """What is wrong with a template of resources."""
+    return _unnamed(one, "uriTemplate")
+
+
+def of_prompt(one: Message) -> Sequence[str]:
+    """What is wrong with a prompt; its name must be fit for the pool, as that of a tool."""
+    name, arguments = one.get("name"), one.get("arguments")
+    if not isinstance(name, str) or not is_foreign_legal(name):
+        return ["its name is not 1 to 128 characters of letters, digits, '_', '-', '.' and '/'"]
+    known = arguments is None or (isinstance(arguments, list) and all(map(_is_argument, arguments)))
+    return () if known else ["its arguments are malformed"]
+
+
+def _unnamed(one: Message, key: str) -> Sequence[str]:
+    is_named = isinstance(one.get(key), str) and isinstance(one.get("name"), str)
+    return () if is_named else [f"it has no {key} or no name"]
+
+
+def _is_argument(argument: Any) -> bool:
+    return (
+        isinstance(argument, dict)
+        and isinstance(argument.get("name"), str)
+        and isinstance(argument.get("required"), bool | None)
+    )
