@@ -32,7 +32,7 @@ AFTER = {
     "McpServerConfig": """Entries of Claude Desktop, Claude Code, Cursor, VS Code, Cline and others are taken unchanged,
 under `mcpServers` or VS Code's `servers`:
 
-- Keys that those products act on and we do not (`autoApprove`, `alwaysAllow`, `envFile`, `oauth`, `disabledTools`, …)
+- Keys that those products act on and we do not (`autoApprove`, `alwaysAllow`, `envFile`, `disabledTools`, …)
   are accepted; `toolgrove doctor` lists them. A key that looks like a misspelt one of ours is an error.
 - `serverUrl` and `httpUrl` mean `url`, `transport` means `type`, `enabled: false` means `disabled: true`.
 - `${workspaceFolder}` is the folder of the file and `${userHome}` your home. `${NAME}` means `${env:NAME}`.
@@ -40,6 +40,7 @@ under `mcpServers` or VS Code's `servers`:
 - A server gets `HOME`, `PATH`, the locale and a few more variables of ours, and what `env` says; nothing else.
 """,
     "SandboxConfig": "What such a server sees is told in [The pool](pool.md#a-server-in-a-sandbox).\n",
+    "OAuthConfig": "How a login works is told in [The pool](pool.md#a-server-that-asks-for-a-login).\n",
     "AgentConfig": "How these decide is told in [The pool](pool.md#how-resolution-decides).\n",
     "RecordConfig": """Written short, `record: none` means `record: {default: none}`. What an agent's own `record` says
 comes first. How bodies are kept is told in [Operations](operations.md#the-audit-records).
@@ -49,6 +50,7 @@ comes first. How bodies are kept is told in [Operations](operations.md#the-audit
 SECTIONS = {
     "McpServerConfig": "mcpServers.NAME",
     "SandboxConfig": "mcpServers.NAME.sandbox",
+    "OAuthConfig": "mcpServers.NAME.oauth",
     "HttpToolConfig": "httpTools.NAME",
     "SecretConfig": "secrets.NAME",
     "AgentConfig": "agents.NAME",

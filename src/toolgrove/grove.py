@@ -111,7 +111,12 @@ class Grove:
         self.misdeeds = Misdeeds()
         self._offspring = Offspring(self.config.state)
         self._sources = Sources(
-            pins=self.pins, clock=self.clock, extensions=extensions, misdeeds=self.misdeeds, offspring=self._offspring
+            pins=self.pins,
+            logins=self._state.logins,
+            clock=self.clock,
+            extensions=extensions,
+            misdeeds=self.misdeeds,
+            offspring=self._offspring,
         )
         self._coordination = CoordinationSource(
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub

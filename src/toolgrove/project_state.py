@@ -1,4 +1,4 @@
-"""What a project keeps between runs besides its workspace: pins, the inbox of approvals, tokens, and deeds."""
+"""What a project keeps between runs besides its workspace: pins, the inbox of approvals, tokens, logins, and deeds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from toolgrove.events import Event
 from toolgrove.store.state import (
     Approvals,
     Deeds,
+    Logins,
     MemoryApprovals,
     MemoryDeeds,
+    MemoryLogins,
     MemoryPins,
     MemoryTokens,
     Pins,
     SqliteApprovals,
     SqliteDeeds,
+    SqliteLogins,
     SqlitePins,
     SqliteTokens,
     StateFile,
@@ -34,6 +37,7 @@ class ProjectState:
     pins: Pins
     approvals: Inbox
     tokens: Tokens
+    logins: Logins
     deeds: Deeds
 
     def __init__(
@@ -45,9 +49,11 @@ class ProjectState:
         if self._file is None:
             self.deeds = deeds = MemoryDeeds()
             self.pins, self.tokens, kept = MemoryPins(clock, deeds), MemoryTokens(clock, deeds), MemoryApprovals(deeds)
+            self.logins = MemoryLogins(clock, deeds)
         else:
             self.deeds = SqliteDeeds(self._file)
             self.pins, self.tokens = SqlitePins(self._file, clock), SqliteTokens(self._file, clock)
+            self.logins = SqliteLogins(self._file, clock)
             kept = SqliteApprovals(self._file)
         self.approvals = Inbox(kept, clock, publish=publish)
 

@@ -12,7 +12,7 @@ from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import PoolSource
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.state import Pins
+from toolgrove.store.state import Logins, Pins
 from toolgrove.types import Clock
 
 if TYPE_CHECKING:
@@ -28,12 +28,14 @@ class Sources:
         self,
         *,
         pins: Pins,
+        logins: Logins,
         clock: Clock,
         extensions: Registry | Executor | None,
         misdeeds: Misdeeds,
         offspring: Offspring,
     ) -> None:
         self._pins = pins
+        self._logins = logins
         self._clock = clock
         self._extensions = extensions
         self._misdeeds = misdeeds
@@ -65,7 +67,8 @@ class Sources:
             yield "extensions", section, partial(kind.from_directory, *section)
         for name, server in config.servers.items():
             folders = _named("toolgrove.pool.mcp.sandbox:ProjectFolders")(project=config.folder, state=config.state)
-            kept = {"pins": self._pins, "clock": self._clock, "misdeeds": self._misdeeds, "offspring": self._offspring}
+            kept = {"pins": self._pins, "logins": self._logins, "clock": self._clock}
+            kept |= {"misdeeds": self._misdeeds, "offspring": self._offspring}
             kind = partial(_named("toolgrove.pool.mcp.source:McpSource"), **kept)
             more = {"pin_mode": config.pins, "first_contact": config.startup_budget, "folders": folders}
             yield name, (server, config.secrets, config.pins), partial(kind, name, server, secrets=secrets, **more)

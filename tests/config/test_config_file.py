@@ -232,8 +232,9 @@ def test_a_value_is_never_repeated_in_a_problem(write: Write, text: str) -> None
 
 
 def test_a_configuration_does_not_show_what_may_be_a_secret() -> None:
-    form = {"mcpServers": {"a": {"command": "x", "env": {"KEY": CANARY}, "oauth": {"secret": CANARY}}}}
+    form = {"mcpServers": {"a": {"command": "x", "env": {"KEY": CANARY}, "auth": {"secret": CANARY}}}}
     form["mcpServers"]["b"] = {"url": "https://x", "headers": {"Authorization": CANARY}}
+    form["mcpServers"]["c"] = {"url": "https://x", "oauth": {"clientId": "c", "clientSecret": CANARY}}
     assert CANARY not in repr(Config.model_validate(form))
 
 

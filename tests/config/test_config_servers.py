@@ -148,6 +148,18 @@ def test_numbers_among_the_arguments_need_no_quotes(write: Write) -> None:
         ({"mcpServers": {"a": {"command": "x", "cwd": "${env:X}"}}}, "a folder is no secret; write the path"),
         ({"mcpServers": {"a": {}}}, "name a command (stdio) or a url (HTTP)"),
         ({"mcpServers": {"a": {"command": "x", "type": "carrier pigeon"}}}, "must be 'stdio', 'http'"),
+        ({"mcpServers": {"a": {"command": "x", "oauth": {}}}}, "oauth is for a server with a url"),
+        (
+            {"mcpServers": {"a": {"url": "https://x", "oauth": {}, "headers": {"authorization": "Bearer x"}}}},
+            "oauth and a header Authorization exclude each other",
+        ),
+        ({"mcpServers": {"a": {"url": "https://x", "oauth": {"clientID": "x"}}}}, "did you mean 'clientId'?"),
+        ({"mcpServers": {"a": {"url": "https://x", "oauth": {"clientSecret": "x"}}}}, "belongs to a clientId"),
+        ({"mcpServers": {"a": {"url": "https://x", "oauth": {"grant": "client_credentials"}}}}, "needs clientId and"),
+        (
+            {"mcpServers": {"a": {"url": "https://x", "oauth": {"clientMetadataUrl": "http://x/y"}}}},
+            "write an https address with a path",
+        ),
         ({"mcpServers": {"a": {"command": "x", "agrs": []}}}, "mcpServers.a.agrs: unknown key; did you mean 'args'?"),
     ],
 )

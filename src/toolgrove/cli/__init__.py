@@ -15,6 +15,8 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``init``: the command; a project file to start from
 - ``install``: the command; an agent in an MCP client's configuration
 - ``last_exit``: serving until a signal comes, and ending within the budget
+- ``login``: the command; a login to a server that asks for OAuth
+- ``logout``: the command; that login forgotten
 - ``patience``: waiting for servers that are still starting
 - ``pins``: the command; definitions of foreign tools, accepted or changed
 - ``program``: picks the command, and turns failures into a paragraph and an exit code

@@ -8,6 +8,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``file``: a file that is read again and again
 - ``http_tool``: one HTTP call or an OpenAPI document
 - ``mcp_server``: an external MCP server
+- ``oauth``: how we log in to a server that asks for OAuth
 - ``problems``: what is wrong with a file, each problem with its place
 - ``project``: the whole file
 - ``record``: what the audit log keeps of a call
@@ -24,6 +25,7 @@ from toolgrove.config.fields import SecretConfig
 from toolgrove.config.file import ConfigFile, Reload
 from toolgrove.config.http_tool import HttpToolConfig
 from toolgrove.config.mcp_server import McpServerConfig, PinMode
+from toolgrove.config.oauth import OAuthConfig
 from toolgrove.config.problems import ConfigError, Problem
 from toolgrove.config.project import Config
 from toolgrove.config.record import RecordConfig, Recorded
@@ -42,6 +44,7 @@ __all__ = [
     "LimitsConfig",
     "McpSelection",
     "McpServerConfig",
+    "OAuthConfig",
     "PayloadTypeConfig",
     "PinMode",
     "Problem",

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from toolgrove.config.fields import Location, folder_of
+from toolgrove.config.oauth import OAuthConfig
 from toolgrove.config.reference import Filled, Word, translated
 from toolgrove.config.sandbox import Sandbox
 from toolgrove.config.section import Section
@@ -28,7 +29,7 @@ _HOUR = 3600.0
 
 FOREIGN = frozenset(
     (
-        *("dev", "disabledTools", "envFile", "headersHelper", "tools", "trust"),
+        *("auth", "dev", "disabledTools", "envFile", "headersHelper", "tools", "trust"),
         *("connectTimeout", "initTimeout", "networkTimeout", "requestTimeout", "startupTimeout", "toolTimeout"),
     )
 )
@@ -58,6 +59,9 @@ class McpServerConfig(Section):
     )
     url: Filled | None = Field(default=None, description="The address of a server over HTTP.")
     headers: dict[str, Filled] = Field(default_factory=dict, repr=False, description="Sent with every request to it.")
+    oauth: OAuthConfig | None = Field(
+        default=None, description="Log in to it with OAuth, by `toolgrove login NAME`; `{}` is enough for most servers."
+    )
     allow_private: bool = Field(
         default=False,
         description="Let `url` lead to private and loopback addresses; a loopback address written in it needs no word. "
@@ -150,6 +154,14 @@ class McpServerConfig(Section):
             raise ValueError("sandbox is for a server with a command; one with a url runs elsewhere")
         if self.sandbox is not None and "cwd" in self.model_fields_set:
             raise ValueError("a sandboxed server starts in a folder of its own; leave cwd out")
+        return self
+
+    @model_validator(mode="after")
+    def _oauth_fits(self) -> Self:
+        if self.oauth is not None and self.url is None:
+            raise ValueError("oauth is for a server with a url; one with a command gets its credentials by env")
+        if self.oauth is not None and any(name.lower() == "authorization" for name in self.headers):
+            raise ValueError("oauth and a header Authorization exclude each other; leave one out")
         return self
 
 

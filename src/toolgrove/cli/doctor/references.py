@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolgrove.config import Config, HttpToolConfig, McpServerConfig
+from toolgrove.config import Config, HttpToolConfig, McpServerConfig, OAuthConfig
 
 REFERENCE = re.compile(r"\$\{(env|file|keyring):([^{}]*)\}")
 
@@ -53,6 +53,16 @@ def _of_server(section: str, user: str, server: McpServerConfig) -> Iterator[Con
     for group, texts in (("env", server.env), ("headers", server.headers)):
         for key, text in texts.items():
             yield ConfigText(field=f"{section}.{group}.{key}", key=key, value=text, user=user, named=True)
+    if server.oauth is not None:
+        yield from _of_oauth(section, user, server.oauth)
+
+
+def _of_oauth(section: str, user: str, oauth: OAuthConfig) -> Iterator[ConfigText]:
+    for key, text in (("clientId", oauth.client_id), ("clientSecret", oauth.client_secret)):
+        if text is not None:
+            yield ConfigText(
+                field=f"{section}.oauth.{key}", key=key, value=text, user=user, named=key == "clientSecret"
+            )
 
 
 def _of_http(section: str, user: str, tool: HttpToolConfig) -> Iterator[ConfigText]:

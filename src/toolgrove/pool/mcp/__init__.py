@@ -17,6 +17,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``jsonrpc``: messages: written, read and bounded
 - ``line_reader``: cuts a pipe into lines
 - ``link``: the protocol that every link follows
+- ``oauth``: logins to servers that ask for OAuth
 - ``offered_lists``: what a server lists beside its tools, asked for now and then
 - ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
 - ``pin_policy``: which definitions are accepted without a person

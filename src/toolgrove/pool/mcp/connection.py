@@ -71,6 +71,7 @@ class Reach:
     resolve: Resolve
     allow_private: bool
     allow_loopback: bool
+    names: str = "has a url"
 
     async def addresses(self, where: Address) -> Sequence[str]:
         """Where to connect, all of it checked; Misconfigured says what leads elsewhere."""
@@ -86,7 +87,7 @@ class Reach:
             log.debug("%s: %s leads to %s (%s)", self.entry, where.host, refused.address, refused.kind)
             way = f"; allowPrivate: true on {self.entry} allows it" if refused.may_be_allowed else ""
             raise Misconfigured(
-                f"has a url that leads to a {refused.kind} address, which is not reached{way}"
+                f"{self.names} that leads to a {refused.kind} address, which is not reached{way}"
             ) from None
 
 

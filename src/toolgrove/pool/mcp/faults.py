@@ -9,6 +9,7 @@ Fault
 ├── Expired      it refused the request because its session is over; nothing ran
 ├── Busy         it asked us to come back later; nothing ran
 └── Misconfigured       the operator's settings for it do not work
+    └── Unauthorized    it refused our credentials; nothing ran
 """
 
 from __future__ import annotations
@@ -57,3 +58,7 @@ class Busy(Fault):
 
 class Misconfigured(Fault):
     """Settings that cannot work before someone changes them."""
+
+
+class Unauthorized(Misconfigured):
+    """A request that the server did not take from us, so that it surely did not run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import anyio
 import h11
@@ -13,7 +14,17 @@ from anyio.abc import TaskGroup
 from toolgrove.notation.retry_after import seconds_to_wait
 from toolgrove.pool.mcp.connection import Address, Connection, Headers, KeptConnections, Reach
 from toolgrove.pool.mcp.era import Era
-from toolgrove.pool.mcp.faults import Broken, Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.faults import (
+    Broken,
+    Busy,
+    Expired,
+    Fault,
+    Misconfigured,
+    Nonsense,
+    Rejected,
+    Unauthorized,
+    Unsent,
+)
 from toolgrove.pool.mcp.inbound_budget import InboundBudget
 from toolgrove.pool.mcp.jsonrpc import (
     MAX_MESSAGE,
@@ -40,6 +51,16 @@ _RESERVED = frozenset(
 _SESSION = re.compile(rb"[\x21-\x7e]{1,1024}")
 
 
+class Authorization(Protocol):
+    """A token that somebody renews."""
+
+    async def token(self) -> str:
+        """The token for a request; Misconfigured says that a person has to log in."""
+
+    async def renew(self, refused: str) -> bool:
+        """Whether there is another token than the one that the server refused."""
+
+
 class HttpLink:
     """Has no connection of its own to lose: a session that is over ends it, or a server out of reach."""
 
@@ -54,12 +75,16 @@ class HttpLink:
         reach: Reach,
         clock: Clock,
         misdeeds: Misdeeds | None = None,
+        authorization: Authorization | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.end = End()
         self._connections = KeptConnections(Address.of(url), reach, clock)
         self._target = self._connections.address.target
         self._fixed = _fixed(self._connections.address, headers)
+        self._authorization = authorization
+        self._token = ""
+        self._has_credentials = any(name.lower() == "authorization" for name in headers)
         self._session: bytes | None = None
         self._era: Era | None = None
         self._clock = clock
@@ -77,7 +102,31 @@ class HttpLink:
         self._era = era
 
     async def request(self, request: RpcRequest) -> Message:
-        """Send a request and wait for its answer; only one that asks may be sent again, and only once."""
+        """Send a request and wait for its answer; one that was refused for its token is sent once more."""
+        if self._authorization is None:
+            return await self._sent(request)
+        used = await self._ready(self._authorization)
+        try:
+            return await self._sent(request)
+        except Unauthorized as refused:
+            await self._renew(self._authorization, used, refused)
+        try:
+            return await self._sent(request)
+        except Unauthorized as refused:
+            self.end(refused)
+            raise
+
+    async def _renew(self, authorization: Authorization, used: str, refused: Unauthorized) -> None:
+        """Have another token than the one that was refused; without one the link is of no more use."""
+        try:
+            if not await authorization.renew(used):
+                raise refused
+        except Misconfigured as fault:
+            self.end(fault)
+            raise
+
+    async def _sent(self, request: RpcRequest) -> Message:
+        """Send a request; only one that asks may be sent again over another connection, and only once."""
         connection = await self._take()
         try:
             return await self._exchange(request, connection)
@@ -91,7 +140,7 @@ class HttpLink:
         try:
             response = await connection.ask(b"POST", self._target, self._headers(request.headers), request.encoded())
             result = await self._answer(request, connection, response)
-        except (Rejected, Expired, Busy):
+        except (Rejected, Expired, Busy, Unauthorized):
             self._connections.give_back(connection)
             raise
         except anyio.get_cancelled_exc_class():
@@ -123,14 +172,27 @@ class HttpLink:
     async def _take(self, *, fresh: bool = False) -> Connection:
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
+        if self._authorization is not None:
+            await self._ready(self._authorization)
         try:
             return await (self._connections.dial() if fresh else self._connections.take())
         except Unsent as fault:
             self.end(fault)  # the supervisor looks for the server again
             raise
 
+    async def _ready(self, authorization: Authorization) -> str:
+        """Have the token for the next request; where only a person can give one, the link is of no more use."""
+        try:
+            self._token = await authorization.token()
+        except Misconfigured as fault:
+            self.end(fault)
+            raise
+        return self._token
+
     def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> Headers:
         headers = [*self._fixed, (b"accept", accept)]
+        if self._token:
+            headers.append((b"authorization", b"Bearer " + self._token.encode("ascii")))
         if self._session is not None:
             headers.append((b"mcp-session-id", self._session))
         headers.extend((name.encode(), value.encode()) for name, value in mirrored.items())
@@ -206,6 +268,8 @@ class HttpLink:
         if 300 <= status < 400:
             return Nonsense(f"answered with a redirect (HTTP {status}), which is not followed")
         body = await whole(connection, head)
+        if status == 401 and self._wants_login(head):
+            return self._no_entry()
         if status == 404 and self._session is not None:
             self.end(Expired("ended our session"))
             return Expired("ended our session")
@@ -222,6 +286,18 @@ class HttpLink:
             return Busy(seconds_to_wait(head.get(b"retry-after", b"").decode("latin-1"), now=self._clock.wall()))
         words = f"answered with HTTP {status}"
         return Broken(words) if status >= 500 else Nonsense(words)
+
+    def _wants_login(self, head: Mapping[bytes, bytes]) -> bool:
+        challenge = head.get(b"www-authenticate", b"").lower()
+        return self._authorization is not None or (not self._has_credentials and challenge.startswith(b"bearer"))
+
+    def _no_entry(self) -> Unauthorized:
+        if self._authorization is not None:
+            return Unauthorized(f"refused our login (HTTP 401): log in with toolgrove login {self._server}")
+        return Unauthorized(
+            f"refused our credentials (HTTP 401): if it offers OAuth, add oauth: {{}} to mcpServers.{self._server} and "
+            f"log in with toolgrove login {self._server}"
+        )
 
     def _take_session(self, given: bytes | None) -> None:
         if given is not None and _SESSION.fullmatch(given) is None:

@@ -10,8 +10,8 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.mcp.awaited import Awaited
 from toolgrove.pool.mcp.connection import Address, Connection, Reach
-from toolgrove.pool.mcp.faults import Broken, Busy, Fault, Misconfigured, Nonsense, Rejected
-from toolgrove.pool.mcp.http import HttpLink, whole
+from toolgrove.pool.mcp.faults import Broken, Busy, Fault, Misconfigured, Nonsense, Rejected, Unauthorized
+from toolgrove.pool.mcp.http import Authorization, HttpLink, whole
 from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, likely_id, outcome
 from toolgrove.pool.mcp.link import params_of
 from toolgrove.pool.mcp.sse import MESSAGES, Events
@@ -38,8 +38,9 @@ class OldSseLink(HttpLink):
         reach: Reach,
         clock: Clock,
         misdeeds: Misdeeds | None = None,
+        authorization: Authorization | None = None,
     ) -> None:
-        super().__init__(server, url, headers, reach=reach, clock=clock, misdeeds=misdeeds)
+        super().__init__(server, url, headers, reach=reach, clock=clock, misdeeds=misdeeds, authorization=authorization)
         self._url = url
         self._awaited: dict[int, Awaited] = {}
         self._told = anyio.Event()
@@ -48,18 +49,28 @@ class OldSseLink(HttpLink):
         """Begin to listen, and wait until it is clear where to post."""
         await super().open(tasks)
         with anyio.move_on_after(OPENING):
-            connection = await self._take()
             try:
-                await self._begin(connection)
-            except BaseException:
-                connection.drop()
-                raise
+                connection = await self._begun()
+            except Unauthorized as refused:
+                if self._authorization is None:
+                    raise
+                await self._renew(self._authorization, self._token, refused)
+                connection = await self._begun()
             tasks.start_soon(self._listen, connection)
             await self._told.wait()
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
         if not self._told.is_set():
             raise Broken(f"did not begin its stream of events within {OPENING:g} s")
+
+    async def _begun(self) -> Connection:
+        connection = await self._take()
+        try:
+            await self._begin(connection)
+        except BaseException:
+            connection.drop()
+            raise
+        return connection
 
     async def _begin(self, connection: Connection) -> None:
         response = await connection.ask(b"GET", self._target, self._headers({}, b"text/event-stream"))
@@ -157,7 +168,7 @@ class OldSseLink(HttpLink):
                 kind = head.get(b"content-type", b"").partition(b";")[0].strip().lower()
                 raise await self._refusal(response.status_code, head, kind, connection)
             await whole(connection, head)
-        except (Rejected, Busy):
+        except (Rejected, Busy, Unauthorized):
             self._connections.give_back(connection)
             raise
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -28,7 +29,11 @@ from toolgrove.pool.mcp.tool_list_freshness import ToolListFreshness
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
+from toolgrove.store.state import Logins
 from toolgrove.types import Clock
+
+if TYPE_CHECKING:
+    from toolgrove.pool.mcp.oauth.bearer import Bearer
 
 log = logging.getLogger("toolgrove.pool")
 START = 60.0
@@ -57,6 +62,7 @@ class Server:
         folders: ProjectFolders,
         misdeeds: Misdeeds,
         offspring: Offspring | None,
+        logins: Logins,
     ) -> None:
         self.name = name
         self.session: Session | None = None
@@ -77,6 +83,7 @@ class Server:
         self._retry_at = 0.0
         self._renewed = float("-inf")
         self._told = ""
+        self._bearer = self._made_bearer(logins)
 
     async def settled(self, deadline: float = math.inf) -> bool:
         """Wait until it is clear whether the server answers; False if it is not in time."""
@@ -113,7 +120,8 @@ class Server:
                 changed()
                 pause = self._backoff.pause(self._clock.monotonic() - begun)
                 self._retry_at = self._clock.monotonic() + pause
-                await anyio.sleep(pause)
+                with anyio.move_on_after(pause):
+                    await (anyio.sleep_forever() if self._bearer is None else self._bearer.news())
 
     async def _live(self, changed: Callable[[], None]) -> None:
         """One connection from its beginning to its end."""
@@ -198,9 +206,17 @@ class Server:
         config = self._config
         if config.url is not None:
             url, headers = await to_thread.run_sync(self._address, config.url, abandon_on_cancel=True)
+            if self._bearer is not None:
+                self._bearer.at(url, headers, old_sse=config.type == "sse")
             kind = OldSseLink if config.type == "sse" else HttpLink
             return kind(
-                self.name, url, headers, reach=self._reach(config.url), clock=self._clock, misdeeds=self._misdeeds
+                self.name,
+                url,
+                headers,
+                reach=reach_of(self.name, config, self._resolve),
+                clock=self._clock,
+                misdeeds=self._misdeeds,
+                authorization=self._bearer,
             )
         command = await to_thread.run_sync(self._command, config.command or "", abandon_on_cancel=True)
         return StdioLink(
@@ -212,13 +228,19 @@ class Server:
             offspring=self._offspring,
         )
 
-    def _reach(self, written: str) -> Reach:
-        """Loopback needs no further word where the file itself says it."""
-        return Reach(
-            entry=f"mcpServers.{self.name}",
-            resolve=self._resolve,
-            allow_private=self._config.allow_private,
-            allow_loopback=names_loopback(written),
+    def _made_bearer(self, logins: Logins) -> Bearer | None:
+        if self._config.oauth is None:
+            return None
+        from toolgrove.pool.mcp.oauth.bearer import Bearer  # noqa: PLC0415  (the client of `mcp` takes long to import)
+
+        return Bearer(
+            self.name,
+            self._config.oauth,
+            logins=logins,
+            secrets=self._secrets,
+            reach=reach_of(self.name, self._config, self._resolve, names="names an address for logins"),
+            clock=self._clock,
+            filled=self._filled,
         )
 
     def _address(self, url: str) -> tuple[str, dict[str, str]]:
@@ -247,3 +269,14 @@ class Server:
             # The receipt is for agents too: it names the field, not the variable or file behind it.
             why = "is not set" if unset else "is not meant for this server"
             raise Misconfigured(f"is not started: the secret in {field} {why}") from None
+
+
+def reach_of(name: str, config: McpServerConfig, resolve: Resolve, names: str = "has a url") -> Reach:
+    """How far a server's connections may go; loopback needs no further word where the file itself says it."""
+    return Reach(
+        entry=f"mcpServers.{name}",
+        resolve=resolve,
+        allow_private=config.allow_private,
+        allow_loopback=names_loopback(config.url or ""),
+        names=names,
+    )

@@ -41,7 +41,7 @@ from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.state import Pins
+from toolgrove.store.state import Logins, MemoryLogins, Pins
 from toolgrove.types import GET_PROMPT, READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
 
 log = logging.getLogger("toolgrove.pool")
@@ -72,12 +72,15 @@ class McpSource:
         folders: ProjectFolders = NOWHERE,
         misdeeds: Misdeeds | None = None,
         offspring: Offspring | None = None,
+        logins: Logins | None = None,
     ) -> None:
         self.name = name
         self._timeout = config.timeout
         self._secrets = secrets
         clock = clock or SystemClock()
         secrets.hide_settings({**config.env, **config.headers})
+        if config.oauth is not None and config.oauth.client_secret is not None:
+            secrets.hide_settings({"clientSecret": config.oauth.client_secret})
         effects = EffectPolicy(name, config)
         policy = PinPolicy(name, config, pins=pins, default=pin_mode, window=first_contact, clock=clock)
         self._catalog = Catalog(self, effects=effects, policy=policy, pins=pins, secrets=secrets)
@@ -92,6 +95,7 @@ class McpSource:
             folders=folders,
             misdeeds=misdeeds or Misdeeds(),
             offspring=offspring,
+            logins=logins or MemoryLogins(clock),
         )
         lists = partial(OfferedList, self._server, timeout=config.timeout, secrets=secrets, clock=clock)
         self._resources = lists(Session.list_resources, of_resource)

@@ -1,8 +1,9 @@
-"""What a project keeps besides its workspace: pins, approvals and tokens.
+"""What a project keeps besides its workspace: pins, approvals, tokens and logins.
 
 - ``pins``: what a pin says, and the protocol that keeps pins
 - ``approvals``: what an approval says, and the protocol that keeps approvals
 - ``tokens``: how a token is kept, and the protocol that keeps tokens
+- ``logins``: our logins to servers, and the protocol that keeps them
 - ``deeds``: what people did to the others, on its way into the audit log
 - ``memory``: all of them in a process that may forget
 - ``sqlite``: all of them in a file that several processes share
@@ -19,12 +20,14 @@ from toolgrove.store.state.approvals import (
     Moment,
 )
 from toolgrove.store.state.deeds import Deed, Deeds
-from toolgrove.store.state.memory import MemoryApprovals, MemoryDeeds, MemoryPins, MemoryTokens
+from toolgrove.store.state.logins import Login, Logins
+from toolgrove.store.state.memory import MemoryApprovals, MemoryDeeds, MemoryLogins, MemoryPins, MemoryTokens
 from toolgrove.store.state.pins import FIRST_USE, Pin, Pins, PinState
 from toolgrove.store.state.sqlite import (
     STATE_VERSION,
     SqliteApprovals,
     SqliteDeeds,
+    SqliteLogins,
     SqlitePins,
     SqliteTokens,
     StateFile,
@@ -46,8 +49,11 @@ __all__ = [
     "Deed",
     "Deeds",
     "Lasting",
+    "Login",
+    "Logins",
     "MemoryApprovals",
     "MemoryDeeds",
+    "MemoryLogins",
     "MemoryPins",
     "MemoryTokens",
     "Moment",
@@ -56,6 +62,7 @@ __all__ = [
     "Pins",
     "SqliteApprovals",
     "SqliteDeeds",
+    "SqliteLogins",
     "SqlitePins",
     "SqliteTokens",
     "StateFile",

@@ -1,4 +1,4 @@
-"""The state of a process that may forget: pins, approvals, tokens and deeds in memory."""
+"""The state of a process that may forget: pins, approvals, tokens, logins and deeds in memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from toolgrove.errors import PinNotFound
 from toolgrove.store.state.approvals import Approval, ApprovalKey, ApprovalState, ApprovalTable
 from toolgrove.store.state.deeds import Deed
+from toolgrove.store.state.logins import Login, login_deed
 from toolgrove.store.state.pins import FIRST_USE, Pin, accepted, pin_deed, refused, seen, unseen, withdrawn
 from toolgrove.store.state.tokens import made, token_deed, told_until
 from toolgrove.types import Clock, SystemClock
@@ -169,6 +170,37 @@ class MemoryTokens:
             self._unused.discard(kept)
             holder, now = self._holders[kept], self._clock.wall()
             self._deeds.note(token_deed("first_used", holder, kept, by=holder, at=now, **{"from": source}))
+
+
+class MemoryLogins:
+    """Logins of a process that may forget."""
+
+    def __init__(self, clock: Clock | None = None, deeds: MemoryDeeds | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._deeds = deeds or MemoryDeeds()
+        self._logins: dict[str, Login] = {}
+
+    def of(self, server: str) -> Login | None:
+        """The login to a server, if there is one."""
+        return self._logins.get(server)
+
+    def begin(self, login: Login, *, by: str = "") -> None:
+        """Keep a login that a person made, in the place of the one before."""
+        self._logins[login.server] = login
+        self._deeds.note(login_deed("made", login.server, by=by, at=self._clock.wall()))
+
+    def renew(self, old: Login, new: Login) -> Login | None:
+        """Put a renewed login in the place of the old one, unless that is gone; what is kept now."""
+        if self._logins.get(old.server) == old:
+            self._logins[old.server] = new
+        return self._logins.get(old.server)
+
+    def forget(self, server: str, *, by: str = "") -> bool:
+        """Drop the login to a server; whether there was one."""
+        if self._logins.pop(server, None) is None:
+            return False
+        self._deeds.note(login_deed("forgotten", server, by=by, at=self._clock.wall()))
+        return True
 
 
 class MemoryApprovals:

@@ -1,9 +1,10 @@
-"""The state file: pins, approvals and tokens in one SQLite file that several processes share.
+"""The state file: pins, approvals, tokens and logins in one SQLite file that several processes share.
 
 - ``file``: the file, its tables and its transactions
 - ``pins``: pins in it
 - ``approvals``: approvals in it
 - ``tokens``: tokens in it
+- ``logins``: logins to servers in it
 - ``deeds``: what people did, until it is on record
 """
 
@@ -11,6 +12,7 @@ from toolgrove.store.state.sqlite.approvals import SqliteApprovals
 from toolgrove.store.state.sqlite.deeds import SqliteDeeds
 from toolgrove.store.state.sqlite.file import VERSION as STATE_VERSION
 from toolgrove.store.state.sqlite.file import StateFile, StateTooNew, StateUnavailable
+from toolgrove.store.state.sqlite.logins import SqliteLogins
 from toolgrove.store.state.sqlite.pins import SqlitePins
 from toolgrove.store.state.sqlite.tokens import SqliteTokens
 
@@ -18,6 +20,7 @@ __all__ = [
     "STATE_VERSION",
     "SqliteApprovals",
     "SqliteDeeds",
+    "SqliteLogins",
     "SqlitePins",
     "SqliteTokens",
     "StateFile",

@@ -20,7 +20,7 @@ from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.private_file import create_private
 
 log = logging.getLogger("toolgrove.store")
-VERSION = 9
+VERSION = 10
 PATIENCE = 2.0
 _SCHEMA = """
 CREATE TABLE pins (
@@ -71,6 +71,7 @@ CREATE TABLE approvals (
 );
 CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, definition_hash);
 CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL, expires_at REAL) WITHOUT ROWID;
+CREATE TABLE logins (server TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE deeds (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL);
 """
 _STEPS = (
@@ -112,6 +113,7 @@ _STEPS = (
     ALTER TABLE approvals ADD COLUMN parent_call_id TEXT;
     """,
     "ALTER TABLE tokens ADD COLUMN expires_at REAL",
+    "CREATE TABLE logins (server TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
 )
 """What leads from each format to the next, the first one first."""
 

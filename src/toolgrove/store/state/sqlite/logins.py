@@ -1,0 +1,59 @@
+"""Logins to servers in the state file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import asdict
+
+from toolgrove.store.state.logins import Login, login_deed
+from toolgrove.store.state.sqlite.deeds import note
+from toolgrove.store.state.sqlite.file import StateFile
+from toolgrove.types import Clock, SystemClock
+
+
+class SqliteLogins:
+    """Logins in the state file; one that another process makes or renews counts at once."""
+
+    def __init__(self, state: StateFile, clock: Clock | None = None) -> None:
+        self._state = state
+        self._clock = clock or SystemClock()
+
+    def of(self, server: str) -> Login | None:
+        """The login to a server, if there is one; looking makes no file where there is none."""
+        if not self._state.path.exists():
+            return None
+        with self._state.reading() as connection:
+            return _found(connection, server)
+
+    def begin(self, login: Login, *, by: str = "") -> None:
+        """Keep a login that a person made, in the place of the one before."""
+        with self._state.writing() as connection:
+            _put(connection, login)
+            note(connection, login_deed("made", login.server, by=by, at=self._clock.wall()))
+
+    def renew(self, old: Login, new: Login) -> Login | None:
+        """Put a renewed login in the place of the old one, unless that is gone; what is kept now."""
+        with self._state.writing() as connection:
+            if _found(connection, old.server) == old:
+                _put(connection, new)
+            return _found(connection, old.server)
+
+    def forget(self, server: str, *, by: str = "") -> bool:
+        """Drop the login to a server; whether there was one."""
+        with self._state.writing() as connection:
+            if _found(connection, server) is None:
+                return False
+            connection.execute("DELETE FROM logins WHERE server = ?", (server,))
+            note(connection, login_deed("forgotten", server, by=by, at=self._clock.wall()))
+        return True
+
+
+def _found(connection: sqlite3.Connection, server: str) -> Login | None:
+    row = connection.execute("SELECT body FROM logins WHERE server = ?", (server,)).fetchone()
+    return None if row is None else Login(**json.loads(row[0]))
+
+
+def _put(connection: sqlite3.Connection, login: Login) -> None:
+    body = json.dumps(asdict(login))
+    connection.execute("INSERT OR REPLACE INTO logins (server, body) VALUES (?, ?)", (login.server, body))
