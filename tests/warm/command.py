@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ class Process(subprocess.Popen[Any]):
 
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
-            os.kill(self.real_pid, sig)
+            with suppress(ProcessLookupError):  # the real one has ended, and its launcher is about to
+                os.kill(self.real_pid, sig)
 
 
 @functools.cache
