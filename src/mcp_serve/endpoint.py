@@ -74,6 +74,7 @@ class Endpoint:
             on_read_resource=self._read_resource,
             on_list_prompts=None if prompts is None else self._list_prompts,
             on_get_prompt=None if prompts is None else self._get_prompt,
+            on_completion=None if prompts is None else self._complete,
             on_subscriptions_listen=self._listen,
             **schema_lookup(self._header_schema),
         )
@@ -149,10 +150,11 @@ class Endpoint:
     def _announced(self, found: types.ServerCapabilities) -> types.ServerCapabilities:
         """Clients are told to ask only for what there is; that prompts changed is not told."""
         resources = found.resources if self._resources.offered else None
-        prompts = found.prompts
+        prompts, completions = found.prompts, found.completions
         if self._prompts is not None:
             prompts = types.PromptsCapability() if self._prompts.offered else None
-        return found.model_copy(update={"resources": resources, "prompts": prompts})
+            completions = completions if resources or prompts else None
+        return found.model_copy(update={"resources": resources, "prompts": prompts, "completions": completions})
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
         offered = [] if self._prompts is None else await self._prompts.listed()
@@ -169,6 +171,18 @@ class Endpoint:
                 raise MCPError(types.INVALID_PARAMS, "Prompt not found", {"name": params.name}) from None
             raise MCPError(types.INTERNAL_ERROR, refused.reason, refused.data) from None
         return types.GetPromptResult(messages=[])
+
+    async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        asked = params.model_dump(by_alias=True, exclude_none=True, mode="json", include={"ref", "argument", "context"})
+        try:
+            if self._prompts is None:
+                raise NotGiven
+            keep_contents(await self._prompts.complete(asked, _user(ctx), ctx.meta or {}))
+        except NotGiven as refused:
+            if refused.reason is None:
+                raise MCPError(types.INVALID_PARAMS, "Nothing to complete", {"ref": asked["ref"]}) from None
+            raise MCPError(types.INTERNAL_ERROR, refused.reason, refused.data) from None
+        return types.CompleteResult(completion=types.Completion(values=[]))
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:

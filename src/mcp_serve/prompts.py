@@ -8,7 +8,7 @@ from mcp_serve.table import Json
 
 
 class NotGiven(Exception):
-    """A prompt was not given, and why; without a `reason` there is no such prompt."""
+    """A prompt, or a suggestion for one, was not given, and why; without a `reason` there is no such prompt."""
 
     def __init__(self, reason: str | None = None, data: Any = None) -> None:
         super().__init__(reason)
@@ -30,4 +30,8 @@ class Prompts(Protocol):
 
     async def get(self, name: str, arguments: Mapping[str, str], user: User | None, meta: Mapping[str, Any]) -> Json:
         """The result of `prompts/get`; raises NotGiven."""
+        ...
+
+    async def complete(self, asked: Json, user: User | None, meta: Mapping[str, Any]) -> Json:
+        """The result of `completion/complete` for a prompt or a template of a resource; raises NotGiven."""
         ...

@@ -16,7 +16,7 @@ _LISTS = {
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resourceTemplates", "uriTemplate"),
 }
-_METHODS = frozenset(("tools/call", "resources/read", "prompts/get", *_LISTS))
+_METHODS = frozenset(("tools/call", "resources/read", "prompts/get", "completion/complete", *_LISTS))
 
 
 class _Kept:

@@ -15,11 +15,13 @@ from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
 from toolgrove.errors import NAME, brief
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
+from toolgrove.pool.completions import Completions
 from toolgrove.pool.prompts import Prompts
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
 from toolgrove.pool.resources import Resources
 from toolgrove.types import (
+    COMPLETE,
     GET_PROMPT,
     READ_RESOURCE,
     Arguments,
@@ -133,6 +135,10 @@ class Agent:
         """The getting of a prompt by this agent, not sent yet."""
         asked = {"name": name, **({} if arguments is None else {"arguments": dict(arguments)})}
         return self._begun(GET_PROMPT, self.prompts.getting(), asked, client)
+
+    def begin_completing(self, asked: Arguments, client: Client | None = None) -> Call:
+        """The completing of an argument, `{"ref": …, "argument": …}`, not sent yet."""
+        return self._begun(COMPLETE, Completions(self.prompts, self.resources).completing(), asked, client)
 
     def _begun(
         self,

@@ -119,7 +119,13 @@ class _Prompter:
 
     async def get(self, name: str, arguments: Mapping[str, str], user: User | None, meta: Mapping[str, Any]) -> Json:
         agent = self._face.agent_for(user, meta)
-        call = agent.begin_getting(name, arguments)
+        return await self._answered(agent, agent.begin_getting(name, arguments))
+
+    async def complete(self, asked: Json, user: User | None, meta: Mapping[str, Any]) -> Json:
+        agent = self._face.agent_for(user, meta)
+        return await self._answered(agent, agent.begin_completing(asked))
+
+    async def _answered(self, agent: Agent, call: Call) -> Json:
         result = await _patiently(agent, call)
         if call.error is None:
             return marked(call, result)

@@ -15,7 +15,8 @@ Concurrency = Literal["tree", "node"]
 Kind = Literal["builtin", "extension", "mcp", "http"]
 READ_RESOURCE = "resources/read"
 GET_PROMPT = "prompts/get"
-"""What the reading of a resource and the getting of a prompt are called where calls are; no tool has such a name."""
+COMPLETE = "completion/complete"
+"""What readings, prompts and completions are called where calls are; no tool has such a name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

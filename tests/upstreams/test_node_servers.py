@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference
 
 from e2e.node_tools import require
 from toolgrove import Grove
@@ -123,6 +124,9 @@ async def test_prompts_are_listed_and_filled_in(transport: str, era: str) -> Non
             assert "Oslo" in given.text
             with pytest.raises(MCPError, match="refused the call"):
                 await client.get_prompt("all_args-prompt", {})
+            choice = PromptReference(type="ref/prompt", name="all_completable-prompt")
+            found = (await client.complete(choice, {"name": "department", "value": "E"})).completion.values
+            assert found == ["Engineering"]
         assert not (await grove.agent("reader")).prompts.offered
 
 

@@ -40,7 +40,7 @@ PROMPTS = {
 }
 OPENING: dict[str, object] = {
     "protocolVersion": "2025-11-25",
-    "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+    "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
     "serverInfo": {"name": "content", "version": "1"},
 }
 
@@ -62,6 +62,8 @@ def answer(method: str, params: dict[str, object]) -> dict[str, object]:
     if method == "prompts/get":
         given: Any = params.get("arguments") or {}
         return {"messages": [{"role": "user", "content": block} for block in prompted(str(params["name"]), given)]}
+    if method == "completion/complete":
+        return {"completion": {"values": ["paris", "park", "party"], "total": 150, "hasMore": True}}
     if method == "resources/read":
         return read(str(params["uri"]))
     return {"content": CONTENT[str(params["name"])]} if method == "tools/call" else {}

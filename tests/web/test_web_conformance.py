@@ -16,12 +16,11 @@ pytestmark = pytest.mark.node
 
 PROMPTS = "a prompt behind the gate cannot ask the person for further input"
 SUBSCRIBING = "resources of other servers are listed and read; there are no subscriptions to one of them"
-COMPLETION = "completion of prompts and resource templates is not relayed, nor announced in the capabilities"
 LOGGING = "no log messages are relayed to an agent's client; they go to the operator's log"
 SAMPLING = "a tool behind the gate may ask the person (elicitation), never for the client's model or its folders"
 DEFS = "an extension's $defs are inlined by the bridge (the suite does not score it)"
 NAMED = "the suite insists on the key of the question, and the bridge has a name of its own for it"
-COMMON = {"completion-complete": COMPLETION, "json-schema-2020-12": DEFS}
+COMMON = {"json-schema-2020-12": DEFS}
 NOT_OFFERED = {
     "2025-11-25": COMMON
     | RESUMING
@@ -49,7 +48,7 @@ NOT_OFFERED = {
 PARTLY = {"server-stateless": {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}}
 """What fails in the scenarios that mostly hold."""
 
-PASSED = {"2025-11-25": 25, "2026-07-28": 32}
+PASSED = {"2025-11-25": 26, "2026-07-28": 33}
 WARNED = {
     "2025-11-25": set[str](),
     # The suite answers a question that was never asked; an answer without its state is a new call.

@@ -3,6 +3,7 @@
 It knows no tree, no transport towards agents, and nothing of how a call is let through.
 
 - ``address``: which network addresses may be reached
+- ``completions``: what servers suggest for the arguments of prompts and templates
 - ``coordination``: the tools with which an agent hands tasks to other agents
 - ``definition_lint``: what in a definition is legal, but worth a look by a person
 - ``extensions``: modules of an apcore registry as tools

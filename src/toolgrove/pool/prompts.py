@@ -28,6 +28,8 @@ class PromptServer(Protocol):
 
     async def get_prompt(self, call: Call, own_name: str, arguments: Mapping[str, str]) -> Result: ...
 
+    async def complete(self, call: Call, asked: Json) -> Result: ...
+
 
 class _Prompt(NamedTuple):
     server: PromptServer

@@ -38,6 +38,8 @@ class ResourceServer(Protocol):
 
     async def read_resource(self, call: Call, uri: str) -> Result: ...
 
+    async def complete(self, call: Call, asked: Json) -> Result: ...
+
 
 class Resources:
     """The resources of one agent: those that it and every agent above it may read.
@@ -73,6 +75,13 @@ class Resources:
                 if self._may_read(server, one["uriTemplate"]):
                     found.setdefault(one["uriTemplate"], one)
         return list(found.values())
+
+    async def holder(self, template: str) -> ResourceServer | None:
+        """The first server that has a template which the agent may see."""
+        for server, listed in await self._asked("resource_templates"):
+            if self._may_read(server, template) and any(one["uriTemplate"] == template for one in listed):
+                return server
+        return None
 
     def reading(self, uri: str) -> Tool:
         """The reading of one resource as the chain runs it; for one that is not granted it finds nothing."""

@@ -1,7 +1,8 @@
 """An MCP server over stdio that says what a file says: `python -I -S faithful.py FILE`; the standard library only.
 
 The file holds `tools`, the definitions to list, and `results`, what a call of each answers. It may hold `resources` and
-`templates` to list, and `contents`, what reading each address answers; and `prompts` with what each of them is, `told`.
+`templates` to list, and `contents`, what reading each address answers; and `prompts` with what each of them is, `told`;
+`suggested` are the values for the argument of a prompt or template.
 It speaks both eras. Every address that it is asked for is a line of the file `asked`, where that is named.
 """
 
@@ -15,6 +16,7 @@ MODERN, LEGACY = "2026-07-28", "2025-11-25"
 def answer(method: str, params: dict[str, Any], said: dict[str, Any]) -> dict[str, Any] | None:
     offered: dict[str, Any] = {"tools": {}, **({"resources": {}} if "contents" in said else {})}
     offered |= {"prompts": {}} if "prompts" in said else {}
+    offered |= {"completions": {}} if "suggested" in said else {}
     capabilities: dict[str, Any] = {"capabilities": offered}
     if method == "server/discover":
         return {"supportedVersions": [MODERN], "ttlMs": 0, "cacheScope": "private", **capabilities}
@@ -37,6 +39,10 @@ def answer(method: str, params: dict[str, Any], said: dict[str, Any]) -> dict[st
             filled = filled.replace("{" + name + "}", value)
         prompt: dict[str, Any] = json.loads(filled)
         return prompt
+    if method == "completion/complete":
+        about = params["ref"].get("name") or params["ref"]["uri"]
+        found = [one for one in said["suggested"][about] if one.startswith(params["argument"]["value"])]
+        return {"completion": {"values": found, "total": len(found), "hasMore": False}}
     if method == "resources/read":
         if "asked" in said:
             with open(said["asked"], "a", encoding="utf-8") as file:

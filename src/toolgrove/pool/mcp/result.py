@@ -11,6 +11,7 @@ from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.types import Result
 
 MAX_TEXT = 4_000
+_SUGGESTED = 100
 OURS = "toolgrove/"
 """Keys of `_meta` that begin so are our word; a server that writes one could pass for us."""
 POLICY = "reservedMeta"
@@ -64,6 +65,26 @@ def _is_message(message: Any) -> bool:
     return (
         isinstance(message, dict) and message.get("role") in ("user", "assistant") and _is_block(message.get("content"))
     )
+
+
+def check_completion(answer: Message) -> None:
+    """Check what a server suggests: at most a hundred texts."""
+    _check_kind(answer)
+    found = answer.get("completion")
+    values = found.get("values") if isinstance(found, dict) else None
+    if not isinstance(values, list) or len(values) > _SUGGESTED or not all(isinstance(one, str) for one in values):
+        raise Nonsense("answered with suggestions that are malformed")
+
+
+def completion_of(answer: Message) -> Result:
+    """The suggestions, without the envelope."""
+    found = answer["completion"]
+    told: Result = {"values": found["values"]}
+    if type(found.get("total")) is int:
+        told["total"] = found["total"]
+    if isinstance(found.get("hasMore"), bool):
+        told["hasMore"] = found["hasMore"]
+    return {"completion": told}
 
 
 def _check_kind(answer: Message) -> None:

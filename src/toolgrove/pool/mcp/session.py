@@ -15,7 +15,7 @@ from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, 
 from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
 from toolgrove.pool.mcp.jsonrpc import UNSUPPORTED_VERSION, Message, Progress, RpcRequest, encode, notification
 from toolgrove.pool.mcp.link import Link
-from toolgrove.types import GET_PROMPT, READ_RESOURCE
+from toolgrove.types import COMPLETE, GET_PROMPT, READ_RESOURCE
 
 log = logging.getLogger("toolgrove.pool")
 MAX_LISTED = 5_000
@@ -33,6 +33,7 @@ class Session:
         self._numbers = numbers
         tools = capabilities.get("tools")
         self._has_tools = isinstance(tools, dict)
+        self._has_completions = isinstance(capabilities.get("completions"), dict)
         self._has_prompts = isinstance(capabilities.get("prompts"), dict)
         self._has_resources = isinstance(capabilities.get("resources"), dict)
         self._tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
@@ -102,6 +103,12 @@ class Session:
         """Get a prompt, filled in."""
         params = {"name": name, "arguments": arguments}
         return await self._sent(GET_PROMPT, params, self.era.headers(GET_PROMPT, name), progress)
+
+    async def complete(self, asked: Message) -> Message:
+        """What the server suggests for an argument; nothing where it suggests nothing at all."""
+        if not self._has_completions:
+            return {"completion": {"values": []}}
+        return await self._ask(COMPLETE, asked)
 
     async def _sent(
         self, method: str, params: Message, headers: Mapping[str, str], progress: Progress | None

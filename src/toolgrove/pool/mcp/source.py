@@ -25,8 +25,10 @@ from toolgrove.pool.mcp.result import (
     POLICY,
     brief,
     check,
+    check_completion,
     check_contents,
     check_messages,
+    completion_of,
     failure_of,
     is_error,
     is_impostor,
@@ -42,7 +44,7 @@ from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Logins, MemoryLogins, Pins
-from toolgrove.types import GET_PROMPT, READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
+from toolgrove.types import COMPLETE, GET_PROMPT, READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
 
 log = logging.getLogger("toolgrove.pool")
 _LOOK = 1.0
@@ -188,6 +190,18 @@ class McpSource:
 
         return await self._bounded(call, partial(self._well, share_of(call)), ask, partial(self._read_messages, call))
 
+    async def complete(self, call: Call, asked: Message) -> Result:
+        """Ask what the server suggests for an argument, within the same bounds as a call of a tool."""
+
+        async def ask(session: Session) -> Message:
+            return await session.complete(asked)
+
+        def read(answer: Message) -> Result:
+            check_completion(answer)
+            return completion_of(answer)
+
+        return await self._bounded(call, partial(self._well, share_of(call)), ask, read)
+
     async def _bounded(
         self,
         call: Call,
@@ -323,4 +337,4 @@ class McpSource:
 
 def _advice(call: Call) -> str:
     """What to do after a failure in the middle; to read once more harms nobody."""
-    return "" if call.name in (READ_RESOURCE, GET_PROMPT) else _MAY_HAVE_RUN
+    return "" if call.name in (READ_RESOURCE, GET_PROMPT, COMPLETE) else _MAY_HAVE_RUN
