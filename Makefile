@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 PORT ?= 8000
 WORKERS ?= auto
 
-.PHONY: run explorer test ecosystem check format lint types imports bench docs pins ui clean
+.PHONY: run explorer test test-covered test-long ecosystem check format lint types imports bench docs pins ui clean
 
 # What running needs.
 $(RUNS): pyproject.toml requirements/run.txt requirements/bootstrap.txt
@@ -35,8 +35,14 @@ explorer: $(RUNS)
 	$(BIN)/apcore-mcp --extensions-dir examples/extensions --transport streamable-http --port $(PORT) \
 		--explorer --allow-execute --name toolgrove-samples
 
-test: $(READY)
-	$(BIN)/python -m pytest --cov --cov-report=term -n $(WORKERS) --dist worksteal -m "not ecosystem"
+test: test-covered test-long
+
+test-covered: $(READY)
+	$(BIN)/python -m pytest --cov --cov-report=term -n $(WORKERS) --dist worksteal -m "not ecosystem and not long"
+
+# What computes for many seconds, without the tracing that would double that.
+test-long: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m long
 
 # Real servers behind a gateway and real clients before it, each in an environment of its own.
 ecosystem: $(READY)

@@ -1,5 +1,6 @@
 """All tools, several agents, stale versions, replays and limits, against a nested-dict model."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from workspace_machine import Workspace
@@ -21,6 +22,6 @@ for machine, examples in ((Workspace, 60), (OfNodes, 60), (InThreads, 15)):
     machine.TestCase.settings = settings(
         max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
-TestWorkspace = Workspace.TestCase
-TestOfNodes = OfNodes.TestCase
-TestInThreads = InThreads.TestCase
+TestWorkspace = pytest.mark.long(Workspace.TestCase)
+TestOfNodes = pytest.mark.long(OfNodes.TestCase)
+TestInThreads = pytest.mark.long(InThreads.TestCase)

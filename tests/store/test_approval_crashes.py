@@ -50,6 +50,7 @@ def run_and_kill(folder: Path, number: int, enough: int) -> dict[str, str]:
     return {words[1]: words[2] for words in added}
 
 
+@pytest.mark.long
 async def test_a_kill_leaves_every_approval_used_with_its_change_or_unused_without_it(tmp_path: Path) -> None:
     pick, acknowledged = random.Random(3), dict[str, str]()
     for number in range(ROUNDS):

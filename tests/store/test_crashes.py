@@ -71,6 +71,7 @@ def run_and_kill(store: Path, number: int, told: Told, pick: random.Random, endi
     assert answers == enough, errors
 
 
+@pytest.mark.long
 async def test_sixty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     store, told, pick = tmp_path / "grove.db", Told(), random.Random(1)
     for number in range(ROUNDS):

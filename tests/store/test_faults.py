@@ -199,6 +199,7 @@ class Storm:
         return [*answers, *await asyncio.gather(*calls)]
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**9),
@@ -468,6 +469,7 @@ async def judge(path: Path, states: list[str], oldest: int = 0) -> str:
     return "recovered" if "error" not in answer else "refused"
 
 
+@pytest.mark.long
 async def test_a_write_ahead_log_that_lost_its_end_or_was_garbled_never_leads_to_a_wrong_tree(tmp_path: Path) -> None:
     crashed, pick = tmp_path / "crashed", random.Random(3)
     states = await grown(tmp_path / "grove.db", crashed)
@@ -488,6 +490,7 @@ async def test_a_write_ahead_log_that_lost_its_end_or_was_garbled_never_leads_to
     assert "babbled" not in verdicts
 
 
+@pytest.mark.long
 async def test_a_garbled_or_cut_file_is_refused_or_does_not_matter(tmp_path: Path) -> None:
     path, pick = tmp_path / "grove.db", random.Random(4)
     states = await grown(path, tmp_path / "crashed")

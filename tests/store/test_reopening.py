@@ -95,7 +95,7 @@ class Reopened(Workspace):
 Reopened.TestCase.settings = settings(
     max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestReopened = Reopened.TestCase
+TestReopened = pytest.mark.long(Reopened.TestCase)
 
 
 class ReopenedBesideLongCalls(Reopened):
@@ -108,7 +108,7 @@ class ReopenedBesideLongCalls(Reopened):
 ReopenedBesideLongCalls.TestCase.settings = settings(
     max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestReopenedBesideLongCalls = ReopenedBesideLongCalls.TestCase
+TestReopenedBesideLongCalls = pytest.mark.long(ReopenedBesideLongCalls.TestCase)
 
 
 async def furnish(editor: Hand) -> None:

@@ -103,6 +103,7 @@ async def test_keys_that_had_to_go_before_their_time_are_told_once(
     assert told.startswith("Agent ann used more than 3 idempotency keys within")
 
 
+@pytest.mark.long
 async def test_a_store_on_disk_holds_the_keys_of_a_busy_day(tmp_path: Path) -> None:
     clock, scribe = ManualClock(), Scribe()
     journal = SqliteJournal(tmp_path / "grove.db", clock)

@@ -11,7 +11,7 @@ from grove_kit import Hand, config, hand
 from real_trees import icd_items, icd_raw, world_items
 from toolgrove import Grove
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 DEEP = 5_000
 WIDE = 99_999
 
