@@ -47,7 +47,7 @@ test-long: $(READY)
 # Real servers behind a gateway and real clients before it, each in an environment of its own.
 ecosystem: $(READY)
 	tools/ecosystem.sh
-	CI=true $(BIN)/python -m pytest -m ecosystem tests/ecosystem
+	CI=true $(BIN)/python -m pytest -n $(WORKERS) -m ecosystem tests/ecosystem
 	$(BIN)/python tools/ecosystem_digest.py --write
 
 # All that CI checks, by what CI runs.
