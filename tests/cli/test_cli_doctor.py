@@ -53,7 +53,7 @@ def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, t
 
 def test_every_server_is_told_with_its_command_and_its_answer(toolgrove: Toolgrove, project: Project) -> None:
     project(
-        startupBudget=1,
+        startupBudget=6,
         mcpServers={
             "up": fake("few", env={"MODE": "x"}),
             "silent": fake("never_init"),
@@ -63,7 +63,7 @@ def test_every_server_is_told_with_its_command_and_its_answer(toolgrove: Toolgro
         },
         agents={"a": {"tools": ["*"]}},
     )
-    said = toolgrove("doctor", "--json", "--wait", "1")
+    said = toolgrove("doctor", "--json", "--wait", "6")
     assert said.code == 1
     servers = said.json["servers"]
     assert {name: one["answered"] for name, one in servers.items()} == {
@@ -75,7 +75,7 @@ def test_every_server_is_told_with_its_command_and_its_answer(toolgrove: Toolgro
     }
     assert (servers["up"]["command"][0], servers["up"]["env"], servers["up"]["tools"]) == (sys.executable, ["MODE"], 1)
     errors = dict(findings(said, "servers", "error"))
-    assert errors["silent"] == "is unavailable: no answer within 1 s"
+    assert errors["silent"] == "is unavailable: no answer within 6 s"
     assert "there is no program 'no-such-program' on the PATH" in [text for _, text in findings(said, "servers")]
     assert ("off", "is disabled and was not started") in findings(said, "servers", "note")
 

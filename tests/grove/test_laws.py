@@ -107,6 +107,7 @@ def law(test: Any) -> Any:
     return run
 
 
+@pytest.mark.long
 @law
 async def test_undo_after_any_change_is_the_identity_and_redo_brings_it_back(garden: Garden) -> None:
     await garden.plant()
@@ -358,6 +359,7 @@ async def test_ids_are_never_used_twice() -> None:
             await garden.editor.ok("remove_node", nodeId=added)
 
 
+@pytest.mark.long
 @given(seed=SEEDS, history=st.sampled_from([1, 4, 12]))
 @LAW
 def test_a_snapshot_leads_back_however_short_the_history_is(seed: int, history: int) -> None:

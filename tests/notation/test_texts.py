@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_nothing_unseen_is_left_in_a_text_for_people(text: str) -> None:
     assert len(blanked(text)) == len(text)
 
 
+@pytest.mark.long
 @given(value=st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_stays_the_same_json_when_it_is_made_visible(value: Any) -> None:
     assert json.loads(visible(json.dumps(value, ensure_ascii=False, indent=2))) == value

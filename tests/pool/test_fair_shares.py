@@ -140,6 +140,7 @@ def naive(places: int, steps: list[tuple[str, str]]) -> list[Counter[str]]:
     return seen
 
 
+@pytest.mark.long
 @given(
     st.integers(1, 6),
     st.lists(st.tuples(st.sampled_from(("begin", "begin", "end")), st.sampled_from(AGENTS)), max_size=30),

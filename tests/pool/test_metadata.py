@@ -332,6 +332,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(
     st.fixed_dictionaries(
         {},

@@ -74,6 +74,7 @@ def projects(draw: st.DrawFn) -> tuple[dict[str, bool], dict[str, Any]]:
     return modules, {"httpTools": entries, "agents": {"a": draw(agents)}}
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(project=projects(), depth=st.integers(0, 3))
 def test_visible_is_callable_on_every_face(project: tuple[dict[str, bool], dict[str, Any]], depth: int) -> None:

@@ -166,6 +166,7 @@ def ours(query: str) -> Any:
         return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "count"), [("query", 6_000), ("damaged", 3_000), ("soup", 1_500)], ids=["written", "damaged", "soup"]
 )

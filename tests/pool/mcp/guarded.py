@@ -57,6 +57,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self.codes: dict[str, AuthorizationCode] = {}
         self.access: dict[str, AccessToken] = {}
         self.refresh: dict[str, RefreshToken] = {}
+        self.resources: dict[str, str | None] = {}
+        """What each refresh token is for; the SDK's own class says so only in newer versions."""
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         if client_id == MACHINE[0]:
@@ -102,7 +104,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
         del self.refresh[refresh_token.token]
-        return self.issue(client.client_id, scopes, refresh_token.resource)
+        return self.issue(client.client_id, scopes, self.resources.pop(refresh_token.token))
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         return self.access.get(token)
@@ -114,7 +116,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         token, again = f"at_{secrets.token_urlsafe(24)}", f"rt_{secrets.token_urlsafe(24)}"
         self.access[token] = AccessToken(token=token, client_id=client, scopes=scopes, resource=resource)
         if lasting:
-            self.refresh[again] = RefreshToken(token=again, client_id=client, scopes=scopes, resource=resource)
+            self.refresh[again] = RefreshToken(token=again, client_id=client, scopes=scopes)
+            self.resources[again] = resource
         return OAuthToken(
             access_token=token, expires_in=3600, refresh_token=again if lasting else None, scope=" ".join(scopes)
         )

@@ -69,6 +69,7 @@ def test_whatever_is_sent_is_a_message_or_nonsense(raw: bytes) -> None:
     assert json.loads(json.dumps(message, allow_nan=False, ensure_ascii=False).encode()) == message
 
 
+@pytest.mark.long
 @given(objects)
 def test_a_message_that_we_write_is_read_as_it_was(message: dict[str, Any]) -> None:
     raw = jsonrpc.encode(message)
@@ -144,6 +145,7 @@ def test_mirrored_arguments_are_those_that_the_sdk_would_mirror(arguments: dict[
     assert ours == {name.lower(): value for name, value in theirs.items()}
 
 
+@pytest.mark.long
 @given(objects)
 @example({"content": [{"type": "text"}]})
 @example({"content": [{"type": ["text"]}]})
