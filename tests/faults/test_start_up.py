@@ -109,7 +109,7 @@ async def test_a_server_that_always_crashes_is_tried_again_but_not_in_a_hurry(jo
 
 async def test_the_healthy_server_answers_while_others_still_start(journal: Journal) -> None:
     """The pool waits for the slow one, a call to one that is there does not."""
-    async with running({"well": fake(), "slow": fake("never_init")}, budget=1.0) as grove:
+    async with running({"well": fake(), "slow": fake("never_init")}, budget=5.0) as grove:
         agent = await grove.agent("a")
         grove.pool.invalidate("slow")
         for _ in range(5):
