@@ -48,20 +48,23 @@ class ValidateStep:
         if known is None or known[0] is not spec:
             known = self._validators[spec.name] = (spec, compiled(_without(spec.input_schema, tool.demands)))
         if not known[1].is_valid(call.arguments):
-            errors = list(known[1].iter_errors(call.arguments))
-            if tool.kind == "builtin":
-                _drop_unset(call.arguments, errors, set(spec.input_schema.get("required", ())) - set(tool.demands))
-            if errors:
-                raise _mismatch(errors[0], spec.input_schema)
+            required = set(spec.input_schema.get("required", ())) - set(tool.demands)
+            unset = set()
+            for error in known[1].iter_errors(call.arguments):
+                name = _unset(error, call.arguments, required) if tool.kind == "builtin" else None
+                if name is None:
+                    raise _mismatch(error, spec.input_schema)
+                unset.add(name)
+            for name in unset:
+                del call.arguments[name]
 
 
-def _drop_unset(arguments: dict[str, Any], errors: list[Any], required: Set[str]) -> None:
-    """Take out nulls in the place of optional arguments: some clients send them for all that a model did not set."""
-    for error in list(errors):
-        match list(error.instance_path):
-            case [str(name)] if arguments.get(name, ...) is None and name not in required:
-                errors.remove(error)
-                del arguments[name]
+def _unset(error: Any, arguments: dict[str, Any], required: Set[str]) -> str | None:
+    """The optional argument whose only fault is a null: some clients send that for all that a model did not set."""
+    match list(error.instance_path):
+        case [str(name)] if arguments.get(name, ...) is None and name not in required:
+            return name
+    return None
 
 
 def _without(schema: Mapping[str, Any], demands: tuple[str, ...]) -> Mapping[str, Any]:
