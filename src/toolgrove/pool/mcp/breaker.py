@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Rejected
 from toolgrove.types import Clock
 
 FAILURES = 5
@@ -65,28 +67,33 @@ class Breakers:
         """The seconds to wait where the calls of an agent are stopped."""
         return next((wait for one in self._both(agent) if (wait := one.refusal()) is not None), None)
 
-    def admit(self, agent: str) -> None:
-        """Let a call through."""
+    @contextmanager
+    def watching(self, agent: str) -> Iterator[None]:
+        """Let a call through, and learn from how it ends."""
         for one in self._both(agent):
             one.admit()
-
-    def succeeded(self, agent: str) -> None:
-        """The server answered, whatever it said."""
-        for one in self._both(agent):
-            one.succeeded()
-
-    def failed(self) -> None:
-        """The server was gone, or answered so that nobody could read it."""
-        self._of_all.failed()
+        try:
+            yield
+        except (Rejected, Busy):
+            self._answered(agent)
+            raise
+        except Fault as fault:
+            if not isinstance(fault, Expired):  # whose request is sent once more
+                self._of_all.failed()
+            raise
+        else:
+            self._answered(agent)
+        finally:  # a caller that left before the answer has learned nothing
+            for one in self._both(agent):
+                one.abandoned()
 
     def timed_out(self, agent: str) -> None:
         """It did not answer an agent in time."""
         self._of_one.setdefault(agent, Breaker(self._clock, self._random)).failed()
 
-    def abandoned(self, agent: str) -> None:
-        """The caller left before the answer."""
+    def _answered(self, agent: str) -> None:
         for one in self._both(agent):
-            one.abandoned()
+            one.succeeded()
 
     def _both(self, agent: str) -> tuple[Breaker, ...]:
         slow = self._of_one.get(agent)

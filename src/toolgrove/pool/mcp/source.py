@@ -167,15 +167,15 @@ class McpSource:
 
         async def ask(session: Session) -> Message:
             progress = None if call.client is None else call.client.progress
-            try:
-                return await session.read_resource(uri, progress=progress)
-            except Rejected as fault:
-                if fault.code not in _NO_RESOURCE:
-                    raise
-                self._breakers.succeeded(share_of(call))
-                raise ResourceNotFound(uri) from None
+            return await session.read_resource(uri, progress=progress)
 
-        return await self._bounded(call, partial(self._well, share_of(call)), ask, partial(self._read_contents, call))
+        gate = partial(self._well, share_of(call))
+        try:
+            return await self._bounded(call, gate, ask, partial(self._read_contents, call))
+        except UpstreamFailed as failure:
+            if failure.facts.get("upstreamCode") not in _NO_RESOURCE:
+                raise
+            raise ResourceNotFound(uri) from None
 
     async def prompts(self) -> Sequence[Message]:
         """The prompts that the server lists."""
@@ -233,54 +233,36 @@ class McpSource:
         self, call: Call, gate: Callable[[], Session], ask: Callable[[Session], Awaitable[_Answer]]
     ) -> _Answer:
         """The server's answer to what is still open to the agent when its turn comes."""
-        agent = share_of(call)
         await self._server.freshness.wait()
         for _ in range(2):
             session = gate()
-            self._breakers.admit(agent)
             try:
-                answer = await self._send(session, call, ask)
+                return await self._send(session, call, ask)
             except Expired:  # refused unread, so that it may be sent once more
-                self._breakers.abandoned(agent)
                 self._server.forget(session)
                 await self._server.settled()
-            except BaseException:
-                self._breakers.abandoned(agent)
-                raise
-            else:
-                self._breakers.succeeded(agent)
-                return answer
         raise self._failure("does not keep its sessions", "upstream_unavailable", retryable=True)
 
     async def _send(self, session: Session, call: Call, ask: Callable[[Session], Awaitable[_Answer]]) -> _Answer:
         try:
-            return await ask(session)
-        except Expired:
+            with self._breakers.watching(share_of(call)):
+                return await ask(session)
+        except (Expired, Nonsense):
             raise
         except Rejected as fault:
-            self._breakers.succeeded(share_of(call))
             text = brief(fault.text, self._secrets.beginning) or "it did not say why"
             raise UpstreamFailed(
                 f"Server {self.name!r} refused the call: {text}", reason="upstream_rejected", upstreamCode=fault.code
             ) from None
         except Busy as fault:
-            self._breakers.succeeded(share_of(call))
             facts = {"retryAfter": fault.retry_after}
             raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
         except (Unsent, Misconfigured) as fault:
-            self._suspect()
+            self._server.freshness.look()
             raise self._failure(str(fault), "upstream_unavailable", retryable=isinstance(fault, Unsent)) from None
-        except Nonsense:
-            self._breakers.failed()
-            raise
         except Fault as fault:
-            self._suspect()
+            self._server.freshness.look()
             raise self._failure(f"{fault}.{_advice(call)}", "upstream_unavailable") from None
-
-    def _suspect(self) -> None:
-        """Count a failure that may be the server's end, and have someone look."""
-        self._breakers.failed()
-        self._server.freshness.look()
 
     def _gate(self, tool: Tool, agent: str) -> Session:
         """The session, if the server is well and the tool still defined as it was when the agent got it."""
