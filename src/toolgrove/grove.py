@@ -49,6 +49,7 @@ from toolgrove.pool.resolve import Toolset, resolve
 from toolgrove.pool.resources import Resources
 from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.snapshot import PoolSnapshot
+from toolgrove.pool.toolsets import Toolsets
 from toolgrove.project_state import ProjectState
 from toolgrove.runners.runner import Runner
 from toolgrove.sources import Sources
@@ -122,7 +123,7 @@ class Grove:
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
         )
         self._tree_tools = WorkspaceSource(self._workspace, self.clock, self._writable)
-        own = self._tree_tools, self._coordination
+        own = (*((self._tree_tools,) if settings.tree else ()), self._coordination)
         self.pool = Pool(
             [_builtin(tool) for source in own for tool in source.tools()],
             self._sources.of(self.config, self.secrets),
@@ -322,7 +323,8 @@ class Grove:
         self, snapshot: PoolSnapshot, name: str, definition: AgentConfig, depth: int, within: tuple[Bounds, ...]
     ) -> Toolset:
         read_only = self.config.workspace.read_only
-        return resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within)
+        sets = Toolsets(self.config.toolsets)
+        return resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within, sets=sets)
 
     async def _available(self, call: Call) -> Sequence[AvailableAgent]:
         snapshot = await self.pool.snapshot()

@@ -6,7 +6,7 @@ import { approvalOf, auditPageOf, projectOf, receiptOf } from "../src/console/fa
 import { LiveEvents } from "../src/console/live";
 import { until } from "../src/console/moment";
 import { type News, newsOf } from "../src/console/news";
-import { hashOf, parseRoute } from "../src/console/route";
+import { hashOf, parseRoute, VIEWS, viewsOf } from "../src/console/route";
 import { isSendable, Session, tokenIn } from "../src/console/session";
 import { ceilingOf, trafficOf } from "../src/console/traffic";
 import { inWords } from "../src/console/verdicts";
@@ -27,6 +27,12 @@ test("a route keeps names whatever they hold", () => {
   expect(parseRoute("#/nowhere/x")).toEqual({ view: "overview", subject: null, detail: null });
   expect(parseRoute("#/tree/%E0%A4%A")).toEqual({ view: "tree", subject: "%E0%A4%A", detail: null });
   expect(hashOf("overview")).toBe("#/");
+});
+
+test("a project without a tree has no page for it", () => {
+  expect(viewsOf(null)).toEqual(VIEWS);
+  expect(viewsOf({ tree: true })).toEqual(VIEWS);
+  expect(viewsOf(projectOf(json({ project: "x", tree: false })))).not.toContain("tree");
 });
 
 test("a token is read from the fragment, and only there", () => {
@@ -81,6 +87,7 @@ test("facts of any shape become facts of ours", () => {
     pending: 0,
     traffic: [],
     healthy: true,
+    tree: true,
   });
   const odd = json({
     project: 7,

@@ -17,6 +17,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``runner``: whose model drives sub-agents
 - ``sandbox``: what a sandboxed server may see and reach
 - ``section``: what every part of the file has in common
+- ``toolsets``: named sets of tools
 - ``workspace``: the tree, its limits, payload types and store
 """
 

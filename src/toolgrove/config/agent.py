@@ -23,7 +23,9 @@ class AgentConfig(Section):
     description: str = Field(default="", description="What the agent is for; other agents read it.")
     role: Role = Field(default="reader", description="A reader has no tool that changes something.")
     tools: tuple[str, ...] = Field(
-        default=(), description="Patterns of the tools it is given: exact names, globs, `*`. Absent: none."
+        default=(),
+        description="Patterns of the tools it is given: exact names, globs, `*`, toolsets such as `@read`. "
+        "Absent: none.",
     )
     deny: tuple[str, ...] = Field(default=(), description="Patterns that it never gets; beats everything.")
     mcp: dict[str, McpSelection] | None = Field(
@@ -75,3 +77,7 @@ class AgentConfig(Section):
         if notation is not None and read_rate(notation).amount < 1:
             raise ValueError(f"{notation!r} never lets a call through; readOnly or deny takes tools away")
         return notation
+
+    def selections(self) -> dict[str, tuple[str, ...]]:
+        """The patterns that may name toolsets, each by its key."""
+        return {"tools": self.tools, "deny": self.deny, "approve": self.approve, "mayDelegate": self.may_delegate}

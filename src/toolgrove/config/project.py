@@ -17,7 +17,8 @@ from toolgrove.config.record import Record, RecordConfig
 from toolgrove.config.results import ResultsConfig
 from toolgrove.config.runner import RunnerConfig
 from toolgrove.config.section import Section
-from toolgrove.config.workspace import WorkspaceConfig
+from toolgrove.config.toolsets import check_no_set, check_patterns, check_sets
+from toolgrove.config.workspace import Workspace, WorkspaceConfig
 
 STATE = ".toolgrove"
 _TAKEN = ("workspace", "coordination", "extensions")
@@ -27,7 +28,10 @@ class Config(Section):
     """A whole project; without agents it has an editor and a reader with every tool of their role."""
 
     project: str = Field(default="default", min_length=1, max_length=128, description="The project's name.")
-    workspace: WorkspaceConfig = Field(default=WorkspaceConfig(), description="The built-in tree workspace.")
+    workspace: Workspace = Field(
+        default=WorkspaceConfig(),
+        description="The built-in tree workspace. `false`: no tree, its tools and its page; all else stays.",
+    )
     extensions: Location | None = Field(default=None, description="A folder of apcore modules; each is a tool.")
     mcp_servers: dict[Name, McpServerConfig] = Field(
         default_factory=dict, description="External MCP servers; a tool of one is `<server>_<tool>`."
@@ -44,6 +48,11 @@ class Config(Section):
             "reader": AgentConfig(role="reader", tools=("*",)),
         },
         description="Who calls; without it there are `editor` and `reader` with every tool of their role.",
+    )
+    toolsets: dict[Name, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="Named groups of patterns: `triage: [time_*]` is used as `tools: ['@triage']`. Always there: "
+        "`@core`, the most useful tree tools, `@read`, every tool that only reads, and `@all`.",
     )
     runner: RunnerConfig | None = Field(default=None, description="Whose model drives the sub-agents.")
     record: Record = Field(
@@ -156,6 +165,20 @@ class Config(Section):
     def _beside_the_file(cls, state: Any, info: ValidationInfo) -> Any:
         folder = folder_of(info)
         return folder / STATE if state is None and folder is not None else state
+
+    @model_validator(mode="after")
+    def _toolsets_are_known(self) -> Self:
+        check_sets(self.toolsets)
+        for name, agent in self.agents.items():
+            for key, patterns in agent.selections().items():
+                check_patterns(f"agents.{name}.{key}", patterns, self.toolsets)
+            for server, chosen in (agent.mcp or {}).items():
+                check_no_set(f"agents.{name}.mcp.{server}.mask", chosen.mask)
+            check_no_set(f"agents.{name}.record.tools", agent.record.tools if agent.record is not None else ())
+        for name, secret in self.secrets.items():
+            check_no_set(f"secrets.{name}.tools", secret.tools)
+        check_no_set("record.tools", self.record.tools)
+        return self
 
     @model_validator(mode="after")
     def _names_are_told_apart(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from toolgrove.config.fields import Location, folder_of
 from toolgrove.config.section import Section
@@ -65,6 +65,10 @@ class LimitsConfig(Section):
 class WorkspaceConfig(Section):
     """The tree workspace: what it may hold, how much of it, and where it is kept."""
 
+    tree: bool = Field(
+        default=True,
+        description="Whether there is a tree at all: its tools, and its page in the console. Store and audit stay.",
+    )
     store: str = Field(
         default="memory",
         json_schema_extra={"pattern": r"^(memory|sqlite:.*\S.*)$"},
@@ -153,3 +157,13 @@ class WorkspaceConfig(Section):
     def rules(self) -> dict[str, Ruleset]:
         """The rulesets as `validate_tree` runs them."""
         return {name: read_ruleset(name, rules) for name, rules in self.rulesets.items()}
+
+
+def _spelt_out(given: Any) -> Any:
+    return {"tree": False} if given is False else given
+
+
+Workspace = Annotated[
+    WorkspaceConfig, BeforeValidator(_spelt_out, json_schema_input_type=Literal[False] | WorkspaceConfig)
+]
+"""The section, or `false` for one without a tree."""

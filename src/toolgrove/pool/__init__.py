@@ -28,4 +28,5 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``secret_encodings``: the ways in which a secret may be written in a text
 - ``secrets``: references to secrets: read, bound to their scope, remembered for scrubbing
 - ``snapshot``: every tool of every source at one moment
+- ``toolsets``: what patterns and named sets name in the pool
 """

@@ -7,16 +7,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolgrove.config import AgentConfig
+from toolgrove.config.toolsets import is_set
 from toolgrove.errors import closest
 from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.receipt import Receipt, Verdict
 from toolgrove.pool.snapshot import PoolSnapshot
+from toolgrove.pool.toolsets import Toolsets
 from toolgrove.types import Bounds, PromptGrant, Role, Tool, ToolSpec
 
 SPAWN = "spawn_agents"
 _HINTS = 3
 COORDINATION = frozenset((SPAWN, "list_available_agents"))
+_NO_SETS = Toolsets()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,13 +47,14 @@ def resolve(
     depth: int = 0,
     read_only: bool = False,
     within: tuple[Bounds, ...] = (),
+    sets: Toolsets = _NO_SETS,
 ) -> Toolset:
-    """The tools of an agent, and why; `within` are the agents above it, the outermost first.
+    """The tools of an agent, and why; `within` are the agents above it, the outermost first, `sets` the project's.
 
     Each of them takes away what it may not do itself. Without any, `depth` may say how deep it is all the same.
     """
     depth = len(within) or depth
-    judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within)
+    judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within, sets)
     verdicts: dict[str, Verdict] = {}
     visible: dict[str, Tool] = {}
     kept_away: dict[str, Tool] = {}
@@ -67,11 +71,11 @@ def resolve(
         depth=depth,
         chain=(*(one.agent for one in within), name),
         revision=snapshot.revision,
-        hash=_fingerprint(snapshot, name, agent, depth, read_only, within),
+        hash=_fingerprint(snapshot, name, agent, depth, read_only, within, sets),
         verdicts=verdicts,
         sources=snapshot.sources,
         rejected=snapshot.rejected,
-        warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible))),
+        warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible), sets)),
     )
     own = Bounds(
         agent=name,
@@ -90,20 +94,23 @@ def resolve(
         specs=tuple(tool.spec for tool in visible.values()),
         names=tuple(visible),
         callable={**visible, **kept_away},
-        approvals=_approvals(visible, agent, within),
+        approvals=_approvals(snapshot, visible, agent, within, sets),
         bounds=(*within, own),
         receipt=receipt,
     )
 
 
-def _approvals(visible: Mapping[str, Tool], agent: AgentConfig, within: tuple[Bounds, ...]) -> dict[str, str]:
+def _approvals(
+    snapshot: PoolSnapshot, visible: Mapping[str, Tool], agent: AgentConfig, within: tuple[Bounds, ...], sets: Toolsets
+) -> dict[str, str]:
     """By which rule a tool needs an approval: the agent's own, else its source's, else that of one above."""
+    offers = {name: snapshot.offers[name] for name in visible}
     rules: dict[str, str] = {}
     for above in within:
-        found = Globs(above.approve).matches(visible)
+        found = sets.matches(above.approve, offers)
         rules.update((name, f"approve: {pattern} of agent {above.agent!r}") for name, pattern in found.items())
     rules.update((name, tool.approval) for name, tool in visible.items() if tool.approval is not None)
-    rules.update((name, f"approve: {pattern}") for name, pattern in Globs(agent.approve).matches(visible).items())
+    rules.update((name, f"approve: {pattern}") for name, pattern in sets.matches(agent.approve, offers).items())
     return rules
 
 
@@ -115,15 +122,22 @@ class _Judge:
     """The rules of one agent and of those above it, in the order in which they decide."""
 
     def __init__(
-        self, snapshot: PoolSnapshot, agent: AgentConfig, depth: int, read_only: bool, within: tuple[Bounds, ...]
+        self,
+        snapshot: PoolSnapshot,
+        agent: AgentConfig,
+        depth: int,
+        read_only: bool,
+        within: tuple[Bounds, ...],
+        sets: Toolsets,
     ) -> None:
-        self._named = Globs(agent.tools).matches(snapshot.offers)
-        self._denied = Globs(agent.deny).matches(snapshot.offers)
+        self._named = sets.matches(agent.tools, snapshot.offers)
+        self._denied = sets.matches(agent.deny, snapshot.offers)
         self._masks = None if agent.mcp is None else {s: Globs(chosen.mask) for s, chosen in agent.mcp.items()}
         self._by_role = _role_rule(agent.role, read_only, within)
         self._depth_rule = _depth_rule(agent, depth)
         self._apps = agent.apps
-        self._above = [(one.agent, one.tools, Globs(one.may_delegate)) for one in within]
+        lent = [sets.matches(one.may_delegate, snapshot.offers) for one in within]
+        self._above = [(one.agent, one.tools, names) for one, names in zip(within, lent, strict=True)]
         self._granted: dict[tuple[str, str], Verdict] = {}
         self._unnamed: dict[str, Verdict] = {}
 
@@ -149,7 +163,7 @@ class _Judge:
         if self._depth_rule is not None and name in COORDINATION:
             return Verdict("restricted", self._depth_rule, source)
         for above, tools, lent in self._above:
-            if name not in tools and lent.match(name) is None:
+            if name not in tools and name not in lent:
                 rule = f"agent {above!r} can neither use it nor hand it on (mayDelegate)"
                 return Verdict("restricted", rule, source, above)
         if self._by_role is not None and offer.tool.mutates:
@@ -196,11 +210,18 @@ def _depth_rule(agent: AgentConfig, depth: int) -> str | None:
 
 
 def _warnings(
-    snapshot: PoolSnapshot, name: str, agent: AgentConfig, depth: int, verdicts: Mapping[str, Verdict], has_tools: bool
+    snapshot: PoolSnapshot,
+    name: str,
+    agent: AgentConfig,
+    depth: int,
+    verdicts: Mapping[str, Verdict],
+    has_tools: bool,
+    sets: Toolsets,
 ) -> Iterator[str]:
-    if depth >= agent.max_depth > 0 and depth and Globs(agent.tools).match(SPAWN):
+    if depth >= agent.max_depth > 0 and depth and SPAWN in sets.matches(agent.tools, _only(snapshot, SPAWN)):
         yield f"Agent {name!r} is at depth {depth} of maxDepth {agent.max_depth}: {SPAWN} is removed."
-    missing = [pattern for pattern in agent.tools if is_exact(pattern) and pattern not in verdicts]
+    listed = dict.fromkeys(sets.patterns(agent.tools))
+    missing = [one for one in listed if is_exact(one) and not is_set(one) and one not in verdicts]
     for at, pattern in enumerate(missing):
         near = closest(pattern, verdicts) if at < _HINTS else None  # each one looks at every name
         hint = f" Did you mean {near!r}?" if near else ""
@@ -218,6 +239,11 @@ def _warnings(
         )
 
 
+def _only(snapshot: PoolSnapshot, name: str) -> dict[str, Offer]:
+    offer = snapshot.offers.get(name)
+    return {} if offer is None else {name: offer}
+
+
 def _why_none(agent: AgentConfig, verdicts: Mapping[str, Verdict]) -> str:
     if not agent.tools:
         return "its definition lists none (tools is absent or empty)."
@@ -228,9 +254,16 @@ def _why_none(agent: AgentConfig, verdicts: Mapping[str, Verdict]) -> str:
 
 
 def _fingerprint(
-    snapshot: PoolSnapshot, name: str, agent: AgentConfig, depth: int, read_only: bool, within: tuple[Bounds, ...]
+    snapshot: PoolSnapshot,
+    name: str,
+    agent: AgentConfig,
+    depth: int,
+    read_only: bool,
+    within: tuple[Bounds, ...],
+    sets: Toolsets,
 ) -> str:
     """Resolution is pure, so the hash of what went in tells one receipt from another."""
     above = ",".join(one.receipt for one in within)
-    facts = (snapshot.content, name, agent.model_dump_json(), str(depth), str(read_only), above)
+    named = "\n".join(f"{key}: {sets.patterns(patterns)}" for key, patterns in agent.selections().items())
+    facts = (snapshot.content, name, agent.model_dump_json(), named, str(depth), str(read_only), above)
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]

@@ -70,6 +70,7 @@ class OperatorApi:
             pending_approvals=len(await project.approvals.list("pending")),
             traffic=self._metrics.traffic(),
             healthy=project.healthy,
+            tree=project.config.workspace.tree,
         )
 
     async def _summary(self, name: str, definition: AgentConfig) -> schemas.AgentSummary:

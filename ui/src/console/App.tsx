@@ -13,7 +13,7 @@ import { useConsole } from "./model";
 import { Nav, TITLES } from "./Nav";
 import { Overview } from "./Overview";
 import { Pins } from "./Pins";
-import type { View } from "./route";
+import { type View, viewsOf } from "./route";
 import { SignIn } from "./SignIn";
 import { TryTool } from "./TryTool";
 import { TreeView } from "./tree/TreeView";
@@ -39,8 +39,9 @@ export function App() {
 
 function Frame() {
   const console = useConsole();
-  const { view } = console.route.value;
   const project = console.project.value;
+  const asked = console.route.value.view;
+  const view = viewsOf(project).includes(asked) ? asked : "overview";
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
   const Screen = SCREENS[view];

@@ -2,7 +2,7 @@ import { Icon, type IconName } from "../components/Icon";
 import { plural } from "../lib/format";
 import { waits } from "./facts";
 import { useConsole } from "./model";
-import { hashOf, VIEWS, type View } from "./route";
+import { hashOf, type View, viewsOf } from "./route";
 
 export const TITLES: Record<View, string> = {
   overview: "Overview",
@@ -34,7 +34,7 @@ export function Nav() {
   return (
     <nav class="nav" aria-label="Views">
       <ul>
-        {VIEWS.map((view) => (
+        {viewsOf(console.project.value).map((view) => (
           <li key={view}>
             <a
               class="nav-link"

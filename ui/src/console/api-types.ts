@@ -246,6 +246,8 @@ export interface Project {
   /** The last minutes in which something was called, oldest first. */
   traffic: TrafficMinute[];
   healthy: boolean;
+  /** Whether the project has a tree workspace. */
+  tree: boolean;
 }
 
 /** Whether the gateway can do its work now, for whoever sends it clients. */

@@ -126,6 +126,7 @@ export function projectOf(json: Json): Project {
       };
     }),
     healthy: at(given, "healthy") !== false,
+    tree: at(given, "tree") !== false,
   };
 }
 

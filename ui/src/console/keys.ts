@@ -1,5 +1,5 @@
 import type { Console } from "./model";
-import { hashOf, VIEWS } from "./route";
+import { hashOf, viewsOf } from "./route";
 
 export const SHORTCUTS: [string[], string][] = [
   [["1", "…", "7"], "Go to a view"],
@@ -33,7 +33,7 @@ export function listenForKeys(console: Console): void {
 }
 
 function single(console: Console, event: KeyboardEvent): void {
-  const view = VIEWS[Number(event.key) - 1];
+  const view = viewsOf(console.project.peek())[Number(event.key) - 1];
   if (event.key === "/") document.querySelector<HTMLInputElement>("main [data-search]")?.select();
   else if (event.key === "?") console.helping.value = true;
   else if (/^[1-9]$/.test(event.key) && view) console.go(hashOf(view));

@@ -4,6 +4,11 @@ import { segment } from "../lib/link";
 export const VIEWS = ["overview", "agents", "tree", "approvals", "pins", "audit", "try"] as const;
 export type View = (typeof VIEWS)[number];
 
+/** The views of a project: one without a tree has no page for it. */
+export function viewsOf(project: { tree: boolean } | null): readonly View[] {
+  return project?.tree === false ? VIEWS.filter((view) => view !== "tree") : VIEWS;
+}
+
 export interface Route {
   view: View;
   /** The agent, approval or other thing that the view shows; null for its own choice. */

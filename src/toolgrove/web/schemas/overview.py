@@ -70,3 +70,4 @@ class Project(Answer):
         list[TrafficMinute], Field(description="The last minutes in which something was called, oldest first.")
     ]
     healthy: bool
+    tree: Annotated[bool, Field(description="Whether the project has a tree workspace.")]
