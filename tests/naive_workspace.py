@@ -640,21 +640,24 @@ class NaiveWorkspace:
             one["payload"] = copy.deepcopy(payload)
         return sorted(one["nodeId"] for one in holders)
 
-    def patch(self, node: Node, patch: Any) -> list[str]:
-        if all(key in node["payload"] and exactly(node["payload"][key], value) for key, value in patch.items()):
-            return []
-        return self.set_payload(node, {**node["payload"], **patch})
+    def patch(self, node: Node, patch: Any, remove: list[str]) -> list[str]:
+        payload = patched(node["payload"], patch, remove)
+        return [] if exactly(payload, node["payload"]) else self.set_payload(node, payload)
 
-    def update_payload(self, who: Any, nodeId: str, patch: Any) -> Answer:
+    def update_payload(self, who: Any, nodeId: str, patch: Any, remove: list[str] | None = None) -> Answer:
         node = self.find(nodeId)
-        changed = self.patch(node, patch)
+        gone = [path for path in remove or [] if value_at(node["payload"], path.split(".")) is not ABSENT]
+        changed = self.patch(node, patch, remove or [])
         self.touched += changed
-        return {"nodeId": nodeId, "nodeIds": changed, "payload": patch}
+        shown = {path: value_at(node["payload"], path.split(".")) for path in patch}
+        answer: Answer = {"nodeId": nodeId, "nodeIds": changed}
+        answer["payload"] = {path: value for path, value in shown.items() if value is not ABSENT}
+        return {**answer, "removed": gone} if remove else answer
 
     def update_payload_property(self, who: Any, nodeId: str, propertyName: str, newValue: Any) -> Answer:
         return self.update_payload(who, nodeId, {propertyName: newValue})
 
-    def update_nodes(self, who: Any, filter: Any, patch: Any) -> Answer:
+    def update_nodes(self, who: Any, filter: Any, patch: Any, remove: list[str] | None = None) -> Answer:
         if isinstance(filter, str):
             found = [self.find(key) for key in naive_select(self.root, parse(filter))]
         else:
@@ -666,16 +669,18 @@ class NaiveWorkspace:
         for node in found:
             inside = [one["nodeId"] for one in [node, *Family(self.root).ancestors(node)]]
             twins = [one for one in Family(self.root).order if node["share"] and one["share"] == node["share"]]
-            changes = not all(
-                key in node["payload"] and exactly(node["payload"][key], value) for key, value in patch.items()
-            )
+            try:
+                changes = not exactly(patched(node["payload"], patch, remove or []), node["payload"])
+            except Refusal:
+                outcomes.append({"nodeId": node["nodeId"], "status": "failed"})
+                continue
             strays = [
                 one for one in twins if limit not in [up["nodeId"] for up in [one, *Family(self.root).ancestors(one)]]
             ]
             if limit is not None and (limit not in inside or (changes and strays)):
                 outcomes.append({"nodeId": node["nodeId"], "status": "failed"})
                 continue
-            changed.update(dict.fromkeys(self.patch(node, patch)))
+            changed.update(dict.fromkeys(self.patch(node, patch, remove or [])))
             outcomes.append(
                 {"nodeId": node["nodeId"], "status": "updated" if node["nodeId"] in changed else "unchanged"}
             )
@@ -960,6 +965,57 @@ class NaiveWorkspace:
             node = self.find(form["nodeId"])
             order = {key: at for at, key in enumerate(wanted)}
             node["children"].sort(key=lambda child: order.get(child["nodeId"], len(order)))
+
+
+ABSENT = object()
+
+
+def patched(payload: Any, patch: Any, remove: list[str]) -> Any:
+    """A payload without what is removed and with what is set, each where a reader of the path would look."""
+    for path in remove:
+        payload = without(payload, path.split("."))
+    for path, value in patch.items():
+        payload = with_value(payload, path.split("."), value)
+    return payload
+
+
+def key_of(holder: Any, parts: list[str]) -> tuple[str, list[str]]:
+    """The key that a path leads to in an object, and the path behind it."""
+    if ".".join(parts) in holder:
+        return ".".join(parts), []
+    alike = [key for key in holder if key.lower() == parts[0].lower()]
+    found = parts[0] if parts[0] in holder or len(alike) != 1 else alike[0]
+    return found, parts[1:]
+
+
+def with_value(holder: Any, parts: list[str], value: Any) -> Any:
+    key, rest = key_of(holder, parts)
+    if not rest:
+        return {**holder, key: copy.deepcopy(value)}
+    inner = {} if holder.get(key) is None else holder[key]
+    if not isinstance(inner, dict):
+        raise Refusal("invalid_argument")
+    return {**holder, key: with_value(inner, rest, value)}
+
+
+def without(holder: Any, parts: list[str]) -> Any:
+    key, rest = key_of(holder, parts)
+    if key not in holder:
+        return holder
+    if not rest:
+        return {name: value for name, value in holder.items() if name != key}
+    if isinstance(holder[key], list):
+        raise Refusal("invalid_argument")
+    return {**holder, key: without(holder[key], rest)} if isinstance(holder[key], dict) else holder
+
+
+def value_at(holder: Any, parts: list[str]) -> Any:
+    key, rest = key_of(holder, parts)
+    if key not in holder:
+        return ABSENT
+    if not rest:
+        return holder[key]
+    return value_at(holder[key], rest) if isinstance(holder[key], dict) else ABSENT
 
 
 def planted(document: Any) -> list[Any]:

@@ -36,6 +36,11 @@ VALUES = st.one_of(
 )
 NAMES = st.sampled_from(["name", "size", "meta", "list", "a"])
 PAYLOADS = st.dictionaries(NAMES, VALUES, max_size=3)
+WRITTEN = st.sampled_from(["name", "size", "SIZE", "meta", "meta.kind", "meta.a.b", "list.x", "list"])
+PATCHES = st.dictionaries(WRITTEN, VALUES, max_size=3)
+DROPS: st.SearchStrategy[Any] = st.one_of(
+    st.just({}), st.just({}), st.lists(WRITTEN, max_size=2).map(lambda paths: {"remove": paths})
+)
 PATHS = st.sampled_from(["name", "size", "SIZE", "meta.kind", "list.x", "list", "nothing"])
 FILTERS = st.lists(PATHS.map(str.lower), max_size=2, unique=True)
 QUERIES = st.sampled_from(
@@ -315,21 +320,22 @@ class Workspace(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        patch=PAYLOADS,
-        name=NAMES,
+        patch=PATCHES,
+        drops=DROPS,
+        name=WRITTEN,
         value=VALUES,
         form=st.sampled_from(["one", "many", "query", "predicate"]),
     )
-    def update(self, data: Any, patch: Any, name: str, value: Any, form: str) -> None:
+    def update(self, data: Any, patch: Any, drops: Any, name: str, value: Any, form: str) -> None:
         node_id = data.draw(st.sampled_from(self.ids()))
         if form == "one":
             self.change(data, "update_payload_property", {"nodeId": node_id, "propertyName": name, "newValue": value})
         elif form == "many":
-            self.change(data, "update_payload", {"nodeId": node_id, "patch": patch})
+            self.change(data, "update_payload", {"nodeId": node_id, "patch": patch, **drops})
         elif form == "predicate":
-            self.change(data, "update_nodes", {"filter": data.draw(PREDICATES), "patch": patch})
+            self.change(data, "update_nodes", {"filter": data.draw(PREDICATES), "patch": patch, **drops})
         else:
-            self.change(data, "update_nodes", {"filter": "size > 0 or @type = U", "patch": patch})
+            self.change(data, "update_nodes", {"filter": "size > 0 or @type = U", "patch": patch, **drops})
 
     @rule(
         data=st.data(),

@@ -3,7 +3,7 @@
 GroveError
 ├── InvalidArgument    invalid_argument   the request is wrong: fix it and retry
 │   ├── SchemaMismatch, NotJson, UnreadableArguments   the arguments themselves
-│   ├── PayloadMismatch, UnknownType, GuardedProperty
+│   ├── PayloadMismatch, UnknownType, GuardedProperty, UnwritablePath
 │   ├── BatchTooLarge, BadPageToken, KeyReused
 │   └── BadQuery                          a selection query, with a caret line
 ├── NotFound           not_found          nothing has that name
@@ -81,6 +81,7 @@ from toolgrove.errors.tree import (
     StaleVersion,
     UnknownType,
     Unnamed,
+    UnwritablePath,
 )
 from toolgrove.errors.upstreams import (
     OutcomeUnknown,
@@ -145,6 +146,7 @@ __all__ = [
     "UnknownType",
     "Unnamed",
     "UnreadableArguments",
+    "UnwritablePath",
     "UpstreamFailed",
     "brief",
     "closest",

@@ -47,6 +47,18 @@ class GuardedProperty(InvalidArgument):
         )
 
 
+class UnwritablePath(InvalidArgument):
+    """A path leads through something that is no object."""
+
+    def __init__(self, *, path: str, key: str, is_list: bool) -> None:
+        what = "a list" if is_list else "a plain value"
+        super().__init__(
+            f"{path!r} cannot be written: {key!r} on the way holds {what}, not an object. Set {key!r} as a whole.",
+            reason="path",
+            path=path,
+        )
+
+
 class BadQuery(InvalidArgument):
     """A selection query cannot be read; the message carries a caret line."""
 

@@ -8,6 +8,7 @@
 - ``effort``: which calls may take long, by a rough count
 - ``history``: undo, redo and changes since a version
 - ``marking``: tags and bookmarks
+- ``patch``: properties to set and to remove, by the paths that read them
 - ``pending_writes``: writes that show already while the journal still makes them durable
 - ``reading``: one node, its children, its path, its subtree
 - ``sample``: a small tree for the docs, the examples and the REPL

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from toolgrove.errors import GroveError, OutsideWriteRoot
-from toolgrove.notation.json_value import MAX_NESTING, copied, detached, identical
+from toolgrove.notation.json_value import MAX_NESTING, detached
 from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
+from toolgrove.tools.patch import Patch
 from toolgrove.tools.schema import (
     COUNT,
     ID_LIST,
@@ -18,6 +19,7 @@ from toolgrove.tools.schema import (
     choice,
     either,
     listing,
+    names,
     node_id,
     record,
     text,
@@ -25,7 +27,7 @@ from toolgrove.tools.schema import (
 from toolgrove.tools.searching import CONDITIONS, ONLY_THE_START, compile_predicates, only_the_start
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
-from toolgrove.tree.node import Node, Payload
+from toolgrove.tree.node import Node
 from toolgrove.tree.tree import walk
 from toolgrove.types import Arguments, Result
 
@@ -33,12 +35,11 @@ family = Family()
 _NAMED_IDS = 200
 
 
-def patched(context: ToolContext, node: Node, patch: Payload) -> Payload | None:
-    """The node's payload with some properties set; None where that changes nothing."""
-    payload = {**node.payload, **patch}
-    context.types.check(node.type, payload, patch, node.id)
-    same = all(key in node.payload and identical(node.payload[key], value) for key, value in patch.items())
-    return None if same else payload
+_PATCH = {
+    "type": "object",
+    "description": "Properties and their new values; others stay. A name is an exact key, else a dotted path.",
+}
+_REMOVE = names("Properties to take away, by the same paths.")
 
 
 @family.tool(
@@ -64,17 +65,18 @@ def add_child(context: ToolContext, arguments: Arguments) -> Result:
 _UPDATED = {"nodeId": STRING, "nodeIds": ID_LIST, "payload": OBJECT}
 
 
-def _update(context: ToolContext, node: Node, patch: Payload) -> Result:
-    payload = patched(context, node, detached(patch, "patch", MAX_NESTING))
+def _update(context: ToolContext, node: Node, patch: Patch) -> Result:
+    payload, removed = patch.applied(context, node), patch.removed(node.payload)
     changed = [] if payload is None else context.tree.write(node, payload)
-    return {"nodeId": node.id, "nodeIds": ids(changed), "payload": {key: copied(node.payload[key]) for key in patch}}
+    told = {"nodeId": node.id, "nodeIds": ids(changed), "payload": patch.shown(node.payload)}
+    return {**told, "removed": removed} if patch.remove else told
 
 
 @family.tool(
     SETS,
     arguments={
         "nodeId": node_id("The node to change."),
-        "propertyName": text("The property, literally: dots are part of the name.", minLength=1),
+        "propertyName": text("An exact key, else a dotted path, such as meta.owner.", minLength=1),
         "newValue": anything("Any JSON value."),
     },
     required=("nodeId", "propertyName", "newValue"),
@@ -85,33 +87,32 @@ def _update(context: ToolContext, node: Node, patch: Payload) -> Result:
 def update_payload_property(context: ToolContext, arguments: Arguments) -> Result:
     """Set one property of a node's payload. NodeId, Children, Parent and PayloadType of a self-payload
     node cannot be set."""
-    return _update(context, context.tree[arguments["nodeId"]], {arguments["propertyName"]: arguments["newValue"]})
+    patch = Patch({arguments["propertyName"]: arguments["newValue"]})
+    return _update(context, context.tree[arguments["nodeId"]], patch)
 
 
 @family.tool(
     SETS,
-    arguments={
-        "nodeId": node_id("The node to change."),
-        "patch": {"type": "object", "description": "Properties and their new values; others stay."},
-    },
-    required=("nodeId", "patch"),
-    returns=_UPDATED,
+    arguments={"nodeId": node_id("The node to change."), "patch": _PATCH, "remove": _REMOVE},
+    required=("nodeId",),
+    returns={**_UPDATED, "removed": ID_LIST},
+    optional=("removed",),
     rests_on=lambda tree, arguments: of_node(arguments["nodeId"]),
     example={"nodeId": "kitchen", "patch": {"status": "done", "price": 12.5}},
 )
 def update_payload(context: ToolContext, arguments: Arguments) -> Result:
-    """Set several properties of a node's payload at once: all of them, or none if one is refused."""
-    context.limits.check("patch", len(arguments["patch"]), context.limits.patch)
-    return _update(context, context.tree[arguments["nodeId"]], arguments["patch"])
+    """Set and remove several properties of a node's payload at once: all of them, or none if one is refused."""
+    return _update(context, context.tree[arguments["nodeId"]], Patch.read(context, arguments))
 
 
 @family.tool(
     SETS,
     arguments={
         "filter": either("A DSL query as in select_nodes, or conditions as in search_advanced.", STRING, *CONDITIONS),
-        "patch": {"type": "object", "description": "Properties and their new values."},
+        "patch": _PATCH,
+        "remove": _REMOVE,
     },
-    required=("filter", "patch"),
+    required=("filter",),
     returns={
         "outcomes": listing(
             record(
@@ -132,18 +133,27 @@ def update_payload(context: ToolContext, arguments: Arguments) -> Result:
     example={"filter": "status = open", "patch": {"status": "done"}},
 )
 def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
-    """Set properties on every node that a filter matches. Not atomic: each node succeeds or fails by
+    """Set and remove properties on every node that a filter matches. Not atomic: each node succeeds or fails by
     itself, and the answer says which; those that succeed are one change, and one undo takes them back."""
-    context.limits.check("patch", len(arguments["patch"]), context.limits.patch)
-    patch = detached(arguments["patch"], "patch", MAX_NESTING)
+    patch = Patch.read(context, arguments)
     nodes = _matching(context, arguments["filter"])
     hint = f"Narrow the filter to at most {context.limits.update_nodes} nodes."
     context.limits.check("filter", len(nodes), context.limits.update_nodes, hint)
     changed: set[str] = set()
     outcomes = [_update_one(context, node, patch, changed) for node in nodes]
     counts = [outcome["status"] for outcome in outcomes]
-    note = {} if outcomes else _only_the_root(context, arguments["filter"])
+    note = _as_tags(patch) if outcomes else _only_the_root(context, arguments["filter"])
     return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed"), **note}
+
+
+def _as_tags(patch: Patch) -> Result:
+    """The hint of a patch that takes a property for the tags."""
+    named = any(path.casefold() == "tags" for path in (*patch.values, *patch.remove))
+    return (
+        {"hint": "This is a payload property called 'tags', which no tag query sees; tag_node sets tags."}
+        if named
+        else {}
+    )
 
 
 def _matching(context: ToolContext, filter: Any) -> list[Node]:
@@ -160,11 +170,11 @@ def _only_the_root(context: ToolContext, filter: Any) -> Result:
     return {"hint": ONLY_THE_START.format(root.id)} if compile_predicates(filter, "filter")(root) else {}
 
 
-def _update_one(context: ToolContext, node: Node, patch: Payload, changed: set[str]) -> dict[str, Any]:
+def _update_one(context: ToolContext, node: Node, patch: Patch, changed: set[str]) -> dict[str, Any]:
     """Set the properties of one node; `changed` are those that the call has changed, by themselves or by sharing."""
     try:
         _check_write_root(context, node)
-        payload = patched(context, node, copied(patch))
+        payload = patch.applied(context, node)
         for holder in (node.holders or ()) if payload is not None else ():
             _check_write_root(context, context.tree[holder])
     except GroveError as error:

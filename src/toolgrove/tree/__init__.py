@@ -18,6 +18,7 @@
 - ``position``: places in pre-order, so that a page goes on in a tree that has changed
 - ``predicate``: predicates over payloads, compiled to closures
 - ``property_path``: dotted paths, to find values and to filter what a reader sees
+- ``property_write``: the same paths, to set and to remove values
 - ``rank``: what orders siblings
 - ``render``: nodes as JSON, as nested trees within a budget, as an outline
 - ``rules``: rulesets and their checks
