@@ -22,4 +22,5 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``table``: the tools to serve
 - ``uvicorn_internals``: the same in uvicorn
 - ``verbatim``: sends what stands in the form of the wire exactly as it is
+- ``watches``: who is told when a resource changes
 """

@@ -2,16 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from secrets import token_bytes
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
@@ -20,14 +27,28 @@ from mcp_serve.answer import Answer, Refusal, refusal
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
 from mcp_serve.prompts import NotGiven, Prompts
 from mcp_serve.resources import Documentation, NotRead, Resources
-from mcp_serve.sdk_internals import AnnouncingServer, drop_idle_tracing, schema_lookup, when_connection_ends
+from mcp_serve.sdk_internals import (
+    AnnouncingServer,
+    connection_of,
+    drop_idle_tracing,
+    schema_lookup,
+    when_connection_ends,
+)
 from mcp_serve.table import Json, ToolTable
 from mcp_serve.verbatim import keep_contents, keep_definition, keep_entry, keep_result, verbatim
+from mcp_serve.watches import Watches, close
 
 NEWS_WITHIN = 5.0
 """Seconds after which a client that does not read misses a change: it must not hold up the others."""
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 Context = ServerRequestContext[Any, Any]
+Changing = Literal["tools", "resources", "prompts"]
+"""The lists that clients are told to read again."""
+_EVENTS: dict[Changing, ServerEvent] = {
+    "tools": ToolsListChanged(),
+    "resources": ResourcesListChanged(),
+    "prompts": PromptsListChanged(),
+}
 _Listed = TypeVar("_Listed", bound=BaseModel)
 
 
@@ -59,10 +80,11 @@ class Endpoint:
         self.calls = Calls(run, in_place=in_place, logger=self._logger)
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that serves clients which want to hear of changes; None while there are none."""
-        self._is_announcing = False
+        self._changed: set[Changing] = set()
         self._sessions: set[ServerSession] = set()
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
+        self._watches = Watches(self._resources, self._bus, self._in_time)
         self.server: Server[Any] = AnnouncingServer(
             name,
             adjust=self._announced,
@@ -72,6 +94,8 @@ class Endpoint:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_subscribe_resource=None if resources is None else self._subscribe,
+            on_unsubscribe_resource=None if resources is None else self._unsubscribe,
             on_list_prompts=None if prompts is None else self._list_prompts,
             on_get_prompt=None if prompts is None else self._get_prompt,
             on_completion=None if prompts is None else self._complete,
@@ -90,32 +114,60 @@ class Endpoint:
         await self.calls.drain(seconds)
 
     def tools_changed(self) -> None:
+        """Tell every client that there are other tools, and so other texts about them; callable from any thread."""
+        self.changed("tools", "resources")
+
+    def changed(self, *lists: Changing) -> None:
         """Tell every client, once per burst, on the loop that serves them; callable from any thread."""
-        if self._loop is not None and not self._loop.is_closed() and not self._is_announcing:
-            self._is_announcing = True  # before the call: the loop's thread may be quicker than this one
-            self._loop.call_soon_threadsafe(self._announce)
+        if self._loop is not None and not self._loop.is_closed():
+            is_announcing = bool(self._changed)
+            self._changed.update(lists)  # before the call: the loop's thread may be quicker than this one
+            if not is_announcing:
+                self._loop.call_soon_threadsafe(self._announce)
 
     def _announce(self) -> None:
-        self._is_announcing = False
-        published = (self._bus.publish(ToolsListChanged()), self._bus.publish(ResourcesListChanged()))
-        self._sending = asyncio.gather(*published, *map(self._notify, self._sessions))
+        changed, self._changed = sorted(self._changed, reverse=True), set()
+        published = [self._bus.publish(_EVENTS[one]) for one in changed]
+        told = [self._in_time(_told(session, changed)) for session in self._sessions]
+        self._sending = asyncio.gather(*published, *told)
 
-    async def _notify(self, session: ServerSession) -> None:
+    async def _in_time(self, telling: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(NEWS_WITHIN):
-                await session.send_tool_list_changed()
-                await session.send_resource_list_changed()
+                await telling
         except Exception:
-            self._logger.warning("A client could not be told that the tools changed", exc_info=True)
+            self._logger.warning("A client could not be told of a change", exc_info=True)
 
     async def _listen(self, ctx: Context, params: types.SubscriptionsListenRequestParams) -> Any:
         self._loop = asyncio.get_running_loop()
-        return await self.listen(ctx, params)
+        wanted = params.notifications.resource_subscriptions
+        if not wanted:
+            return await self.listen(ctx, params)
+        opened = await self._watches.open(wanted, _user(ctx), ctx.meta or {})
+        try:
+            honored = params.notifications.model_copy(update={"resource_subscriptions": list(opened)})
+            return await self.listen(ctx, params.model_copy(update={"notifications": honored}))
+        finally:
+            close(opened)
+
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        try:
+            await self._watches.subscribe(
+                connection_of(ctx.session), ctx.session, params.uri, _user(ctx), ctx.meta or {}
+            )
+        except NotRead as refused:
+            raise _not_read(refused, params.uri) from None
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self._watches.unsubscribe(connection_of(ctx.session), params.uri)
+        return types.EmptyResult()
 
     async def _remember(self, ctx: Context, params: types.NotificationParams) -> None:
         self._loop = asyncio.get_running_loop()
         self._sessions.add(ctx.session)
         when_connection_ends(ctx.session, partial(self._sessions.discard, ctx.session))
+        when_connection_ends(ctx.session, partial(self._watches.forget, connection_of(ctx.session)))
 
     def _header_schema(self, name: str) -> Json | None:
         entry = self._tools.entry(name)
@@ -148,11 +200,13 @@ class Endpoint:
         return types.ListResourceTemplatesResult(resource_templates=[one for one in listed if one is not None])
 
     def _announced(self, found: types.ServerCapabilities) -> types.ServerCapabilities:
-        """Clients are told to ask only for what there is; that prompts changed is not told."""
+        """Clients are told to ask only for what there is."""
         resources = found.resources if self._resources.offered else None
+        if resources is not None:
+            resources = resources.model_copy(update={"subscribe": self._resources.watchable})
         prompts, completions = found.prompts, found.completions
         if self._prompts is not None:
-            prompts = types.PromptsCapability() if self._prompts.offered else None
+            prompts = prompts if self._prompts.offered else None
             completions = completions if resources or prompts else None
         return found.model_copy(update={"resources": resources, "prompts": prompts, "completions": completions})
 
@@ -188,10 +242,23 @@ class Endpoint:
         try:
             keep_contents(await self._resources.read(params.uri, _user(ctx), ctx.meta or {}))
         except NotRead as refused:
-            if refused.reason is None:
-                raise MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": params.uri}) from None
-            raise MCPError(types.INTERNAL_ERROR, refused.reason, refused.data) from None
+            raise _not_read(refused, params.uri) from None
         return types.ReadResourceResult(contents=[])
+
+
+async def _told(session: ServerSession, changed: list[Changing]) -> None:
+    if "tools" in changed:
+        await session.send_tool_list_changed()
+    if "resources" in changed:
+        await session.send_resource_list_changed()
+    if "prompts" in changed:
+        await session.send_prompt_list_changed()
+
+
+def _not_read(refused: NotRead, uri: str) -> MCPError:
+    if refused.reason is None:
+        return MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})
+    return MCPError(types.INTERNAL_ERROR, refused.reason, refused.data)
 
 
 def _kept(kind: type[_Listed], wire: Json, name: str) -> _Listed | None:

@@ -1,6 +1,6 @@
 """What an endpoint can be asked to read: the documentation of its tools, or whatever else somebody hands in."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from mcp_serve.calls import User
@@ -38,11 +38,23 @@ class Resources(Protocol):
         """The result of `resources/read`; raises NotRead."""
         ...
 
+    @property
+    def watchable(self) -> bool:
+        """Whether clients are told that they can hear of changes of single resources."""
+        ...
+
+    async def watch(
+        self, uri: str, tell: Callable[[], None], user: User | None, meta: Mapping[str, Any]
+    ) -> Callable[[], None]:
+        """Call `tell` on this loop whenever the resource changed, until the answer is called; raises NotRead."""
+        ...
+
 
 class Documentation:
     """The texts that the tools of a table have about themselves."""
 
     offered = True
+    watchable = False
 
     def __init__(self, tools: ToolTable) -> None:
         self._tools = tools
@@ -62,3 +74,9 @@ class Documentation:
         if entry is None or not entry.documentation:
             raise NotRead
         return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": entry.documentation}]}
+
+    async def watch(
+        self, uri: str, tell: Callable[[], None], user: User | None, meta: Mapping[str, Any]
+    ) -> Callable[[], None]:
+        """None of them: a text changes with the list of tools, which is told."""
+        raise NotRead

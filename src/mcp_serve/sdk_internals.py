@@ -1,7 +1,7 @@
 """What we rely on in the MCP SDK without a promise; tests/unit/test_dependency_insides.py says what moved."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from mcp.server import Server
@@ -36,7 +36,7 @@ class AnnouncingServer(Server[Any]):
 
     def create_initialization_options(self, *args: Any, **keywords: Any) -> InitializationOptions:
         """What `initialize` answers, lists that change included."""
-        changes = NotificationOptions(tools_changed=True, resources_changed=True)
+        changes = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
         return super().create_initialization_options(changes, *args[1:], **keywords)
 
 
@@ -54,6 +54,11 @@ def drop_idle_tracing(server: Server[Any]) -> None:
 def when_connection_ends(session: ServerSession, call: Callable[[], object]) -> None:
     """Call this at the end of the connection; the SDK has no public way from a session to there."""
     session._connection.exit_stack.callback(call)
+
+
+def connection_of(session: ServerSession) -> Hashable:
+    """What stays the same over all requests of a connection, unlike the session, of which each request has its own."""
+    return session._connection
 
 
 def owned(scope: Scope) -> Scope:

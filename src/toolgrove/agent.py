@@ -19,11 +19,12 @@ from toolgrove.pool.completions import Completions
 from toolgrove.pool.prompts import Prompts
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
-from toolgrove.pool.resources import Resources
+from toolgrove.pool.resources import Resources, Watch
 from toolgrove.types import (
     COMPLETE,
     GET_PROMPT,
     READ_RESOURCE,
+    SUBSCRIBE,
     Arguments,
     Bounds,
     Call,
@@ -111,6 +112,10 @@ class Agent:
         call = self.begin_reading(uri, client)
         return marked(call, await self.send(call))
 
+    async def watch_resource(self, watch: Watch, *, client: Client | None = None) -> Result:
+        """Hear of changes of a resource from now on, until `watch.end()`: `{}`, or an answer with `error`."""
+        return await self.send(self.begin_watching(watch, client))
+
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, client: Client | None = None
     ) -> Result:
@@ -128,6 +133,10 @@ class Agent:
     def begin_reading(self, uri: str, client: Client | None = None) -> Call:
         """The reading of a resource by this agent, not sent yet."""
         return self._begun(READ_RESOURCE, self.resources.reading(uri), {"uri": uri}, client)
+
+    def begin_watching(self, watch: Watch, client: Client | None = None) -> Call:
+        """The subscription of this agent to a resource, not sent yet; the watch begins with it."""
+        return self._begun(SUBSCRIBE, self.resources.watching(watch), {"uri": watch.uri}, client)
 
     def begin_getting(
         self, name: str, arguments: Mapping[str, str] | None = None, client: Client | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,7 +19,9 @@ from toolgrove.agent import Agent
 from toolgrove.call.changed import marked
 from toolgrove.errors import GroveError, PromptNotFound, ResourceNotFound
 from toolgrove.notation.json_value import compact
-from toolgrove.types import Arguments, Call, Result, ToolSpec
+from toolgrove.pool.prompts import PromptServer
+from toolgrove.pool.resources import ResourceServer, Watch
+from toolgrove.types import Arguments, Call, Listed, Result, ToolSpec
 
 SESSION = "toolgrove/session"
 ERROR = "toolgrove/error"
@@ -38,6 +41,8 @@ class McpFace:
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
         self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        self._shelf = _Shelf(self)
+        self._followed: dict[ResourceServer | PromptServer, Callable[[], None]] = {}
         self.endpoint = Endpoint(
             agent.name,
             version,
@@ -45,17 +50,42 @@ class McpFace:
             self._run,
             in_place=True,
             refuse=_not_served,
-            resources=_Shelf(self),
+            resources=self._shelf,
             prompts=_Prompter(self),
         )
+        self._follow_lists()
 
     def use(self, agent: Agent) -> None:
-        """Go on with the same agent, resolved again; clients are told if its tools or its resources changed."""
+        """Go on with the same agent, resolved again; clients are told what changed."""
         before, self.agent = self.agent, agent
         if agent.tools != before.tools:
             self._entries = {spec.name: _entry(spec) for spec in agent.tools}
-        if agent.tools != before.tools or agent.resources.granted != before.resources.granted:
-            self.endpoint.tools_changed()
+            self.endpoint.changed("tools")
+        if agent.resources != before.resources:
+            self._shelf.keep()
+            self.endpoint.changed("resources")
+        if agent.prompts != before.prompts:
+            self.endpoint.changed("prompts")
+        self._follow_lists()
+
+    def close(self) -> None:
+        """Hear of no more changes at servers."""
+        for end in self._followed.values():
+            end()
+        self._followed = {}
+
+    def _follow_lists(self) -> None:
+        """Hear of changed lists of those servers that the agent has something of."""
+        servers: set[ResourceServer | PromptServer] = {*self.agent.resources.servers, *self.agent.prompts.servers}
+        for gone in self._followed.keys() - servers:
+            self._followed.pop(gone)()
+        for server in servers - self._followed.keys():
+            self._followed[server] = server.follow(partial(self._list_changed, server))
+
+    def _list_changed(self, server: ResourceServer | PromptServer, what: Listed) -> None:
+        has = self.agent.resources.servers if what == "resources" else self.agent.prompts.servers
+        if server in has:
+            self.endpoint.changed(what)
 
     def entries(self) -> Mapping[str, ToolEntry]:
         """What `tools/list` shows."""
@@ -82,10 +112,13 @@ class _Shelf:
 
     def __init__(self, face: McpFace) -> None:
         self._face = face
+        self._watches: set[Watch] = set()
 
     @property
     def offered(self) -> bool:
         return self._face.agent.resources.offered
+
+    watchable = offered
 
     async def listed(self) -> list[Json]:
         return await self._face.agent.resources.listed()
@@ -102,6 +135,33 @@ class _Shelf:
         if call.error["code"] == ResourceNotFound.code:
             raise NotRead
         raise NotRead(call.error["message"], {ERROR: result["error"]})
+
+    async def watch(
+        self, uri: str, tell: Callable[[], None], user: User | None, meta: Mapping[str, Any]
+    ) -> Callable[[], None]:
+        agent, watch = self._face.agent_for(user, meta), Watch(uri, tell)
+        call = agent.begin_watching(watch)
+        result = await _patiently(agent, call)
+        if call.error is None:
+            self._watches.add(watch)
+            self._keep(watch)  # what is granted may be another meanwhile
+            return partial(self._end, watch)
+        if call.error["code"] == ResourceNotFound.code:
+            raise NotRead
+        raise NotRead(call.error["message"], {ERROR: result["error"]})
+
+    def keep(self) -> None:
+        """Go on with what is still granted; what is not is watched no more."""
+        for watch in list(self._watches):
+            self._keep(watch)
+
+    def _keep(self, watch: Watch) -> None:
+        if not self._face.agent.resources.keep(watch):
+            self._watches.discard(watch)
+
+    def _end(self, watch: Watch) -> None:
+        self._watches.discard(watch)
+        watch.end()
 
 
 class _Prompter:

@@ -16,7 +16,10 @@ Kind = Literal["builtin", "extension", "mcp", "http"]
 READ_RESOURCE = "resources/read"
 GET_PROMPT = "prompts/get"
 COMPLETE = "completion/complete"
-"""What readings, prompts and completions are called where calls are; no tool has such a name."""
+SUBSCRIBE = "resources/subscribe"
+"""What readings, prompts and the like are called where calls are; no tool has such a name."""
+Listed = Literal["resources", "prompts"]
+"""What servers list beside tools."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,8 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from pool.mcp.mcp_kit import Journal
+from pool.mcp.test_news import ALL, Ear, newsroom
 from pool.mcp.test_prompts import SAID as PROMPTS
 from pool.mcp.test_resources import SAID, faithful
 from waiting import eventually
@@ -58,6 +60,29 @@ async def test_each_agent_reads_its_own_and_what_it_is_given_later(era: str, tmp
                 ("notes", "failure", "private://x"),
                 ("private", "success", "n:private://x"),
             }
+
+
+@ERAS
+async def test_a_client_at_the_gateway_hears_of_changes_at_a_server(era: str, tmp_path: Path) -> None:
+    ears: list[Ear] = []
+
+    async def told(message: Any) -> None:
+        await ears[0].told(message)
+
+    with newsroom("stdio", "modern" if era == "legacy" else "legacy", tmp_path / "journal") as servers:
+        config = {"mcpServers": servers, "agents": {"all": ALL}}
+        with started(tmp_path, config) as gateway:
+            async with gateway.connect("all", era, message_handler=told) as client:
+                ear = Ear(client)
+                ears.append(ear)
+                assert await uris(client) == ["memo://one"]
+                assert await ear.watch("memo://one") == {"memo://one"}
+                await client.call_tool("up_touch", {"uri": "memo://one"})
+                await client.call_tool("up_grow", {})
+                await eventually(lambda: ear.heard["memo://one"] and ear.heard["resources"] and ear.heard["prompts"])
+                assert await uris(client) == ["memo://one", "memo://two"]
+                await ear.close()
+            await eventually(lambda: Journal(tmp_path / "journal", 0).of("unwatch") == [["memo://one"]])
 
 
 async def _has(client: Client, uri: str) -> bool:

@@ -11,7 +11,7 @@ from toolgrove.errors import PromptNotFound
 from toolgrove.pool.definition_lint import ToolNames, flags
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.naming import pool_name
-from toolgrove.types import GET_PROMPT, Annotations, Bounds, Call, PromptGrant, Result, Tool, ToolSpec
+from toolgrove.types import GET_PROMPT, Annotations, Bounds, Call, Listed, PromptGrant, Result, Tool, ToolSpec
 
 Json = dict[str, Any]
 SOURCE = "prompts"
@@ -29,6 +29,8 @@ class PromptServer(Protocol):
     async def get_prompt(self, call: Call, own_name: str, arguments: Mapping[str, str]) -> Result: ...
 
     async def complete(self, call: Call, asked: Json) -> Result: ...
+
+    def follow(self, tell: Callable[[Listed], None]) -> Callable[[], None]: ...
 
 
 class _Prompt(NamedTuple):
@@ -55,10 +57,21 @@ class Prompts:
             server for server in servers if is_any and all(grant.selects(server.name) for grant in self._grants)
         ]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is granted, of the same servers."""
+        return isinstance(other, Prompts) and (self.granted, self._servers) == (other.granted, other._servers)
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def offered(self) -> bool:
         """Whether there is a server that it may have a prompt of."""
         return bool(self._servers)
+
+    @property
+    def servers(self) -> Sequence[PromptServer]:
+        """Those that it may have a prompt of."""
+        return self._servers
 
     async def listed(self) -> list[Json]:
         """Those that servers list now; one that does not answer is left out."""

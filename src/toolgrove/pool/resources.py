@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import unquote
 
@@ -12,7 +12,7 @@ import anyio
 
 from toolgrove.errors import GroveError, ResourceNotFound
 from toolgrove.pool.globs import Globs
-from toolgrove.types import READ_RESOURCE, Annotations, Bounds, Call, Result, Tool, ToolSpec
+from toolgrove.types import READ_RESOURCE, SUBSCRIBE, Annotations, Bounds, Call, Listed, Result, Tool, ToolSpec
 
 Json = dict[str, Any]
 SOURCE = "resources"
@@ -40,6 +40,12 @@ class ResourceServer(Protocol):
 
     async def complete(self, call: Call, asked: Json) -> Result: ...
 
+    def follow(self, tell: Callable[[Listed], None]) -> Callable[[], None]: ...
+
+    def watch(self, uri: str, tell: Callable[[], None]) -> Callable[[], None]: ...
+
+    async def confirm_watch(self, call: Call, uri: str) -> Result: ...
+
 
 class Resources:
     """The resources of one agent: those that it and every agent above it may read.
@@ -53,10 +59,21 @@ class Resources:
         named = [{pattern.partition(":")[0] for pattern in patterns} for patterns in self.granted]
         self._servers = [server for server in servers if named and all(server.name in names for names in named)]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is granted, of the same servers."""
+        return isinstance(other, Resources) and (self.granted, self._servers) == (other.granted, other._servers)
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def offered(self) -> bool:
         """Whether there is a server that it may read anything of."""
         return bool(self._servers)
+
+    @property
+    def servers(self) -> Sequence[ResourceServer]:
+        """Those that it may read anything of."""
+        return self._servers
 
     async def listed(self) -> list[Json]:
         """Those that servers list now; one that does not answer is left out."""
@@ -85,10 +102,41 @@ class Resources:
 
     def reading(self, uri: str) -> Tool:
         """The reading of one resource as the chain runs it; for one that is not granted it finds nothing."""
-        servers = [server for server in self._servers if self._may_read(server, uri)]
         return Tool(
-            spec=_SPEC, source=_Reading(servers), mutates=False, kind="mcp", own_name=READ_RESOURCE, targets=("uri",)
+            spec=_SPEC,
+            source=_Reading(self._readable(uri)),
+            mutates=False,
+            kind="mcp",
+            own_name=READ_RESOURCE,
+            targets=("uri",),
         )
+
+    def watching(self, watch: Watch) -> Tool:
+        """The subscription to one resource as the chain runs it; for one that is not granted it finds nothing."""
+        return Tool(
+            spec=_WATCHING,
+            source=_Watching(watch, self._readable(watch.uri)),
+            mutates=False,
+            kind="mcp",
+            own_name=SUBSCRIBE,
+            targets=("uri",),
+        )
+
+    def keep(self, watch: Watch) -> bool:
+        """Go on with a watch that was granted before; False where it was of something else that is no longer there."""
+        if watch.server is None:
+            return True
+        readable = self._readable(watch.uri)
+        if any(server is watch.server for server in readable):
+            return True
+        same = [server for server in readable if server.name == watch.server.name]
+        watch.end()
+        if same:
+            watch.begin(same[0])
+        return bool(same)
+
+    def _readable(self, uri: str) -> list[ResourceServer]:
+        return [server for server in self._servers if self._may_read(server, uri)]
 
     def _may_read(self, server: ResourceServer, uri: str) -> bool:
         """Whether all of the chain are granted it; a way around (`..`) is never what a pattern means."""
@@ -108,13 +156,50 @@ class Resources:
         return [(server, answers[server.name]) for server in self._servers]
 
 
-class _Reading:
-    """Asks the server that has the resource, out of those that may be asked."""
+class Watch:
+    """One who wants to hear of the changes of a resource; `tell` is called for each, until the end."""
+
+    def __init__(self, uri: str, tell: Callable[[], None]) -> None:
+        self.uri = uri
+        self.tell = tell
+        self.server: ResourceServer | None = None
+        self._end: Callable[[], None] | None = None
+
+    def begin(self, server: ResourceServer) -> None:
+        """Have this server tell."""
+        self.server, self._end = server, server.watch(self.uri, self.tell)
+
+    def end(self) -> None:
+        """Hear no more."""
+        if self._end is not None:
+            self._end()
+        self.server = self._end = None
+
+
+class _Asking:
+    """Knows which servers may be asked for a resource, and which of them has it."""
 
     name = SOURCE
 
     def __init__(self, servers: Sequence[ResourceServer]) -> None:
         self._servers = servers
+
+    async def _owners(self, uri: str) -> Sequence[ResourceServer]:
+        """The first that lists it or has a template for it: what belongs to one server is not told to others."""
+        if len(self._servers) < 2:
+            return self._servers
+        for server in self._servers:
+            if any(one["uri"] == uri for one in await server.resources()):
+                return [server]
+        for server in self._servers:
+            templates = [_pattern(one["uriTemplate"]) for one in await server.resource_templates()]
+            if Globs(templates).match(uri) is not None:
+                return [server]
+        return self._servers
+
+
+class _Reading(_Asking):
+    """Asks the server that has the resource, out of those that may be asked."""
 
     async def call(self, call: Call) -> Result:
         """Read it; where no server says that it has it, each one is asked until one does."""
@@ -130,18 +215,32 @@ class _Reading:
                 problem = problem or error
         raise problem or ResourceNotFound(uri)
 
-    async def _owners(self, uri: str) -> Sequence[ResourceServer]:
-        """The first that lists it or has a template for it: what belongs to one server is not told to others."""
-        if len(self._servers) < 2:
-            return self._servers
-        for server in self._servers:
-            if any(one["uri"] == uri for one in await server.resources()):
-                return [server]
-        for server in self._servers:
-            templates = [_pattern(one["uriTemplate"]) for one in await server.resource_templates()]
-            if Globs(templates).match(uri) is not None:
-                return [server]
-        return self._servers
+
+class _Watching(_Asking):
+    """Has the server that has the resource tell of its changes."""
+
+    def __init__(self, watch: Watch, servers: Sequence[ResourceServer]) -> None:
+        super().__init__(servers)
+        self._watch = watch
+
+    async def call(self, call: Call) -> Result:
+        """Begin to watch; the first server that agrees is the one."""
+        uri = self._watch.uri
+        problem: GroveError | None = None
+        for server in await self._owners(uri):
+            call.targets = (f"{server.name}:{uri}"[:_TARGET],)
+            self._watch.begin(server)
+            try:
+                return await server.confirm_watch(call, uri)
+            except ResourceNotFound:
+                self._watch.end()
+            except GroveError as error:
+                self._watch.end()
+                problem = problem or error
+            except BaseException:
+                self._watch.end()
+                raise
+        raise problem or ResourceNotFound(uri)
 
 
 def _pattern(template: str) -> str:
@@ -163,16 +262,21 @@ def _is_devious(uri: str) -> bool:
     return True
 
 
-_SPEC = ToolSpec(
-    name=READ_RESOURCE,
-    description="Read a resource of an MCP server.",
-    input_schema={
-        "type": "object",
-        "properties": {"uri": {"type": "string"}},
-        "required": ["uri"],
-        "additionalProperties": False,
-    },
-    output_schema={},
-    annotations=Annotations(readonly=True),
-    source=SOURCE,
-)
+def _spec(name: str, description: str) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=description,
+        input_schema={
+            "type": "object",
+            "properties": {"uri": {"type": "string"}},
+            "required": ["uri"],
+            "additionalProperties": False,
+        },
+        output_schema={},
+        annotations=Annotations(readonly=True),
+        source=SOURCE,
+    )
+
+
+_SPEC = _spec(READ_RESOURCE, "Read a resource of an MCP server.")
+_WATCHING = _spec(SUBSCRIBE, "Hear of changes of a resource of an MCP server.")

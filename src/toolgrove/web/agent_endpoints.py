@@ -109,6 +109,9 @@ class AgentEndpoints:
 
     async def _keep_open(self, opened: AgentEndpoint, *, task_status: TaskStatus[None]) -> None:
         # A task of its own: a session manager must be left by the task that entered it.
-        async with opened.mcp.running():
-            task_status.started()
-            await opened.closed.wait()
+        try:
+            async with opened.mcp.running():
+                task_status.started()
+                await opened.closed.wait()
+        finally:
+            opened.face.close()

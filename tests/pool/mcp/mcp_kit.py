@@ -37,9 +37,9 @@ CALLER = Caller(agent="a", session="a", role="editor")
 class Journal:
     """What a server wrote down since the test began."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, start: int | None = None) -> None:
         self.path = path
-        self._start = path.stat().st_size if path.exists() else 0
+        self._start = start if start is not None else path.stat().st_size if path.exists() else 0
 
     def of(self, kind: str) -> list[list[Any]]:
         text = self.path.read_bytes()[self._start :].decode() if self.path.exists() else ""
@@ -54,10 +54,10 @@ class Journal:
 
 
 @contextlib.contextmanager
-def web(path: Path, port: int = 0, *more: str) -> Iterator[int]:
+def web(path: Path, port: int = 0, *more: str, program: Path = UPSTREAM) -> Iterator[int]:
     """The server over HTTP with its journal; the port where it listens."""
     port = port or free_port()
-    with Process(python(str(UPSTREAM), str(path), str(port), *more), stderr=subprocess.DEVNULL) as process:
+    with Process(python(str(program), str(path), str(port), *more), stderr=subprocess.DEVNULL) as process:
         try:
             wait_until(lambda: _listens(port))
             yield port

@@ -18,6 +18,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``line_reader``: cuts a pipe into lines
 - ``link``: the protocol that every link follows
 - ``oauth``: logins to servers that ask for OAuth
+- ``news``: what a server tells by itself of what it offers beside tools
 - ``offered_lists``: what a server lists beside its tools, asked for now and then
 - ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
 - ``pin_policy``: which definitions are accepted without a person
@@ -29,6 +30,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``sse``: cuts a stream into server-sent events
 - ``stderr``: a server's error output in our log
 - ``stdio``: a link to a child process
+- ``subscriptions``: the resources of a server that somebody watches
 - ``tool_list_freshness``: whether the list is younger than the last word that it changed
 """
 

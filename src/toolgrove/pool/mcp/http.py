@@ -37,7 +37,7 @@ from toolgrove.pool.mcp.jsonrpc import (
     relay,
     reply,
 )
-from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
+from toolgrove.pool.mcp.link import End, Told, is_request, params_of, unheard
 from toolgrove.pool.mcp.sse import Events
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.types import Clock
@@ -78,6 +78,7 @@ class HttpLink:
         authorization: Authorization | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
+        self.told: Told = unheard
         self.end = End()
         self._connections = KeptConnections(Address.of(url), reach, clock)
         self._target = self._connections.address.target
@@ -244,8 +245,8 @@ class HttpLink:
     def _heard(self, message: Message) -> None:
         if is_request(message):
             self._reply(message)
-        elif message["method"] in (LIST_CHANGED, ACKNOWLEDGED):
-            self.changed()
+        elif isinstance(message["method"], str):
+            self.told(message["method"], params_of(message))
 
     def _reply(self, message: Message) -> None:
         if self.end.fault is not None:

@@ -14,6 +14,7 @@ from toolgrove.pool.mcp.faults import Nonsense, Rejected
 MAX_MESSAGE = 8 * 1024 * 1024
 MAX_NESTING = 200
 METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
 UNSUPPORTED_VERSION = -32022
 
 Message = dict[str, Any]

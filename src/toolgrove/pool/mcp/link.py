@@ -13,18 +13,26 @@ from toolgrove.pool.mcp.faults import Broken, Fault
 from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest
 
 LIST_CHANGED = "notifications/tools/list_changed"
+RESOURCES_CHANGED = "notifications/resources/list_changed"
+PROMPTS_CHANGED = "notifications/prompts/list_changed"
+UPDATED = "notifications/resources/updated"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+Told = Callable[[str, Message], None]
+"""Takes a notification: its method and its parameters."""
 
 
 class Link(Protocol):
     """Carries requests to a server and what it says by itself back.
 
     `open` starts what runs beside it in the given tasks; `close` ends all, within a few seconds whatever the
-    server does. `request` raises a Fault. `changed` is called when the server's tools may have changed; where it
-    `streams`, a server of the handshake era says so in a stream of its own.
+    server does. `request` raises a Fault. `told` hears what the server says by itself, `changed` is called when such
+    words may have been lost; where it `streams`, a server of the handshake era says them in a stream of its own.
     """
 
     changed: Callable[[], None]
+    told: Told
     end: End
     streams: bool
 
@@ -60,6 +68,10 @@ class End:
         """Wait for the end, and give its reason."""
         await self._event.wait()
         return self.fault or Broken("ended")
+
+
+def unheard(method: str, params: Message) -> None:
+    """Nobody listens yet."""
 
 
 def is_request(message: Message) -> bool:

@@ -50,7 +50,13 @@ class OfferedList:
         self._secrets = secrets
         self._clock = clock
         self._kept: _Kept | None = None
+        self._changes = 0
         self._one_at_a_time = anyio.Lock()
+
+    def changed(self) -> None:
+        """Ask anew at the next occasion: what is kept, or on its way, may be old."""
+        self._kept = None
+        self._changes += 1
 
     async def latest(self) -> Sequence[Message]:
         """What the server lists; nothing while it is down or does not answer in time."""
@@ -60,8 +66,10 @@ class OfferedList:
                 return ()
             if kept is not None and kept.session is session and self._clock.monotonic() < kept.until:
                 return kept.listed
+            mark = self._changes
             listed = await to_thread.run_sync(self._judged, await self._asked(session))
-            self._kept = _Kept(self._server.session or session, self._clock.monotonic() + KEPT, listed)
+            if mark == self._changes:
+                self._kept = _Kept(self._server.session or session, self._clock.monotonic() + KEPT, listed)
             return listed
 
     async def _asked(self, session: Session) -> list[Any]:

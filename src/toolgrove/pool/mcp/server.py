@@ -20,11 +20,14 @@ from toolgrove.pool.mcp.child import Command
 from toolgrove.pool.mcp.connection import Reach
 from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misconfigured
 from toolgrove.pool.mcp.http import HttpLink
-from toolgrove.pool.mcp.link import Link
+from toolgrove.pool.mcp.jsonrpc import Message
+from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, UPDATED, Link
+from toolgrove.pool.mcp.news import News
 from toolgrove.pool.mcp.old_sse import OldSseLink
 from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
 from toolgrove.pool.mcp.session import Negotiation, Session
 from toolgrove.pool.mcp.stdio import StdioLink
+from toolgrove.pool.mcp.subscriptions import Subscriptions
 from toolgrove.pool.mcp.tool_list_freshness import ToolListFreshness
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offspring import Offspring
@@ -68,6 +71,8 @@ class Server:
         self.session: Session | None = None
         self.problem = "is not started"
         self.freshness = ToolListFreshness()
+        self.news = News()
+        self.subscriptions = Subscriptions(self.news)
         self._config = config
         self._catalog = catalog
         self._secrets = secrets
@@ -109,6 +114,11 @@ class Server:
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Keep the server connected until we are cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.news.run)
+            await self._keep_connected(changed)
+
+    async def _keep_connected(self, changed: Callable[[], None]) -> None:
         while True:
             begun = self._clock.monotonic()
             try:
@@ -142,7 +152,7 @@ class Server:
 
     async def _used(self, link: Link, tasks: TaskGroup, changed: Callable[[], None]) -> Fault:
         """Use a connection as long as it lasts; the answer is why it ended."""
-        link.changed = self.freshness.stale
+        link.changed, link.told = self.freshness.stale, self._told_by_itself
         try:
             await link.open(tasks)
             session = await self._greeted(link, tasks)
@@ -152,7 +162,23 @@ class Server:
         self._settled.set()
         changed()
         tasks.start_soon(self._keep_listed, session, changed)
+        tasks.start_soon(self.subscriptions.keep, session)
+        if session.has_resources:  # what it offers may be another now, or be there at last
+            self.news.list_changed("resources")
+        if session.has_prompts:
+            self.news.list_changed("prompts")
         return await link.end.wait()
+
+    def _told_by_itself(self, method: str, params: Message) -> None:
+        """Take what the server says without being asked."""
+        if method == LIST_CHANGED or (method == ACKNOWLEDGED and not self.subscriptions.acknowledged(params)):
+            self.freshness.stale()
+        elif method == RESOURCES_CHANGED:
+            self.news.list_changed("resources")
+        elif method == PROMPTS_CHANGED:
+            self.news.list_changed("prompts")
+        elif method == UPDATED:
+            self.subscriptions.updated(params)
 
     def _lose(self, fault: Fault) -> None:
         """Say what is wrong; where only a session is over, nothing is, and those who ask wait for the next one."""

@@ -31,12 +31,14 @@ class Session:
         self.link = link
         self.era = era
         self._numbers = numbers
-        tools = capabilities.get("tools")
-        self._has_tools = isinstance(tools, dict)
+        self._has_tools = isinstance(capabilities.get("tools"), dict)
         self._has_completions = isinstance(capabilities.get("completions"), dict)
-        self._has_prompts = isinstance(capabilities.get("prompts"), dict)
-        self._has_resources = isinstance(capabilities.get("resources"), dict)
-        self._tells_changes = isinstance(tools, dict) and tools.get("listChanged") is True
+        self.has_prompts = isinstance(capabilities.get("prompts"), dict)
+        self.has_resources = isinstance(capabilities.get("resources"), dict)
+        self.tells_updates = _says(capabilities, "resources", "subscribe")
+        self._changing = [
+            kind for kind in ("tools", "resources", "prompts") if _says(capabilities, kind, "listChanged")
+        ]
 
     async def list_tools(self) -> list[Any]:
         """Every tool as the server describes it."""
@@ -44,11 +46,11 @@ class Session:
 
     async def list_resources(self) -> list[Any]:
         """Every resource as the server describes it."""
-        return await self._all("resources/list", "resources", "resources") if self._has_resources else []
+        return await self._all("resources/list", "resources", "resources") if self.has_resources else []
 
     async def list_resource_templates(self) -> list[Any]:
         """Every template of resources as the server describes it; some servers do not know the question."""
-        if not self._has_resources:
+        if not self.has_resources:
             return []
         try:
             return await self._all("resources/templates/list", "resourceTemplates", "resource templates")
@@ -57,7 +59,7 @@ class Session:
 
     async def list_prompts(self) -> list[Any]:
         """Every prompt as the server describes it."""
-        return await self._all("prompts/list", "prompts", "prompts") if self._has_prompts else []
+        return await self._all("prompts/list", "prompts", "prompts") if self.has_prompts else []
 
     async def _all(self, method: str, key: str, what: str) -> list[Any]:
         """A list of any number of pages, within bounds."""
@@ -110,6 +112,24 @@ class Session:
             return {"completion": {"values": []}}
         return await self._ask(COMPLETE, asked)
 
+    async def subscribe(self, uri: str) -> None:
+        """Hear of changes of a resource; until 2025-11-25."""
+        await self._ask("resources/subscribe", {"uri": uri})
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Hear of them no more."""
+        await self._ask("resources/unsubscribe", {"uri": uri})
+
+    def number(self) -> int:
+        """The id of a request that is made later."""
+        return next(self._numbers)
+
+    async def listen(self, key: int, wanted: Message) -> None:
+        """Hear of what is wanted until the server ends the stream; since 2026-07-28."""
+        method = "subscriptions/listen"
+        params = self.era.params({"notifications": wanted})
+        await self.link.request(RpcRequest(id=key, method=method, params=params, headers=self.era.headers(method)))
+
     async def _sent(
         self, method: str, params: Message, headers: Mapping[str, str], progress: Progress | None
     ) -> Message:
@@ -125,17 +145,19 @@ class Session:
 
     @property
     def listens(self) -> bool:
-        """Whether it takes a request of its own to hear of changed tools."""
-        return self._tells_changes and (self.era.modern or self.link.streams)
+        """Whether it takes a request of its own to hear of changes."""
+        if self.era.modern:
+            return bool(self._changing)
+        return self.link.streams and (bool(self._changing) or self.tells_updates)
 
     async def follow(self) -> None:
-        """Hear of changed tools as long as the server lives; that we do is a reason to list them too."""
+        """Hear of changes as long as the server lives; that we do is a reason to list its tools too."""
         backoff = Backoff(random.random)
         while True:
             begun = anyio.current_time()
             try:
                 if self.era.modern:
-                    await self._ask("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+                    await self.listen(self.number(), {f"{kind}ListChanged": True for kind in self._changing})
                 else:
                     await self.link.stream()
             except (Rejected, Nonsense):
@@ -240,6 +262,11 @@ async def _initialize(link: Link, numbers: count[int]) -> Session:
     if version not in HANDSHAKE:
         raise Nonsense("speaks a protocol version that we do not know")
     return Session(link, Era(version=str(version), modern=False), _capabilities(result), numbers)
+
+
+def _says(capabilities: Mapping[str, Any], kind: str, what: str) -> bool:
+    offered = capabilities.get(kind)
+    return isinstance(offered, dict) and offered.get(what) is True
 
 
 def _capabilities(result: Message) -> Mapping[str, Any]:

@@ -44,7 +44,19 @@ from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Logins, MemoryLogins, Pins
-from toolgrove.types import COMPLETE, GET_PROMPT, READ_RESOURCE, Call, Clock, Kind, Result, SystemClock, Tool
+from toolgrove.types import (
+    COMPLETE,
+    GET_PROMPT,
+    READ_RESOURCE,
+    SUBSCRIBE,
+    Call,
+    Clock,
+    Kind,
+    Listed,
+    Result,
+    SystemClock,
+    Tool,
+)
 
 log = logging.getLogger("toolgrove.pool")
 _LOOK = 1.0
@@ -103,6 +115,7 @@ class McpSource:
         self._resources = lists(Session.list_resources, of_resource)
         self._templates = lists(Session.list_resource_templates, of_template)
         self._prompts = lists(Session.list_prompts, of_prompt)
+        self._server.news.follow(self._list_changed)
         self._breakers = Breakers(clock, random)
         self._shares = FairShares(config.concurrency, clock, of=f"Server {name!r}")
 
@@ -176,6 +189,37 @@ class McpSource:
             if failure.facts.get("upstreamCode") not in _NO_RESOURCE:
                 raise
             raise ResourceNotFound(uri) from None
+
+    def follow(self, tell: Callable[[Listed], None]) -> Callable[[], None]:
+        """Hear when what it lists beside its tools may have changed, until the answer is called."""
+        return self._server.news.follow(tell)
+
+    def _list_changed(self, what: Listed) -> None:
+        for kept in (self._prompts,) if what == "prompts" else (self._resources, self._templates):
+            kept.changed()
+
+    def watch(self, uri: str, tell: Callable[[], None]) -> Callable[[], None]:
+        """Hear of changes of a resource from now on, as soon as the server agrees; the answer ends it."""
+        return self._server.subscriptions.add(uri, tell)
+
+    async def confirm_watch(self, call: Call, uri: str) -> Result:
+        """Wait until the server agreed to tell of a resource that is watched."""
+
+        async def ask(session: Session) -> Result:
+            if not session.tells_updates:
+                raise UpstreamFailed(
+                    f"Server {self.name!r} does not tell of changes of its resources. Read it again instead.",
+                    reason="not_watchable",
+                )
+            try:
+                await self._server.subscriptions.confirmed(session, uri)
+            except Rejected as fault:
+                if fault.code not in _NO_RESOURCE:
+                    raise
+                raise ResourceNotFound(uri) from None
+            return {}
+
+        return await self._bounded(call, partial(self._well, share_of(call)), ask, lambda answer: answer)
 
     async def prompts(self) -> Sequence[Message]:
         """The prompts that the server lists."""
@@ -319,4 +363,4 @@ class McpSource:
 
 def _advice(call: Call) -> str:
     """What to do after a failure in the middle; to read once more harms nobody."""
-    return "" if call.name in (READ_RESOURCE, GET_PROMPT, COMPLETE) else _MAY_HAVE_RUN
+    return "" if call.name in (READ_RESOURCE, GET_PROMPT, COMPLETE, SUBSCRIBE) else _MAY_HAVE_RUN

@@ -16,7 +16,7 @@ from toolgrove.pool.mcp.faults import Broken, Fault, Gone, Nonsense, Unsent
 from toolgrove.pool.mcp.inbound_budget import InboundBudget
 from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, encode, likely_id, notification, outcome, reply
 from toolgrove.pool.mcp.line_reader import LineReader
-from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, End, is_request, params_of
+from toolgrove.pool.mcp.link import End, Told, is_request, params_of, unheard
 from toolgrove.pool.mcp.stderr import ErrorOutput
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offspring import Offspring
@@ -44,6 +44,7 @@ class StdioLink:
         offspring: Offspring | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
+        self.told: Told = unheard
         self.end = End()
         self._server = server
         self._command = command
@@ -179,6 +180,8 @@ class StdioLink:
 
     def _heard_unasked(self, message: Message) -> None:
         method = message["method"]
+        if not isinstance(method, str):
+            return
         if is_request(message):
             self._child.write(encode(reply(message)))
         elif method == "notifications/progress":
@@ -187,5 +190,5 @@ class StdioLink:
             waiting = self._waiting.get(token) if type(token) is int else None
             if waiting is not None:
                 waiting.tell(params)
-        elif method in (LIST_CHANGED, ACKNOWLEDGED):
-            self.changed()
+        else:
+            self.told(method, params_of(message))
