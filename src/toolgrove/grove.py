@@ -374,8 +374,10 @@ class Grove:
     def _recorded(self, agent: str, tool: str) -> Recorded:
         """What is kept of an agent's calls of a tool: as its own section says, else as the project does."""
         definition = self.config.agents.get(agent)
-        own = definition.record.of(tool) if definition is not None and definition.record is not None else None
-        return own or self.config.record.of(tool) or "full"
+        offer = self.pool.latest.offers.get(tool)
+        names = (tool,) if offer is None else (tool, *offer.also, offer.formerly)
+        own = definition.record.of(*names) if definition is not None and definition.record is not None else None
+        return own or self.config.record.of(*names) or "full"
 
     def _rate_limit(self, agent: str) -> str | None:
         definition = self.config.agents.get(agent)

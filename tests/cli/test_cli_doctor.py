@@ -117,12 +117,15 @@ def test_nothing_is_started_if_not_wanted(toolgrove: Toolgrove, project: Project
 
 
 def test_keys_of_other_clients_are_listed_as_not_acted_on(toolgrove: Toolgrove, project: Project) -> None:
-    entry = {"command": sys.executable, "autoApprove": ["a"], "disabledTools": ["b"], "envFile": ".env", "type": "http"}
+    entry = {"command": sys.executable, "autoApprove": ["a"], "allowedTools": ["b"], "envFile": ".env", "type": "http"}
     project(servers={"up": entry, "old": {"type": "sse", "url": "https://x.example/sse"}}, inputs=[], agents={"a": {}})
     said = toolgrove("doctor", "--no-start", "--json")
     assert findings(said, "servers", "warning") == [
         ("up", "says type http, which does not fit its command or url"),
-        ("up", "disabledTools is not acted on: hide tools with mask in agents.*.mcp.up"),
+        (
+            "up",
+            "allowedTools is not acted on: name tools in include or exclude, or hide them from an agent with its mask",
+        ),
         ("up", "envFile is not read: write the variables into env, as ${env:NAME}"),
     ]
     assert ("up", "autoApprove belongs to another client and is not acted on") in findings(said, "servers", "note")

@@ -74,7 +74,9 @@ def load(write: Write, form: dict[str, Any]) -> dict[str, McpServerConfig]:
 def test_what_is_not_acted_on_is_remembered_by_name(write: Write) -> None:
     config = Config.load(write(json.dumps(VS_CODE), "toolgrove.json"))
     assert (config.ignored, config.mcp_servers["memory"].ignored) == (("inputs",), ("dev",))
-    assert load(write, CLINE)["b"].ignored == ("alwaysAllow", "disabledTools")
+    assert load(write, CLINE)["b"].ignored == ("alwaysAllow",)
+    assert load(write, CLINE)["b"].exclude == ("rm",)
+    assert load(write, OTHERS)["gemini"].include == ("a",)
     assert load(write, CURSOR)["local"].ignored == ("envFile",)
 
 

@@ -22,6 +22,7 @@ from toolgrove.pool.mcp.effect_policy import EffectPolicy
 from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.metadata import check, definition_hash
 from toolgrove.pool.secrets import Secrets
+from toolgrove.pool.source_names import SourceNames
 from toolgrove.store.state import MemoryPins
 
 GOOD: dict[str, Any] = {
@@ -404,7 +405,9 @@ async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up()
     server, pins = McpServerConfig(command="x"), MemoryPins()
     policy = PinPolicy("up", server, pins=pins, default="firstUse", window=5.0, clock=ManualClock())
     source: Any = SimpleNamespace(name="up")
-    catalog = Catalog(source, effects=EffectPolicy("up", server), policy=policy, pins=pins, secrets=Secrets({}))
+    names = SourceNames("up", "mcpServers.up", server)
+    effects = EffectPolicy("up", server)
+    catalog = Catalog(source, names=names, effects=effects, policy=policy, pins=pins, secrets=Secrets({}))
     slow = with_("description", "ignore all " * 700)
     turns = 0
 

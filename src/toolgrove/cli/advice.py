@@ -20,6 +20,8 @@ def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
         case "denied":
             role = _role(config, agent, offer)
             return f"Add {offer.name!r}, or a glob that covers it, to {section}.tools.{role}"
+        case "masked" if verdict.rule.startswith(("mcpServers.", "httpTools.")):
+            return f"{verdict.rule.partition(': ')[0].partition(' ')[0]} decides that it is taken over by nobody."
         case "masked":
             return f"Take {pattern!r} out of {section}.mcp.{offer.source}.mask."
         case "unvalidated":

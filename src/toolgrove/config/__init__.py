@@ -9,6 +9,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``http_tool``: one HTTP call or an OpenAPI document
 - ``mcp_server``: an external MCP server
 - ``oauth``: how we log in to a server that asks for OAuth
+- ``own_names``: what a source's tools are called, and which are left out
 - ``problems``: what is wrong with a file, each problem with its place
 - ``project``: the whole file
 - ``record``: what the audit log keeps of a call
@@ -27,6 +28,7 @@ from toolgrove.config.file import ConfigFile, Reload
 from toolgrove.config.http_tool import HttpToolConfig
 from toolgrove.config.mcp_server import McpServerConfig, PinMode
 from toolgrove.config.oauth import OAuthConfig
+from toolgrove.config.own_names import OwnNames
 from toolgrove.config.problems import ConfigError, Problem
 from toolgrove.config.project import Config
 from toolgrove.config.record import RecordConfig, Recorded
@@ -46,6 +48,7 @@ __all__ = [
     "McpSelection",
     "McpServerConfig",
     "OAuthConfig",
+    "OwnNames",
     "PayloadTypeConfig",
     "PinMode",
     "Problem",

@@ -8,8 +8,9 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from toolgrove.config.fields import Location
+from toolgrove.config.own_names import OwnNames
 from toolgrove.config.reference import Filled
-from toolgrove.config.section import Section
+from toolgrove.config.toolsets import check_no_set
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONNECTION = ("host", "connection", "keep-alive", "te", "trailer", "upgrade", "expect")
@@ -39,7 +40,7 @@ def may_be_argument(name: str) -> bool:
     )
 
 
-class HttpToolConfig(Section):
+class HttpToolConfig(OwnNames):
     """One HTTP call as a tool, or every operation of an OpenAPI document."""
 
     description: str = Field(default="", description="What the tool does; models read it.")
@@ -59,6 +60,9 @@ class HttpToolConfig(Section):
     output_schema: dict[str, Any] | None = Field(default=None, description="The schema of the answer's body.")
     openapi: Location | None = Field(
         default=None, description="An OpenAPI document instead: every operation is `<name>_<operationId>`."
+    )
+    tags: tuple[str, ...] | None = Field(
+        default=None, description="Patterns of tags; only operations that have one of them are taken over."
     )
     allow_private: bool = Field(default=False, description="Whether the host may have a private address.")
     timeout: float = Field(default=30.0, gt=0, description="Seconds that one call may take.")
@@ -100,12 +104,21 @@ class HttpToolConfig(Section):
         if self.input_schema.get("type") != "object":
             raise ValueError("inputSchema has to have type: object")
         self._check_reads()
+        self._check_names()
         if self.openapi is None:
             known = self.input_schema.get("properties", {})
             for name in re.findall(r"(?<!\$)\{([^{}]*)\}", self.url or ""):
                 if name not in known:
                     raise ValueError(f"url has {{{name}}}, which inputSchema.properties does not name")
         return self
+
+    def _check_names(self) -> None:
+        check_no_set("tags", self.tags or ())
+        told = [key for key in ("prefix", "rename", "include", "exclude", "tags") if key in self.model_fields_set]
+        if self.openapi is None and told:
+            raise ValueError(
+                f"{told[0]} is about the operations of an openapi document; a single call has its key's name"
+            )
 
     def _check_reads(self) -> None:
         if self.openapi is not None and self.reads is True:

@@ -16,30 +16,33 @@ from pydantic import (
 
 from toolgrove.config.fields import Location, folder_of
 from toolgrove.config.oauth import OAuthConfig
+from toolgrove.config.own_names import OwnNames
 from toolgrove.config.reference import Filled, Word, translated
 from toolgrove.config.sandbox import Sandbox
-from toolgrove.config.section import Section
 from toolgrove.errors import closest
 
 PinMode = Literal["firstUse", "ask"]
 """Whether definitions at first contact are accepted without a person."""
 
 _SPELLINGS = {"serverUrl": "url", "httpUrl": "url", "transport": "type"}
+_LEAVING_OUT = ("disabledTools", "disabled_tools", "excludeTools")
+_TAKING_IN = ("includeTools", "enabledTools", "enabled_tools")
+"""How other clients name the tools that they leave out, and the only ones that they take."""
 _HOUR = 3600.0
 
 FOREIGN = frozenset(
     (
-        *("auth", "dev", "disabledTools", "envFile", "headersHelper", "tools", "trust"),
+        *("auth", "dev", *_LEAVING_OUT, *_TAKING_IN, "envFile", "headersHelper", "tools", "trust"),
         *("connectTimeout", "initTimeout", "networkTimeout", "requestTimeout", "startupTimeout", "toolTimeout"),
     )
 )
 """Keys of other clients that look like misspelt ones of ours; other foreign keys need no entry here."""
 
-RESTRICTING = frozenset(("disabledTools", "excludeTools", "includeTools", "allowedTools", "enabledTools", "tools"))
-"""Keys by which a client hides tools; here an agent's mask does that."""
+RESTRICTING = frozenset((*_LEAVING_OUT, *_TAKING_IN, "allowedTools", "tools"))
+"""Keys by which a client hides tools, and that were not understood; `include`, `exclude` and masks do that here."""
 
 
-class McpServerConfig(Section):
+class McpServerConfig(OwnNames):
     """An external MCP server, as Claude Desktop, Cursor and VS Code write it."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, json_schema_extra={"additionalProperties": True})
@@ -170,7 +173,17 @@ def _in_our_words(given: dict[str, Any]) -> dict[str, Any]:
     renamed = {key: value for key, value in renamed.items() if key not in _SPELLINGS}
     if isinstance(renamed.get("enabled"), bool):
         renamed.setdefault("disabled", not renamed.pop("enabled"))
+    for key in _LEAVING_OUT:
+        if _are_names(renamed.get(key)) and _are_names(renamed.get("exclude", [])):
+            renamed["exclude"] = [*renamed.get("exclude", ()), *renamed.pop(key)]
+    for key in _TAKING_IN:
+        if _are_names(renamed.get(key)) and "include" not in renamed:
+            renamed["include"] = renamed.pop(key)
     return renamed
+
+
+def _are_names(given: Any) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
 
 
 def _is_typo(key: Any, own: dict[str, str]) -> bool:

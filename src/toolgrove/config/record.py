@@ -23,12 +23,13 @@ class RecordConfig(Section):
         description="By patterns of tool names; an exact name comes first, then the first that fits.",
     )
 
-    def of(self, tool: str) -> Recorded | None:
-        """What is recorded of this tool's calls; None where this says nothing about it."""
+    def of(self, *names: str) -> Recorded | None:
+        """What is recorded of calls of a tool with these names; None where this says nothing about it."""
         if not self.tools:
             return self.default
-        named = (kept for pattern, kept in self.tools.items() if fnmatchcase(tool, pattern))
-        return self.tools.get(tool) or next(named, self.default)
+        exact = (self.tools[name] for name in names if name in self.tools)
+        named = (kept for name in names for pattern, kept in self.tools.items() if fnmatchcase(name, pattern))
+        return next(exact, None) or next(named, self.default)
 
 
 def _spelt_out(given: Any) -> Any:

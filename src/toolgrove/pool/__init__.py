@@ -28,5 +28,6 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``secret_encodings``: the ways in which a secret may be written in a text
 - ``secrets``: references to secrets: read, bound to their scope, remembered for scrubbing
 - ``snapshot``: every tool of every source at one moment
+- ``source_names``: what the tools of one source are called here
 - ``toolsets``: what patterns and named sets name in the pool
 """

@@ -46,7 +46,8 @@ class ToolNames:
         """The names in a pool."""
         names = cls()
         for offer in offers:
-            names.add(offer.source, offer.own_name, offer.name, is_ready=offer.tool is not None)
+            for name in (offer.name, *offer.also):
+                names.add(offer.source, offer.own_name, name, is_ready=offer.tool is not None)
         return names
 
     def add(self, source: str, own_name: str, name: str, *, is_ready: bool) -> None:

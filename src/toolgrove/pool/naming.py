@@ -15,8 +15,9 @@ def is_foreign_legal(name: str) -> bool:
 
 
 def pool_name(prefix: str, own_name: str) -> str:
-    """The name under which a foreign tool stands in the pool."""
-    return shortened(f"{prefix}_{own_name}".replace(".", "_").replace("/", "_"))
+    """The name under which a foreign tool stands in the pool; without a prefix, its own."""
+    whole = f"{prefix}_{own_name}" if prefix else own_name
+    return shortened(whole.replace(".", "_").replace("/", "_"))
 
 
 def shortened(name: str) -> str:

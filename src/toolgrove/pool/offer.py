@@ -8,14 +8,16 @@ from typing import Literal, Protocol, runtime_checkable
 
 from toolgrove.types import Call, Kind, Result, Tool
 
-Standing = Literal["ready", "unvalidated", "quarantined", "pending", "unavailable"]
+Standing = Literal["ready", "unvalidated", "quarantined", "pending", "unavailable", "masked"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Offer:
     """One tool of a source. Only a ready one has a `tool`; any other has the reason why not.
 
-    `mentions` are the words in a foreign definition that could be names of tools, each with its place.
+    `mentions` are the words in a foreign definition that could be names of tools, each with its place. One that is
+    masked is left out by the operator and holds no name. `also` are names that it would have without the operator's
+    word, by which it can be forbidden but not given; `formerly` is an older spelling, by which it can be both.
     """
 
     name: str
@@ -26,6 +28,8 @@ class Offer:
     reason: str = ""
     tool: Tool | None = None
     mentions: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    also: tuple[str, ...] = ()
+    formerly: str = ""
 
 
 class Unavailable(Exception):

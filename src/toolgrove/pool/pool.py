@@ -184,7 +184,8 @@ class Pool:
         log.warning("source %s is unavailable: %s", source.name, problem)
         known = self._offers.get(source.name) or _remembered(source)
         self._offers[source.name] = [
-            replace(offer, standing="unavailable", reason=problem, tool=None) for offer in known
+            offer if offer.standing == "masked" else replace(offer, standing="unavailable", reason=problem, tool=None)
+            for offer in known
         ]
         self._problems[source.name] = problem
 
@@ -223,12 +224,17 @@ class Pool:
         groups = [self._builtin, *(self._offers.get(name, ()) for name in self._sources)]
         holders = self._still_held()
         snapshot = compose(revision, groups, states, holders)
-        self._holders = {**holders, **{name: offer.source for name, offer in snapshot.offers.items()}}
+        self._holders = {
+            **holders,
+            **{name: offer.source for name, offer in snapshot.offers.items() if offer.standing != "masked"},
+        }
         return snapshot
 
     def _still_held(self) -> dict[str, str]:
         """Whose each name is: its source keeps it until it is gone, or has answered without it."""
-        offered = {name: {offer.name for offer in offers} for name, offers in self._offers.items()}
+        offered = {
+            name: {one.name for one in offers if one.standing != "masked"} for name, offers in self._offers.items()
+        }
         return {
             name: source
             for name, source in self._holders.items()

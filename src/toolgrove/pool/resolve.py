@@ -107,10 +107,10 @@ def _approvals(
     offers = {name: snapshot.offers[name] for name in visible}
     rules: dict[str, str] = {}
     for above in within:
-        found = sets.matches(above.approve, offers)
+        found = sets.covers(above.approve, offers)
         rules.update((name, f"approve: {pattern} of agent {above.agent!r}") for name, pattern in found.items())
     rules.update((name, tool.approval) for name, tool in visible.items() if tool.approval is not None)
-    rules.update((name, f"approve: {pattern}") for name, pattern in sets.matches(agent.approve, offers).items())
+    rules.update((name, f"approve: {pattern}") for name, pattern in sets.covers(agent.approve, offers).items())
     return rules
 
 
@@ -131,7 +131,7 @@ class _Judge:
         sets: Toolsets,
     ) -> None:
         self._named = sets.matches(agent.tools, snapshot.offers)
-        self._denied = sets.matches(agent.deny, snapshot.offers)
+        self._denied = sets.covers(agent.deny, snapshot.offers)
         self._masks = None if agent.mcp is None else {s: Globs(chosen.mask) for s, chosen in agent.mcp.items()}
         self._by_role = _role_rule(agent.role, read_only, within)
         self._depth_rule = _depth_rule(agent, depth)
@@ -221,11 +221,19 @@ def _warnings(
     if depth >= agent.max_depth > 0 and depth and SPAWN in sets.matches(agent.tools, _only(snapshot, SPAWN)):
         yield f"Agent {name!r} is at depth {depth} of maxDepth {agent.max_depth}: {SPAWN} is removed."
     listed = dict.fromkeys(sets.patterns(agent.tools))
-    missing = [one for one in listed if is_exact(one) and not is_set(one) and one not in verdicts]
+    old = {offer.formerly for offer in snapshot.offers.values()}
+    missing = [one for one in listed if is_exact(one) and not is_set(one) and one not in verdicts and one not in old]
     for at, pattern in enumerate(missing):
         near = closest(pattern, verdicts) if at < _HINTS else None  # each one looks at every name
         hint = f" Did you mean {near!r}?" if near else ""
         yield f"Agent {name!r} lists tool {pattern!r}, which is not in the pool; it is skipped.{hint}"
+    outdated = {
+        new: spelt
+        for patterns in agent.selections().values()
+        for new, spelt in sets.outdated(patterns, snapshot.offers).items()
+    }
+    for new, spelt in list(outdated.items())[:_HINTS]:
+        yield f"Agent {name!r} names {spelt!r} by an old spelling, which still counts; it is {new!r} now."
     for server in agent.mcp or ():
         if server not in snapshot.sources:
             yield f"Agent {name!r} selects MCP server {server!r}, which the project does not have."

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -54,13 +54,16 @@ class Secrets:
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self._scopes))})"
 
-    def fill(self, template: str, *, field: str, user: str) -> str:
-        """The template with every reference replaced by its value; `user` is the tool, or `<server>_*`."""
+    def fill(self, template: str, *, field: str, user: str, also: Sequence[str] = ()) -> str:
+        """The template with every reference replaced by its value; `user` is the tool, or `<server>_*`.
+
+        `also` are other names by which a scope may mean the same tool.
+        """
         if "${" not in template:
             return template
 
         def value(found: re.Match[str]) -> str:
-            return self._value(found, field, user)
+            return self._value(found, field, user, also)
 
         return _REFERENCE.sub(value, template)
 
@@ -95,13 +98,13 @@ class Secrets:
         """Scrubs messages that follow each other and must not wait."""
         return MessageScrubber(self._scrubber)
 
-    def _value(self, found: re.Match[str], field: str, user: str) -> str:
+    def _value(self, found: re.Match[str], field: str, user: str, also: Sequence[str]) -> str:
         scheme, name = found.groups()
         reference = found.group()
         if not name:
             raise SecretUnset(reference=reference, field=field, problem="it names nothing after the colon")
         scope = self._scopes.get(name)
-        if scope is not None and not _covers(scope, user):
+        if scope is not None and not any(_covers(scope, name) for name in (user, *also)):
             raise SecretOutOfScope(reference=reference, field=field, user=user, allowed=scope.patterns)
         try:
             value = self._readers[scheme](name)

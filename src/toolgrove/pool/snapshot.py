@@ -46,7 +46,11 @@ def compose(
     """
     offers: dict[str, Offer] = {}
     rejected: list[Offer] = []
+    masked: list[Offer] = []
     for offer in (offer for group in groups for offer in group):
+        if offer.standing == "masked":
+            masked.append(offer)
+            continue
         present = offers.get(offer.name)
         holder = present.source if present is not None else (holders or {}).get(offer.name, offer.source)
         if present is not None and present.kind == "builtin":
@@ -60,6 +64,8 @@ def compose(
         else:
             reason = f"{holder!r} offers {present.own_name!r} and {offer.own_name!r} under this one name"
             offers[offer.name] = replace(present, standing="unvalidated", reason=reason, tool=None)
+    for offer in masked:  # which is there to be explained, and in nobody's way
+        offers.setdefault(offer.name, offer)
     content = _content(offers, rejected, sources)
     return PoolSnapshot(revision=revision, offers=offers, rejected=tuple(rejected), sources=sources, content=content)
 
@@ -77,7 +83,8 @@ def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Ma
         offer = offers[name]
         tool = offer.tool
         mark = offer.reason if tool is None else f"{tool.definition} {tool.mutates} {_volatile(tool.spec)}"
-        digest.update(f"{name}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
+        known_as = "\0".join((name, *offer.also, offer.formerly))
+        digest.update(f"{known_as}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
     for name in sorted(sources):
         digest.update(f"{name}\0{sources[name].problem}\n".encode())
     return digest.hexdigest()[:16]

@@ -36,11 +36,37 @@ class Toolsets:
         self._named = named or {}
 
     def matches(self, patterns: Sequence[str], offers: Offers) -> dict[str, str]:
-        """The names that are named, each with what names it: a pattern, else a set, and the pattern in that set."""
+        """The names that are given, each with what names it: a pattern, else a set, and the pattern in that set."""
+        return self._matches(patterns, offers, forbids=False)
+
+    def covers(self, patterns: Sequence[str], offers: Offers) -> dict[str, str]:
+        """The names that are forbidden or held back: also those of tools whose name without a rename is named."""
+        return self._matches(patterns, offers, forbids=True)
+
+    def outdated(self, patterns: Sequence[str], offers: Offers) -> dict[str, str]:
+        """The names that only an older spelling gives or forbids, each with that spelling."""
+        globs = Globs([one for one in self.patterns(patterns) if not is_set(one)])
+        spelt = {name: offer.formerly for name, offer in offers.items() if offer.formerly and name != offer.formerly}
+        return {
+            name: old
+            for name, old in spelt.items()
+            if old not in offers and globs.match(old) is not None and globs.match(name) is None
+        }
+
+    def _matches(self, patterns: Sequence[str], offers: Offers, *, forbids: bool) -> dict[str, str]:
         sets = [pattern for pattern in patterns if is_set(pattern)]
-        found = Globs([pattern for pattern in patterns if not is_set(pattern)]).matches(offers)
+        globs = Globs([pattern for pattern in patterns if not is_set(pattern)])
+        found = globs.matches(offers)
+        if globs.patterns:
+            for name, offer in offers.items():
+                if (offer.formerly or offer.also) and name not in found:
+                    old = (offer.formerly,) if offer.formerly and (forbids or offer.formerly not in offers) else ()
+                    known_as = (*old, *offer.also) if forbids else old
+                    pattern = next(filter(None, map(globs.match, known_as)), None)
+                    if pattern is not None:
+                        found[name] = pattern
         for one in sets:
-            for name, rule in self._in(one, offers).items():
+            for name, rule in self._in(one, offers, forbids=forbids).items():
                 found.setdefault(name, rule)
         return found
 
@@ -52,12 +78,12 @@ class Toolsets:
             flat.extend([pattern] if inside is None else self.patterns(inside))
         return flat
 
-    def _in(self, name: str, offers: Offers) -> dict[str, str]:
+    def _in(self, name: str, offers: Offers, *, forbids: bool) -> dict[str, str]:
         if name == ALL:
             return dict.fromkeys(offers, name)
         if name == READ:
             return {tool: name for tool, offer in offers.items() if offer.tool is not None and not offer.tool.mutates}
         if name == CORE:
             return {tool: name for tool, offer in offers.items() if offer.kind == "builtin" and tool in CORE_TOOLS}
-        inside = self.matches(self._named.get(set_name(name), ()), offers)
+        inside = self._matches(self._named.get(set_name(name), ()), offers, forbids=forbids)
         return {tool: f"{name} ({pattern})" for tool, pattern in inside.items()}

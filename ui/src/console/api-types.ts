@@ -227,7 +227,7 @@ export interface PoolTool {
   name: string;
   source: string;
   kind: "builtin" | "extension" | "mcp" | "http";
-  standing: "ready" | "unvalidated" | "quarantined" | "pending" | "unavailable";
+  standing: "ready" | "unvalidated" | "quarantined" | "pending" | "unavailable" | "masked";
   /** Why it is not ready. */
   reason: string;
   description: string;

@@ -10,6 +10,7 @@ from toolgrove.config import AgentConfig, Config
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.resolve import SPAWN
 from toolgrove.pool.snapshot import PoolSnapshot
+from toolgrove.pool.toolsets import Toolsets
 
 
 def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Finding]:
@@ -21,7 +22,7 @@ def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Find
         yield _finding("warning", agent.name, warning)
     definition = config.agents[agent.name]
     if all(not state.problem for state in snapshot.sources.values()):  # else a pattern may mean what is not there now
-        yield from _patterns(agent.name, definition, snapshot)
+        yield from _patterns(agent.name, definition, snapshot, Toolsets(config.toolsets))
     for other in definition.may_spawn or ():
         if other not in config.agents:
             yield _finding("warning", agent.name, f"maySpawn: {other!r} is no agent of the project")
@@ -35,17 +36,17 @@ def _lent(name: str, agent: AgentConfig, config: Config, snapshot: PoolSnapshot)
     """Names that an agent lends in vain, since its own role binds those who would use them."""
     if agent.role == "editor" and not agent.read_only and not config.workspace.read_only:
         return
-    lent = Globs(agent.may_delegate).matches(snapshot.offers)
+    lent = Toolsets(config.toolsets).matches(agent.may_delegate, snapshot.offers)
     useless = [tool for tool in lent if (found := snapshot.offers[tool].tool) is not None and found.mutates]
     if useless:
         shown = ", ".join(useless[:3]) + (f" and {len(useless) - 3} more" if len(useless) > 3 else "")
         yield _finding("note", name, f"mayDelegate lends {shown}, and nobody below a reader can use that")
 
 
-def _patterns(name: str, agent: AgentConfig, snapshot: PoolSnapshot) -> Iterator[Finding]:
+def _patterns(name: str, agent: AgentConfig, snapshot: PoolSnapshot, sets: Toolsets) -> Iterator[Finding]:
     for key, patterns in (("deny", agent.deny), ("approve", agent.approve), ("mayDelegate", agent.may_delegate)):
         for pattern in patterns:
-            if not any(Globs([pattern]).match(tool) for tool in snapshot.offers):
+            if not sets.covers([pattern], snapshot.offers):
                 yield _finding("warning", name, f"{key}: {pattern!r} matches no tool of the pool")
     for server, selection in (agent.mcp or {}).items():
         own = [offer.own_name for offer in snapshot.offers.values() if offer.source == server]

@@ -63,7 +63,7 @@ def _entry(name: str, server: McpServerConfig) -> Iterator[Finding]:
         yield _finding("warning", name, f"says type {server.type}, which does not fit its command or url")
     for key in server.ignored:
         if key in RESTRICTING:
-            text = f"{key} is not acted on: hide tools with mask in agents.*.mcp.{name}"
+            text = f"{key} is not acted on: name tools in include or exclude, or hide them from an agent with its mask"
             yield _finding("warning", name, text)
         elif key == "envFile":
             yield _finding("warning", name, "envFile is not read: write the variables into env, as ${env:NAME}")
@@ -96,7 +96,8 @@ def _answer(name: str, state: SourceState) -> Finding:
 def _effects(name: str, server: McpServerConfig, snapshot: PoolSnapshot) -> Iterator[Finding]:
     """Words of the operator that are about no tool."""
     own = [offer.own_name for offer in snapshot.offers.values() if offer.source == name]
-    for key, patterns in (("reads", server.reads), ("changes", server.changes)):
+    named = {"reads": server.reads, "changes": server.changes, "exclude": server.exclude}
+    for key, patterns in {**named, "include": server.include or (), "rename": tuple(server.rename)}.items():
         for pattern in patterns:
             if not Globs([pattern]).matches(own):
                 yield _finding("warning", name, f"{key}: {pattern!r} matches no tool of that server")

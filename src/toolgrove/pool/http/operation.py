@@ -44,7 +44,8 @@ class HttpOperation:
 
     `entry` names it in the configuration. Without `inputs` and `body`, arguments that the URL does not take go to
     the query or into a JSON object, by the method. `answer` is the schema of the answer's body, where it is known.
-    `reads` is the operator's word that it changes nothing, `reads_if` the line with which it could be given.
+    `reads` is the operator's word that it changes nothing, `reads_if` the line with which it could be given. `also`
+    are names that it would have without the operator's word, `formerly` an older spelling of its name.
     """
 
     name: str
@@ -61,6 +62,13 @@ class HttpOperation:
     allow_private: bool = False
     reads: bool = False
     reads_if: str = ""
+    also: tuple[str, ...] = ()
+    formerly: str = ""
+
+    @property
+    def known_as(self) -> tuple[str, ...]:
+        """All names by which a secret may be meant for it."""
+        return tuple(name for name in (self.name, *self.also, self.formerly) if name)
 
     @property
     def mutates(self) -> bool:
@@ -115,8 +123,11 @@ class HttpOperation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refused:
-    """An operation that cannot be a tool, and why."""
+    """An operation that is no tool, and why: it cannot be one, or the operator left it out."""
 
     name: str
     own_name: str
     reason: str
+    also: tuple[str, ...] = ()
+    formerly: str = ""
+    is_left_out: bool = False

@@ -127,7 +127,10 @@ class HttpSource:
 
     def last_known(self) -> Sequence[Offer]:
         """The tools of the last time that the file could be read."""
-        return [replace(offer, standing="unavailable", tool=None) for offer in self._offers]
+        return [
+            offer if offer.standing == "masked" else replace(offer, standing="unavailable", tool=None)
+            for offer in self._offers
+        ]
 
     async def call(self, call: Call) -> Result:
         """Send the request and read the answer within the tool's time, which begins when the host has room for it."""
@@ -168,7 +171,7 @@ class HttpSource:
 
     async def _request(self, operation: HttpOperation, call: Call) -> HttpRequest:
         def fill(template: str, field: str) -> str:
-            return self._secrets.fill(template, field=field, user=operation.name)
+            return self._secrets.fill(template, field=field, user=operation.name, also=operation.known_as)
 
         if self._asks_keyring:  # which may have to be unlocked by hand, while the others go on
             return await anyio.to_thread.run_sync(build_request, operation, call.arguments, fill)
@@ -203,7 +206,16 @@ class HttpSource:
 
     def _offer(self, found: HttpOperation | Refused) -> Offer:
         problem = found.reason if isinstance(found, Refused) else _problem(found)
-        offer = Offer(name=found.name, own_name=found.own_name, source=self.name, kind=self.kind)
+        offer = Offer(
+            name=found.name,
+            own_name=found.own_name,
+            source=self.name,
+            kind=self.kind,
+            also=found.also,
+            formerly=found.formerly,
+        )
+        if isinstance(found, Refused) and found.is_left_out:
+            return replace(offer, standing="masked", reason=problem)
         if problem or isinstance(found, Refused):
             return replace(offer, standing="unvalidated", reason=problem)
         spec = ToolSpec(

@@ -20,9 +20,10 @@ from toolgrove.pool.mcp.effect_policy import EffectPolicy, told
 from toolgrove.pool.mcp.era import Mirrors, mirrors
 from toolgrove.pool.mcp.pin_policy import Listed, PinPolicy
 from toolgrove.pool.mcp.result import Valid
-from toolgrove.pool.naming import is_foreign_legal, pool_name, shortened
+from toolgrove.pool.naming import is_foreign_legal, shortened
 from toolgrove.pool.offer import Offer, Standing
 from toolgrove.pool.secrets import Secrets
+from toolgrove.pool.source_names import SourceNames
 from toolgrove.store.state import Pin, Pins
 from toolgrove.types import Source, Tool, ToolSpec
 
@@ -48,9 +49,17 @@ class Catalog:
     """
 
     def __init__(
-        self, source: Source, *, effects: EffectPolicy, policy: PinPolicy, pins: Pins, secrets: Secrets
+        self,
+        source: Source,
+        *,
+        names: SourceNames,
+        effects: EffectPolicy,
+        policy: PinPolicy,
+        pins: Pins,
+        secrets: Secrets,
     ) -> None:
         self._source = source
+        self._names = names
         self._effects = effects
         self._policy = policy
         self._pins = pins
@@ -148,6 +157,8 @@ class Catalog:
         return [self._unusable(name, "unavailable", reason) for name in names]
 
     def _offer(self, name: str, one: Listed, pin: Pin | None) -> Offer:
+        if self._names.left_out(name):
+            return self._unusable(name, "masked", "")
         if one.problems:
             return self._unusable(name, "unvalidated", "; ".join(one.problems[:_PROBLEMS]))
         standing, reason = self._policy.standing(one, pin)
@@ -157,20 +168,34 @@ class Catalog:
             return self._unusable(name, "unavailable", _TASK, one.mentions)
         tool = self._entry(name, one).tool
         return Offer(
-            name=tool.spec.name, own_name=name, source=self._source.name, kind="mcp", tool=tool, mentions=one.mentions
+            name=tool.spec.name,
+            own_name=name,
+            source=self._source.name,
+            kind="mcp",
+            tool=tool,
+            mentions=one.mentions,
+            also=self._names.also(name),
         )
 
     def _unusable(self, name: str, standing: Standing, reason: str, mentions: Mapping[str, str] | None = None) -> Offer:
-        server = self._source.name
+        server, left_out = self._source.name, self._names.left_out(name)
         return Offer(
-            name=_shown(server, name),
+            name=self._shown(name),
             own_name=name,
             source=server,
             kind="mcp",
-            standing=standing,
-            reason=reason,
+            standing="masked" if left_out else standing,
+            reason=left_out or reason,
             mentions=mentions or {},
+            also=self._names.also(name),
         )
+
+    def _shown(self, own_name: str) -> str:
+        """A name for the receipt, also of a tool whose own name cannot stand in the pool."""
+        if is_foreign_legal(own_name):
+            return self._names.name(own_name)
+        digest = hashlib.sha256(own_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        return shortened(f"{self._source.name}_{_ILLEGAL.sub('_', own_name)[:32]}_{digest}")
 
     def _entry(self, name: str, one: Listed) -> CatalogEntry:
         entry = self._entries.get(one.whole)
@@ -183,7 +208,7 @@ class Catalog:
         hints = raw.get("annotations") or {}
         output_schema = raw.get("outputSchema")
         spec = ToolSpec(
-            name=pool_name(self._source.name, name),
+            name=self._names.name(name),
             description=raw.get("description") or "",
             input_schema=raw["inputSchema"],
             output_schema=output_schema or {},
@@ -211,11 +236,3 @@ def _hashes(listed: Mapping[str, Listed]) -> dict[str, str]:
 
 def _is_named(tool: Any) -> bool:
     return isinstance(tool, dict) and isinstance(tool.get("name"), str)
-
-
-def _shown(server: str, own_name: str) -> str:
-    """A name for the receipt, also of a tool whose own name cannot stand in the pool."""
-    if is_foreign_legal(own_name):
-        return pool_name(server, own_name)
-    digest = hashlib.sha256(own_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return shortened(f"{server}_{_ILLEGAL.sub('_', own_name)[:32]}_{digest}")

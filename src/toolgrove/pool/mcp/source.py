@@ -43,6 +43,7 @@ from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.secrets import Secrets
+from toolgrove.pool.source_names import SourceNames
 from toolgrove.store.state import Logins, MemoryLogins, Pins
 from toolgrove.types import (
     COMPLETE,
@@ -97,7 +98,8 @@ class McpSource:
             secrets.hide_settings({"clientSecret": config.oauth.client_secret})
         effects = EffectPolicy(name, config)
         policy = PinPolicy(name, config, pins=pins, default=pin_mode, window=first_contact, clock=clock)
-        self._catalog = Catalog(self, effects=effects, policy=policy, pins=pins, secrets=secrets)
+        names = SourceNames(name, f"mcpServers.{name}", config)
+        self._catalog = Catalog(self, names=names, effects=effects, policy=policy, pins=pins, secrets=secrets)
         self._server = Server(
             name,
             config,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolgrove.config import HttpToolConfig
@@ -16,12 +17,14 @@ from toolgrove.pool.http.operation import HttpOperation, Refused
 from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template
 from toolgrove.pool.naming import pool_name
 from toolgrove.pool.offer import Unavailable
+from toolgrove.pool.source_names import SourceNames
 
 MAX_OPERATIONS = 1_500
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _REQUEST_BUDGET = 5_000
 _ANSWER_BUDGET = 200
 _DESCRIPTION = 1_000
+_LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json(?:;.*)?", re.IGNORECASE)
 
 
@@ -59,21 +62,44 @@ class _Reader:
         self._base = _base(config, document)
         self._reads = Globs(() if isinstance(config.reads, bool) else config.reads)
         self._given = frozenset(header.casefold() for header in config.headers)
+        self._names = SourceNames(name, f"httpTools.{name}", config)
+        self._tags = None if config.tags is None else Globs(config.tags)
 
     def read(
         self, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
     ) -> HttpOperation | Refused:
         """One operation as a tool, or why it cannot be one."""
         own_name = _own_name(path, method, operation.get("operationId"))
-        name = pool_name(self._name, own_name)
+        old_name = _simplified(own_name)
+        formerly = pool_name(self._name, old_name) if old_name != own_name else ""
+        refused = Refused(
+            name=self._names.name(own_name),
+            own_name=own_name,
+            reason=self._left_out(own_name, old_name, operation),
+            also=self._names.also(own_name),
+            formerly=formerly,
+            is_left_out=True,
+        )
+        if refused.reason:
+            return refused
         try:
-            return self._read(name, own_name, path, shared, method, operation)
+            return self._read(refused, path, shared, method, operation)
         except (BadUrl, BadReference, TooMuch, Unfit) as problem:
-            return Refused(name=name, own_name=own_name, reason=f"{method.upper()} {path}: {problem}")
+            return replace(refused, reason=f"{method.upper()} {path}: {problem}", is_left_out=False)
+
+    def _left_out(self, own_name: str, old_name: str, operation: Mapping[str, Any]) -> str:
+        """Why the operator does not want it; empty where nothing speaks against it."""
+        reason = self._names.left_out(own_name, old_name)
+        tags = operation.get("tags")
+        told = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+        if not reason and self._tags is not None and not self._tags.matches(told):
+            return f"httpTools.{self._name}.tags names none of its tags"
+        return reason
 
     def _read(
-        self, name: str, own_name: str, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
+        self, known: Refused, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
     ) -> HttpOperation:
+        own_name = known.own_name
         if self._config.url is None and (operation.get("servers") or shared.get("servers")):
             raise Unfit("it names servers of its own; set url in the entry to send every call to one host")
         url = self._base.below(path)
@@ -85,8 +111,10 @@ class _Reader:
             raise Unfit(f"its path and its path parameters differ in {odd!r}")
         open_to_word = method.upper() not in CHANGING
         return HttpOperation(
-            name=name,
+            name=known.name,
             own_name=own_name,
+            also=known.also,
+            formerly=known.formerly,
             entry=f"httpTools.{self._name}",
             method=method.upper(),
             url=url,
@@ -97,7 +125,7 @@ class _Reader:
             inputs=tuple(taken.inputs),
             body=taken.body,
             allow_private=self._config.allow_private,
-            reads=open_to_word and self._reads.match(own_name) is not None,
+            reads=open_to_word and bool(self._reads.matches((own_name, _simplified(own_name)))),
             reads_if=f'httpTools.{self._name}.reads: ["{own_name}"]' if open_to_word else "",
         )
 
@@ -154,8 +182,17 @@ def _server(document: OpenApiDocument) -> str:
 
 
 def _own_name(path: str, method: str, operation_id: Any) -> str:
-    told = operation_id if isinstance(operation_id, str) and operation_id else f"{method}_{path}"
-    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", told)).strip("_")[:128] or method
+    """The operationId as it is where that can be a name, else a name made of it."""
+    if not isinstance(operation_id, str) or not operation_id:
+        return _simplified(f"{method}_{path}") or method
+    if _LEGAL.fullmatch(operation_id) and operation_id.strip("_.-"):
+        return operation_id
+    return _simplified(operation_id) or method
+
+
+def _simplified(told: str) -> str:
+    """The spelling that a name must have if it is made by us, and that all had before."""
+    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", told)).strip("_")[:128]
 
 
 def _description(operation: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
