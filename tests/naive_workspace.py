@@ -155,7 +155,7 @@ class NaiveWorkspace:
                 self.seq += 1
                 self.tree_seq = self.seq
                 commit = {"seq": self.seq, "agent": who[0], "tool": tool, "touched": touched, "before": old}
-                commit["fuzzy"] = tool in ("import_merge", "snapshot_restore", "undo", "redo")
+                commit["fuzzy"] = tool in ("import_merge", "snapshot_restore", "undo", "redo", "apply_changes")
                 commit["lists"] = changed_lists(old, new)
                 commit["dropped"] = self.drop_bookmarks()
                 commits.append(commit)
@@ -771,6 +771,105 @@ class NaiveWorkspace:
             self.touched.append(nodeId)
         return {"nodeId": nodeId, "tags": wanted}
 
+    def apply_changes(self, who: Any, changes: list[Any], atomic: bool = True) -> Answer:
+        """The single calls, one after the other."""
+        start = copy.deepcopy(self.root)
+        answer: Answer = {"counts": {}, "refs": {}}
+        failed = []
+        for index, change in enumerate(changes):
+            saved = copy.deepcopy((self.root, self.serial, self.shares))
+            self.touched = []
+            try:
+                count, fresh = self.one_change(who, change, answer["refs"])
+                self.pending = [(saved[0], self.root, self.touched)]
+                self.check_write_root(who, "apply_changes")
+            except Refusal as refusal:
+                self.root, self.serial, self.shares = saved
+                if atomic:
+                    raise Refusal(refusal.code, **refusal.facts, index=index) from None
+                failed.append(index)
+                continue
+            finally:
+                self.pending = []
+            answer["counts"][change["op"]] = answer["counts"].get(change["op"], 0) + count
+            if "ref" in change:
+                answer["refs"][change["ref"]] = fresh
+        self.touched = touched_between(start, self.root)
+        return answer if atomic else {**answer, "failed": failed}
+
+    def one_change(self, who: Any, change: Any, refs: dict[str, str]) -> tuple[int, str]:
+        def known(given: Any) -> str:
+            if isinstance(given, dict) and given["ref"] not in refs:
+                raise Refusal("not_found")
+            key: str = refs[given["ref"]] if isinstance(given, dict) else given
+            self.find(key)
+            return key
+
+        at, op = change.get("at"), change["op"]
+        if isinstance(at, dict) and "query" in at:
+            keys = [hit["nodeId"] for hit in self.select_nodes(who, at["query"])["items"]]
+        else:
+            keys = [known(one) for one in dict.fromkeys(at)] if isinstance(at, list) else [known(at)] if at else []
+        if op == "add":
+            beside = change.get("before", change.get("after"))
+            parent = known(change["parentId"])
+            self.anchored(change, [], parent, known)
+            if change.get("ref") in refs:
+                raise Refusal("invalid_argument")
+            key = self.add_child(who, parent, change["payloadType"], change.get("payload", {}))["nodeId"]
+            self.tag_node(who, key, change.get("tags", []), [])
+            if beside is not None or "index" in change:
+                self.shift([key], change, parent, known)
+            return 1, key
+        if op == "move":
+            parent = known(change["parentId"]) if "parentId" in change else ""
+            parent = self.anchored(change, keys, parent, known)
+            for key in keys:
+                self.move_node(who, key, parent)
+            self.shift(keys, change, parent, known)
+            return len(keys), ""
+        count = 0
+        for key in keys:
+            if op == "set":
+                self.update_payload(who, key, {change["path"]: change["value"]})
+            elif op == "unset":
+                self.update_payload(who, key, {}, [change["path"]])
+            elif op == "tag":
+                self.tag_node(who, key, change.get("add", []), change.get("remove", []))
+            elif op == "sort":
+                self.sort_children(who, key, change["by"], change.get("direction", "asc"))
+            elif op == "copy":
+                count += len(self.copy_subtree(who, key, known(change["parentId"]), change["mode"])["idMap"]) - 1
+            elif key in flat(self.root):
+                count += self.remove_node(who, key)["removedCount"] - 1
+            else:
+                count -= 1
+            count += 1
+        return count, ""
+
+    def anchored(self, change: Any, keys: list[str], parent: str, known: Any) -> str:
+        """The parent that a place belongs to."""
+        if "before" not in change and "after" not in change:
+            return parent
+        sibling = known(change.get("before", change.get("after")))
+        above = self.parent_of(sibling)
+        if above is None or (parent and above["nodeId"] != parent) or sibling in keys:
+            raise Refusal("invalid_argument")
+        return str(above["nodeId"])
+
+    def shift(self, keys: list[str], change: Any, parent: str, known: Any) -> None:
+        children = self.find(parent)["children"]
+        before = [one["nodeId"] for one in children]
+        moved = [one for key in keys for one in children if one["nodeId"] == key]
+        rest = [one for one in children if one["nodeId"] not in keys]
+        spot = min(change.get("index", len(rest)), len(rest))
+        if "before" in change or "after" in change:
+            sibling = known(change.get("before", change.get("after")))
+            spot = [one["nodeId"] for one in rest].index(sibling) + ("after" in change)
+        children[:] = [*rest[:spot], *moved, *rest[spot:]]
+        if before != [one["nodeId"] for one in children]:
+            self.touched += keys
+
     def bookmark(self, who: Any, nodeId: str, label: str) -> Answer:
         self.find(nodeId)
         self.beside = self.bookmarks[who[0]].get(label) != nodeId
@@ -1056,6 +1155,7 @@ VIEW_CHANGES = (
 )
 MUTATIONS = frozenset(VIEW_CHANGES) | {
     "add_child",
+    "apply_changes",
     "update_payload",
     "update_payload_property",
     "update_nodes",

@@ -198,6 +198,8 @@ class Workspace(RuleBasedStateMachine):
         if tool == "diff_subtree":
             answer = {name: sorted(answer[name], key=lambda one: one["nodeId"]) for name in answer}
             expected = {name: sorted(expected[name], key=lambda one: one["nodeId"]) for name in expected}
+        if tool == "apply_changes" and "failed" in answer:
+            answer["failed"] = [one["index"] for one in answer["failed"]]
         if tool == "update_nodes":
             for outcome in answer["outcomes"]:
                 outcome.pop("error", None)
@@ -249,6 +251,7 @@ class Workspace(RuleBasedStateMachine):
         assert error["code"] == refusal.code, (error, refusal.code)
         if refusal.code == "rate_limited":
             assert abs(error["retryAfter"] - refusal.facts["retryAfter"]) < 0.01
+        assert error.get("index") == refusal.facts.get("index")
         changed = refusal.facts.get("changed")
         if changed is not None and not any(commit["fuzzy"] for commit in self.model.commits) and len(changed) <= 50:
             assert set(error["changedNodeIds"]) == changed
@@ -359,6 +362,50 @@ class Workspace(RuleBasedStateMachine):
             family = data.draw(st.sampled_from(siblings))
             arguments = {"nodeId": data.draw(st.sampled_from(family)), "siblingId": data.draw(st.sampled_from(family))}
         self.change(data, tool, arguments)
+
+    @rule(data=st.data(), count=st.integers(1, 4), atomic=st.sampled_from([{}, {}, {"atomic": False}]))
+    def batch(self, data: Any, count: int, atomic: Any) -> None:
+        """Several changes as one, each of which may rest on what those before it do."""
+        if len(self.ids()) > 25:
+            return
+        changes = [data.draw(self.changes()) for _ in range(count)]
+        self.change(data, "apply_changes", {"changes": changes, **atomic})
+
+    def changes(self) -> Any:
+        ids, ref = st.sampled_from(self.ids()), st.just({"ref": "r"})
+        at = st.one_of(ids, st.lists(ids, min_size=1, max_size=3), ref, QUERIES.map(lambda query: {"query": query}))
+        one = st.one_of(ids, ids, ref)
+        places: st.SearchStrategy[Any] = st.one_of(
+            st.just({}),
+            one.map(lambda near: {"before": near}),
+            one.map(lambda near: {"after": near}),
+            st.integers(0, 3).map(lambda index: {"index": index}),
+        )
+        parent = one.map(lambda key: {"parentId": key})
+        tags = st.lists(st.sampled_from(["red", "old"]), max_size=2, unique=True)
+        named: st.SearchStrategy[Any] = st.one_of(st.just({}), st.just({"ref": "r"}))
+        wanted = st.fixed_dictionaries({"payloadType": st.sampled_from("TU"), "payload": PAYLOADS, "tags": tags})
+
+        def joined(op: str, *parts: Any) -> Any:
+            return st.tuples(*parts).map(lambda found: {"op": op} | {k: v for part in found for k, v in part.items()})
+
+        def keyed(**choices: Any) -> Any:
+            return st.fixed_dictionaries(choices)
+
+        beside = st.tuples(places, parent).map(
+            lambda pair: pair[0] if "before" in pair[0] or "after" in pair[0] else {**pair[0], **pair[1]}
+        )
+        return st.one_of(
+            joined("add", parent, wanted, places, named),
+            joined("set", keyed(at=at, path=WRITTEN, value=VALUES)),
+            joined("unset", keyed(at=at, path=WRITTEN)),
+            joined("move", keyed(at=at), beside),
+            joined("move", keyed(at=at), parent),
+            joined("tag", keyed(at=at, add=tags, remove=tags)),
+            joined("copy", keyed(at=ids, mode=st.sampled_from(["reference", "duplicate"])), parent),
+            joined("sort", keyed(at=at, by=PATHS, direction=st.sampled_from(["asc", "desc"]))),
+            joined("remove", keyed(at=at)),
+        )
 
     @rule(data=st.data(), mode=st.sampled_from(["reference", "duplicate", "clone"]))
     def duplicate(self, data: Any, mode: str) -> None:

@@ -165,6 +165,8 @@ class Agent:
             arguments={} if arguments is None else arguments,
             caller=self._caller,
             approval=approval,
+            grants=toolset.callable,
+            rules=toolset.approvals,
             receipt=toolset.receipt.hash,
             bounds=toolset.bounds,
             publish=self._publish,

@@ -25,6 +25,7 @@ from toolgrove.call.cut_off import CutOffStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.ids import Ids
 from toolgrove.call.in_flight import InFlightStep
+from toolgrove.call.parts import parts_step
 from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.recorder import Recorder
 from toolgrove.call.role import role_step
@@ -143,6 +144,7 @@ class Grove:
             toolset_step,
             role_step,
             ValidateStep(),
+            parts_step,
             IdempotencyStep(self._journal),
             CutOffStep(self._journal),
             ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),

@@ -157,7 +157,8 @@ class Tool:
     every call needs one. `mutates` is the word of somebody responsible, never that of a foreign server alone;
     `reads_if` is the line with which the operator can say that it only reads, where that is still open. `demands` are
     required arguments that the source itself asks for, since its refusal says more than the schema could. One
-    that is `for_apps` is called by the page of an MCP App, never by a model.
+    that is `for_apps` is called by the page of an MCP App, never by a model. `stands_for` names the tools that a call
+    takes the place of, each with the first of its parts that does, whatever the arguments look like.
     """
 
     spec: ToolSpec
@@ -171,6 +172,7 @@ class Tool:
     targets: tuple[str, ...] = ()
     demands: tuple[str, ...] = ()
     for_apps: bool = False
+    stands_for: Callable[[Arguments], Mapping[str, int]] | None = None
 
 
 class Client(Protocol):
@@ -201,6 +203,8 @@ class Call:
     - `tool`, `known`: the tool, None where the agent has none of that name, and the names that it has. Behind
       `toolset_step`, which refuses those calls, `granted` is the tool.
     - `approval`: the rule by which a person must agree first; None where no rule says so.
+    - `grants`, `rules`: all tools that the agent can call, and by which rule one of them needs an approval; for a call
+      that stands for several (`Tool.stands_for`), which `parts_step` gives the approval of its parts.
     - `receipt`: the hash of the resolution that gave the agent its tools.
     - `bounds`: the limits that the agent and all above it put on those that this call spawns.
     - `publish`: hands events of what they do to the stream of the run; None where there is none.
@@ -235,6 +239,8 @@ class Call:
     arguments: Arguments
     known: tuple[str, ...] = ()
     approval: str | None = None
+    grants: Mapping[str, Tool] | None = None
+    rules: Mapping[str, str] | None = None
     receipt: str = ""
     bounds: tuple[Bounds, ...] = ()
     publish: Publish | None = None

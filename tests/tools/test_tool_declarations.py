@@ -67,6 +67,7 @@ SPECIFIED = {
     "changes_since": "version",
     "list_payload_types": "",
     "list_rulesets": "",
+    "apply_changes": "changes atomic",
 }
 
 

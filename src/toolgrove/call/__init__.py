@@ -1,7 +1,7 @@
 """The gate around every call: small steps, folded into one chain; knows no pool and no transport.
 
-`Grove` folds them in this order: trace, audit, in_flight, rate_limit, toolset, role, validate, idempotency, cut_off,
-approval, begun, scrub.
+`Grove` folds them in this order: trace, audit, in_flight, rate_limit, toolset, role, validate, parts, idempotency,
+cut_off, approval, begun, scrub.
 
 - ``abandoned``: approvals that a process claimed and did not live to use
 - ``approval``: holds a call back until a person agreed to it
@@ -17,6 +17,7 @@ approval, begun, scrub.
 - ``ids``: ids of calls and runs, which no other process gives out
 - ``in_flight``: the calls under way, which the end of the project cuts off
 - ``inbox``: the calls that wait for a person, and what was decided
+- ``parts``: a call that stands for several needs what each of them needs
 - ``rate_limit``: refuses an agent that calls too often, itself or through others
 - ``recorder``: records what happens outside of calls
 - ``role``: keeps readers from tools that change something

@@ -15,6 +15,7 @@ from toolgrove.store.audit import NO_BODIES, Bodies
 from toolgrove.types import Call, Result, Tool, ToolSpec
 
 _UNREADABLE = '{"unreadable":true}'
+_LEAST: tuple[Recorded, ...] = ("none", "arguments", "full")
 _NOTHING: list[str] = []
 _UNTOLD = "The arguments do not fit the schema. What is wrong with them is not recorded: some of them are sensitive."
 
@@ -50,6 +51,9 @@ class BodyWriter:
         if call.tool is None:
             return NO_BODIES
         _, kept, sensitive, scrubbed = self._plan(call, call.tool)
+        if call.tool.stands_for is not None:
+            parts = (self._policy(call.caller.agent, part) for part in call.tool.stands_for(call.arguments))
+            kept = min(kept, *parts, key=_LEAST.index)
         if kept == "none":
             return NO_BODIES
         arguments, taken = call.arguments, _NOTHING

@@ -239,10 +239,11 @@ def _claim(table: ApprovalTable, request: ApprovalRequest, call_id: str, now: Mo
 
 def _covers(standing: ApprovalRequest, request: ApprovalRequest) -> bool:
     """Whether two calls differ in nothing but their arguments, and what those change."""
-    return (standing.tool, standing.definition_hash, standing.chain) == (
+    return (standing.tool, standing.definition_hash, standing.chain, standing.rule) == (
         request.tool,
         request.definition_hash,
         request.chain,
+        request.rule,
     )
 
 

@@ -50,6 +50,7 @@ class LimitsConfig(Section):
     update_nodes: int = _limit("update_nodes", "Nodes in one update.")
     import_nodes: int = _limit("import_nodes", "Nodes in one import.")
     copy_nodes: int = _limit("copy_nodes", "Nodes in one copy.")
+    change_nodes: int = _limit("change_nodes", "Nodes in one batch of changes.")
     expand_nodes: int = _limit("expand_nodes", "Nodes in one change of expansion.")
     view_nodes: int = _limit("view_nodes", "Nodes in one exported view.")
     tags: int = _limit("tags", "Tags on one node.")

@@ -49,7 +49,14 @@ GroveError
 
 from __future__ import annotations
 
-from toolgrove.errors.agents import AgentNotFound, RunFailed, RunnerMissing, SpawnBudgetSpent, ToolNotFound
+from toolgrove.errors.agents import (
+    AgentNotFound,
+    PartNotGranted,
+    RunFailed,
+    RunnerMissing,
+    SpawnBudgetSpent,
+    ToolNotFound,
+)
 from toolgrove.errors.approvals import (
     AlreadyDecided,
     ApprovalNotFound,
@@ -127,6 +134,7 @@ __all__ = [
     "OutcomeUnknown",
     "OutsideWriteRoot",
     "OwnApproval",
+    "PartNotGranted",
     "PayloadMismatch",
     "PinMoved",
     "PinNotFound",

@@ -16,6 +16,19 @@ class ToolNotFound(NotFound):
         super().__init__(f"There is no tool {name!r}.{did_you_mean(name, known)}", tool=name)
 
 
+class PartNotGranted(Forbidden):
+    """A call stands for several, one of them of a tool that the agent has not."""
+
+    def __init__(self, *, tool: str, index: int) -> None:
+        super().__init__(
+            f"changes[{index}] needs the tool {tool!r}, which you do not have. Nothing was changed; leave such changes "
+            "out.",
+            reason="not_granted",
+            tool=tool,
+            index=index,
+        )
+
+
 class AgentNotFound(NotFound):
     """The project defines no agent of that name."""
 

@@ -1,6 +1,7 @@
 """The tools that agents work a tree with; each is a function in the module of its family.
 
 - ``arranging``: moving, ordering and copying nodes
+- ``batch``: many changes as one
 - ``catalog``: all of them by name, in the order that agents see
 - ``checking``: validating the tree, linting a payload, listing types and rulesets
 - ``context``: what a tool works with while one call runs

@@ -92,9 +92,14 @@ def move_after(context: ToolContext, arguments: Arguments) -> Result:
 def sort_children(context: ToolContext, arguments: Arguments) -> Result:
     """Sort the children of a node by a property."""
     parent = context.tree[arguments["parentId"]]
-    order = Order({"path": arguments["byProp"], "direction": arguments.get("direction")}, parent)
-    children = order.sort(list((parent.children or {}).values()))
-    return {"parentId": parent.id, "nodeIds": context.tree.reorder(parent, children)}
+    moved = sort_below(context, parent, by=arguments["byProp"], direction=arguments.get("direction"))
+    return {"parentId": parent.id, "nodeIds": moved}
+
+
+def sort_below(context: ToolContext, parent: Node, *, by: str, direction: str | None) -> list[str]:
+    """Sort the children of a node; the ids of those that changed place."""
+    order = Order({"path": by, "direction": direction}, parent)
+    return context.tree.reorder(parent, order.sort(list((parent.children or {}).values())))
 
 
 def _copy(context: ToolContext, node: Node, parent: Node, *, share: bool) -> Node:
@@ -133,16 +138,21 @@ def _rests_on_copy(tree: Tree, arguments: Arguments) -> Footprint:
 def copy_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """Copy a node and everything below it under a parent, with new ids."""
     source, target = context.tree[arguments["sourceId"]], context.tree[arguments["targetParentId"]]
+    copies = copy_below(context, source, target, share=arguments["mode"] == "reference", argument="sourceId")
+    return {"nodeId": copies[source.id].id, "idMap": {old: copy.id for old, copy in copies.items()}}
+
+
+def copy_below(context: ToolContext, source: Node, target: Node, *, share: bool, argument: str) -> dict[str, Node]:
+    """Copy a subtree under a parent; the copies by the ids of what they are copies of."""
     # Listed before anything is added: the target may lie inside the source.
     originals = list(walk(source))
-    context.limits.check("sourceId", len(originals), context.limits.copy_nodes, "Copy smaller subtrees.")
+    context.limits.check(argument, len(originals), context.limits.copy_nodes, "Copy smaller subtrees.")
     _refuse_root(source)
-    share = arguments["mode"] == "reference"
     copies: dict[str, Node] = {}
     for node in originals:
         above = None if node is source else node.parent
         copies[node.id] = _copy(context, node, target if above is None else copies[above.id], share=share)
-    return {"nodeId": copies[source.id].id, "idMap": {old: copy.id for old, copy in copies.items()}}
+    return copies
 
 
 @family.tool(

@@ -16,6 +16,7 @@ SOURCE = "workspace"
 DEMANDS = ("versionToken",)
 """Required of every change; a call without it is a conflict that names the latest version."""
 Run = Callable[[ToolContext, Arguments], Result]
+Parts = Callable[[Arguments], Mapping[str, int]]
 Rests = Callable[[Tree, Arguments], Footprint]
 
 _WRITING: dict[str, Schema] = {
@@ -35,6 +36,7 @@ class Declaration:
     rests_on: Rests
     targets: tuple[str, ...]
     example: Mapping[str, Any]
+    stands_for: Parts | None = None
 
 
 def everything(tree: Tree, arguments: Arguments) -> Footprint:
@@ -73,6 +75,7 @@ class Family:
         optional: tuple[str, ...] = (),
         rests_on: Rests = everything,
         example: Mapping[str, Any] | None = None,
+        stands_for: Parts | None = None,
     ) -> Callable[[Run], Run]:
         """Declare the decorated function as a tool of its own name; its docstring is the description."""
 
@@ -98,6 +101,7 @@ class Family:
                     rests_on=rests_on,
                     targets=tuple(key for key in arguments if key.endswith(("Id", "Ids"))),
                     example=example or {},
+                    stands_for=stands_for,
                 )
             )
             return run

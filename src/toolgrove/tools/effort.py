@@ -101,6 +101,30 @@ def _since(each: float, *names: str) -> Effort:
     return effort
 
 
+def _batch(workspace: Workspace, caller: Caller, arguments: Arguments) -> float:
+    total = 0.0
+    for change in arguments["changes"]:
+        total += 30 + _change(workspace, change)
+        if total > LONG:
+            break
+    return total
+
+
+def _change(workspace: Workspace, change: Mapping[str, Any]) -> float:
+    nodes, at = workspace.tree.nodes, change.get("at")
+    if isinstance(at, dict):
+        return len(nodes) * 4 if "query" in at else 0
+    ids = at if isinstance(at, list) else [at]
+    tops = [nodes[one] for one in ids if one in nodes]
+    near = [nodes[one] for one in (change.get("before"), change.get("after")) if isinstance(one, str) and one in nodes]
+    wide = sum(one.parent.children_count for one in near if one.parent is not None) * 0.5
+    if change["op"] in ("copy", "remove"):
+        return sum(_count(top, LONG // 25) for top in tops) * 25
+    if change["op"] == "sort":
+        return sum(top.children_count for top in tops) * 4
+    return len(tops) * 10 + wide
+
+
 def _taking_back(again: bool) -> Effort:
     return lambda workspace, caller, arguments: workspace.undo_size(caller, again=again) * 25
 
@@ -141,6 +165,7 @@ EFFORTS: dict[str, Effort] = {
     "set_expansion_recursive": _below(2, "nodeId"),
     "import_view": lambda workspace, caller, arguments: 10 * len(str(arguments["viewJson"])) / _TEXT_OF_A_NODE,
     "import_merge": _merge,
+    "apply_changes": _batch,
     "copy_subtree": _below(25, "sourceId"),
     "remove_node": _below(5, "nodeId"),
     "update_nodes": _all(3),

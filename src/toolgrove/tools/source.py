@@ -54,6 +54,7 @@ class WorkspaceSource:
                 mutates=tool.mutates,
                 targets=tool.targets,
                 demands=DEMANDS if tool.mutates else (),
+                stands_for=tool.stands_for,
             )
             for tool in DECLARATIONS.values()
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolgrove.errors import GroveError, OutsideWriteRoot
 from toolgrove.notation.json_value import MAX_NESTING, detached
+from toolgrove.tools.batch import CHANGES, Batch, tools_needed
 from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
 from toolgrove.tools.patch import Patch
@@ -18,6 +19,7 @@ from toolgrove.tools.schema import (
     anything,
     choice,
     either,
+    flag,
     listing,
     names,
     node_id,
@@ -149,11 +151,8 @@ def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
 def _as_tags(patch: Patch) -> Result:
     """The hint of a patch that takes a property for the tags."""
     named = any(path.casefold() == "tags" for path in (*patch.values, *patch.remove))
-    return (
-        {"hint": "This is a payload property called 'tags', which no tag query sees; tag_node sets tags."}
-        if named
-        else {}
-    )
+    hint = "This is a payload property called 'tags', which no tag query sees; tag_node or {op: tag} sets tags."
+    return {"hint": hint} if named else {}
 
 
 def _matching(context: ToolContext, filter: Any) -> list[Node]:
@@ -189,6 +188,37 @@ def _check_write_root(context: ToolContext, node: Node) -> None:
     for agent, root in caller.write_roots:
         if all(one.id != root for one in node.ancestry()):
             raise OutsideWriteRoot(root=root, node_id=node.id, of=agent if agent != caller.agent else None)
+
+
+@family.tool(
+    DESTROYS,
+    arguments={
+        "changes": CHANGES,
+        "atomic": flag("If one fails, nothing happens (default). false: the others stay, and 'failed' tells the rest."),
+    },
+    required=("changes",),
+    returns={
+        "counts": {"type": "object", "additionalProperties": COUNT, "description": "Nodes by op."},
+        "refs": {"type": "object", "additionalProperties": STRING},
+        "failed": listing(record({"index": COUNT, "error": OBJECT}, "index", "error")),
+        "hint": STRING,
+    },
+    optional=("failed", "hint"),
+    stands_for=tools_needed,
+    example={
+        "changes": [
+            {"op": "add", "parentId": "house", "payloadType": "Floor", "payload": {"name": "Upper"}, "ref": "upper"},
+            {"op": "move", "at": {"query": "@type = Room"}, "parentId": {"ref": "upper"}},
+            {"op": "tag", "at": {"query": "status = open"}, "add": ["urgent"]},
+            {"op": "set", "at": ["kitchen", "living"], "path": "meta.checked", "value": True},
+        ]
+    },
+)
+def apply_changes(context: ToolContext, arguments: Arguments) -> Result:
+    """Make many changes in one call: one version, one undo. Each change, its query included, sees those before it.
+    An op needs the tool that does it alone (add_child, update_payload, move_node, tag_node, copy_subtree,
+    sort_children, remove_node)."""
+    return Batch(context).run(arguments["changes"], atomic=arguments.get("atomic", True))
 
 
 @family.tool(

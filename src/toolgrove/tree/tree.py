@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
 
 from toolgrove.errors import Conflict, InvalidArgument, NodeNotFound
@@ -191,19 +192,43 @@ class Tree:
 
     def move(self, node: Node, parent: Node, rank: Rank | None = None) -> None:
         """Hang a node under another parent, last unless a rank says where."""
-        if node.parent is None:
-            raise InvalidArgument("The root cannot be moved.", nodeId=node.id)
-        if parent.is_within(node):
-            raise InvalidArgument(
-                f"{node.id!r} cannot move under {parent.id!r}: that is the node itself or below it. "
-                "Choose a parent outside its subtree.",
-                nodeId=node.id,
-            )
+        _check_move(node, parent)
         if node.parent is parent and rank is None and next(reversed(parent.children or {})) == node.id:
             return
         self._touch(node)
         self._unlink(node)
         self._link(node, parent, self.last_rank(parent) if rank is None else rank)
+        self._settle_order()
+
+    def insert(
+        self,
+        nodes: Sequence[Node],
+        parent: Node,
+        *,
+        index: int | None = None,
+        sibling: Node | None = None,
+        after: bool = False,
+    ) -> None:
+        """Put nodes one behind the other under a parent: beside a child, at an index among those that stay, or last."""
+        for node in nodes:
+            _check_move(node, parent)
+        moving = {node.id for node in nodes}
+        order = [child for child in (parent.children or {}).values() if child.id not in moving]
+        spot = len(order) if index is None else min(index, len(order))
+        if sibling is not None:
+            spot = order.index(sibling) + after
+        wanted = [*order[:spot], *nodes, *order[spot:]]
+        if wanted == list((parent.children or {}).values()):
+            return
+        lower, upper = order[spot - 1].rank if spot else None, order[spot].rank if spot < len(order) else None
+        ranks = _ranks(lower, upper, len(nodes))
+        for node, rank in zip(nodes, ranks, strict=True):
+            self._touch(node)
+            self._unlink(node)
+            self._link(node, parent, rank)
+        if any(is_long(rank) for rank in ranks):
+            self._renumber(wanted)
+        self._disordered[parent.id] = parent
         self._settle_order()
 
     def place(self, node: Node, sibling: Node, *, after: bool) -> None:
@@ -268,6 +293,23 @@ class Tree:
                 self._serial = max(self._serial, number)
 
     # Transactions -----------------------------------------------------------------------------
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """A part of the transaction; if it fails, it alone is taken back."""
+        before, doubtful, serial = self.before, self._doubtful, self._serial
+        self.before, self._doubtful = {}, set()
+        try:
+            yield
+        except BaseException:
+            images, self.before = self.before, {}
+            self.apply(images)
+            self.before, self._doubtful, self._serial = before, doubtful, serial
+            raise
+        doubtful.update(self._doubtful, before.keys() & self.before.keys())
+        for node_id, image in self.before.items():
+            before.setdefault(node_id, image)
+        self.before, self._doubtful = before, doubtful
 
     def take(self) -> dict[str, Image | None]:
         """Close the transaction and hand over its before-images, less what did not change in the end."""
@@ -382,6 +424,28 @@ class Tree:
         _reindex(self.groups, node.id, (old,) if old else (), (new,) if new else ())
         node.group = group
         node.holders = self.groups[new] if new else None
+
+
+def _check_move(node: Node, parent: Node) -> None:
+    if node.parent is None:
+        raise InvalidArgument("The root cannot be moved.", nodeId=node.id)
+    if parent.is_within(node):
+        raise InvalidArgument(
+            f"{node.id!r} cannot move under {parent.id!r}: that is the node itself or below it. "
+            "Choose a parent outside its subtree.",
+            nodeId=node.id,
+        )
+
+
+def _ranks(lower: Rank | None, upper: Rank | None, count: int) -> list[Rank]:
+    """Ranks in order for nodes between two others, before the first or behind the last."""
+    if lower is None or upper is None:
+        start = lower // 1 + 1 if lower is not None else upper // 1 - count if upper is not None else 0
+        return [start + at for at in range(count)]
+    ranks: list[Rank] = []
+    for _ in range(count):
+        ranks.append(between(ranks[-1] if ranks else lower, upper))
+    return ranks
 
 
 def is_still(image: Image | None, node: Node | None) -> bool:

@@ -42,6 +42,7 @@ class Limits:
     update_nodes: int = 1_000
     import_nodes: int = 100_000
     copy_nodes: int = 100_000
+    change_nodes: int = 100_000
     expand_nodes: int = 100_000
     view_nodes: int = 10_000
     tags: int = 50
