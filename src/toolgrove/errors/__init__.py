@@ -16,6 +16,7 @@ GroveError
 │   ├── InboxFull                         the agent has as many calls waiting as it may
 │   ├── OwnApproval                       an agent must not decide about its own call
 │   ├── OutsideWriteRoot                  a change reaches beyond the subtree that is open
+│   ├── RightsMissing                     our login to the tool's server lacks a scope; only the operator can get it
 │   ├── SecretOutOfScope                  the secret names the tools that may use it, and this is none of them
 │   └── SpawnBudgetSpent                  a run has started as many sub-agents as it may
 ├── Conflict           conflict           read again, then retry with the latest version
@@ -96,6 +97,7 @@ from toolgrove.errors.upstreams import (
     PinNotFound,
     PromptNotFound,
     ResourceNotFound,
+    RightsMissing,
     SecretOutOfScope,
     SecretUnset,
     ShareSpent,
@@ -141,6 +143,7 @@ __all__ = [
     "PromptNotFound",
     "RateLimited",
     "ResourceNotFound",
+    "RightsMissing",
     "RunFailed",
     "RunnerMissing",
     "SchemaMismatch",

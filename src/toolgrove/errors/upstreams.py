@@ -33,6 +33,17 @@ class PromptNotFound(NotFound):
         super().__init__(f"There is no prompt {brief(name, NAME)!r}. List the prompts to see what there is.")
 
 
+class RightsMissing(Forbidden):
+    """Our login to a server has not the rights that a call needs; only the operator can get them."""
+
+    def __init__(self, *, server: str, what: str, scopes: Sequence[str]) -> None:
+        super().__init__(
+            f"Server {server!r} {what}. Only the operator can do that; nothing ran, do not retry until then.",
+            reason="insufficient_scope",
+            scopes=list(scopes) or None,
+        )
+
+
 class ToolError(GroveError):
     """A tool of an MCP server says that it failed. The agent gets `result`, what the tool said; this is for records."""
 

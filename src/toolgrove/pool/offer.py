@@ -60,6 +60,15 @@ class PoolSource(Protocol):
 
 
 @runtime_checkable
+class Noticing(Protocol):
+    """A source that can be up and still need something of the operator."""
+
+    @property
+    def notice(self) -> str:
+        """What the operator should do though the source answers; empty if nothing."""
+
+
+@runtime_checkable
 class Distrusting(Protocol):
     """A source whose definitions are somebody else's: those that speak of the tools of others wait for a person."""
 

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from toolgrove.pool.definition_lint import mentioned
-from toolgrove.pool.offer import Distrusting, Offer, PoolSource, Unavailable
+from toolgrove.pool.offer import Distrusting, Noticing, Offer, PoolSource, Unavailable
 from toolgrove.pool.prompts import PromptServer
 from toolgrove.pool.resources import ResourceServer
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
@@ -218,6 +218,7 @@ class Pool:
                 kind=source.kind,
                 tools=len(self._offers.get(name, ())),
                 problem=self._problems.get(name, "" if name in self._offers else "not asked yet"),
+                notice=source.notice if isinstance(source, Noticing) else "",
             )
             for name, source in self._sources.items()
         }

@@ -12,12 +12,13 @@ from toolgrove.types import Kind, ToolSpec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceState:
-    """How a source stands; `problem` is empty while it is up."""
+    """How a source stands; `problem` is empty while it is up, `notice` while nobody needs to do anything for it."""
 
     name: str
     kind: Kind
     tools: int = 0
     problem: str = ""
+    notice: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,5 +87,5 @@ def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Ma
         known_as = "\0".join((name, *offer.also, offer.formerly))
         digest.update(f"{known_as}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
     for name in sorted(sources):
-        digest.update(f"{name}\0{sources[name].problem}\n".encode())
+        digest.update(f"{name}\0{sources[name].problem}\0{sources[name].notice}\n".encode())
     return digest.hexdigest()[:16]

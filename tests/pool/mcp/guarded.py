@@ -111,6 +111,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
         self.access.pop(token.token, None)
+        self.refresh.pop(token.token, None)
 
     def issue(self, client: str, scopes: list[str], resource: str | None, *, lasting: bool = True) -> OAuthToken:
         token, again = f"at_{secrets.token_urlsafe(24)}", f"rt_{secrets.token_urlsafe(24)}"
@@ -123,8 +124,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         )
 
 
-REGISTRATION = ClientRegistrationOptions(enabled=True, valid_scopes=["tools"], default_scopes=["tools"])
-METADATA = build_metadata(AnyHttpUrl(BASE), None, REGISTRATION, RevocationOptions()).model_dump(
+REGISTRATION = ClientRegistrationOptions(enabled=True, valid_scopes=["tools", "files:write"], default_scopes=["tools"])
+METADATA = build_metadata(AnyHttpUrl(BASE), None, REGISTRATION, RevocationOptions(enabled=True)).model_dump(
     mode="json", exclude_none=True
 ) | {"issuer": BASE, "client_id_metadata_document_supported": True}
 provider = Provider()
@@ -137,6 +138,7 @@ server = MCPServer(
         validate_token_resource=True,
         required_scopes=["tools"],
         client_registration_options=REGISTRATION,
+        revocation_options=RevocationOptions(enabled=True),
     ),
 )
 
@@ -148,6 +150,12 @@ async def tell() -> str:
     return "nobody" if token is None else f"called with {token.token}"
 
 
+@server.tool()
+async def change() -> str:
+    """Needs one scope more than the others."""
+    return "changed"
+
+
 class Front:
     """Keeps a list of what came, gives tokens to the machine, and does what a test asks for."""
 
@@ -155,6 +163,7 @@ class Front:
         self._app = app
         self._seen: list[list[Any]] = []
         self._authority: str | None = None
+        self._deaf = False
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -170,21 +179,33 @@ class Front:
         if path == "/.well-known/oauth-authorization-server":
             await _answer(send, METADATA)
             return
-        body = await _body(receive) if path == "/token" else b""
-        form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
-        self._seen.append([path, form.get("grant_type") or scope["method"]])
+        read = scope["method"] == "POST"
+        body = await _body(receive) if read else b""
+        form = {name: values[0] for name, values in parse_qs(body.decode()).items()} if path != "/mcp" else {}
+        self._seen.append([path, form.get("grant_type") or form.get("token_type_hint") or scope["method"]])
+        if path == "/revoke" and self._deaf:
+            await _answer(send, {}, 503)
+            return
+        if b'"change"' in body and not _may_change(scope):
+            challenge = b'Bearer error="insufficient_scope", scope="tools files:write", error_description="more"'
+            await _answer(send, {}, 403, [(b"www-authenticate", challenge)])
+            return
         if form.get("grant_type") == "client_credentials":
             pair = base64.b64encode(":".join((MACHINE[0], "machine-Secret%2F9%2Bx%3D7")).encode()).decode()
             known = dict(scope["headers"]).get(b"authorization") == f"Basic {pair}".encode()
             token = provider.issue(MACHINE[0], ["tools"], form["resource"], lasting=False)
-            await _answer(send, token.model_dump(exclude_none=True) if known else {"error": "invalid_client"}, known)
+            await _answer(
+                send,
+                token.model_dump(exclude_none=True) if known else {"error": "invalid_client"},
+                200 if known else 401,
+            )
             return
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replayed() -> Message:
             return next(parts, None) or await receive()
 
-        await self._app(scope, replayed if path == "/token" else receive, send)
+        await self._app(scope, replayed if read else receive, send)
 
     def _control(self, what: str, query: dict[str, list[str]]) -> Any:
         if what in ("revoke", "revoke_all"):
@@ -193,7 +214,13 @@ class Front:
             provider.refresh.clear()
         if what == "authority":
             self._authority = query["url"][0]
+        self._deaf = self._deaf or what == "deaf"
         return {"seen": self._seen, "tokens": [*provider.access, *provider.refresh]}
+
+
+def _may_change(scope: Message) -> bool:
+    held = provider.access.get(dict(scope["headers"]).get(b"authorization", b"").decode().partition(" ")[2])
+    return held is None or "files:write" in held.scopes
 
 
 async def _body(receive: Receive) -> bytes:
@@ -205,9 +232,9 @@ async def _body(receive: Receive) -> bytes:
             return body
 
 
-async def _answer(send: Send, content: Any, well: bool = True) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 200 if well else 401, "headers": headers})
+async def _answer(send: Send, content: Any, status: int = 200, more: Any = ()) -> None:
+    headers = [(b"content-type", b"application/json"), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": json.dumps(content).encode()})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ import pytest
 from pool.canary.haul import hauling
 from ports import free_port
 from toolgrove import Config, Grove
+from toolgrove.pool.mcp.scopes import missing_scopes
 from toolgrove.project_state import ProjectState
 from toolgrove.store.state import Login
 from waiting import DEADLINE, eventually, wait_until
@@ -95,6 +97,14 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def logout(self) -> dict[str, Any]:
+        words = python("-m", "toolgrove", "logout", "web", "--json")
+        with Process(words, cwd=self.folder, stdout=subprocess.PIPE, text=True) as process:
+            out, _ = process.communicate(timeout=DEADLINE)
+        assert process.returncode == 0
+        told: dict[str, Any] = json.loads(out)
+        return told
 
     def kept(self) -> Login | None:
         with ProjectState.of(Config.load(self.folder / "toolgrove.yaml")) as state:
@@ -216,12 +226,62 @@ async def test_a_running_gateway_takes_up_a_login_and_a_logout(project: Project)
         agent = await grove.agent("a")
         said = json.dumps(await agent.call("web_tell", {}))
         assert "called with [secret web.access_token]" in said
-        logout = Process(python("-m", "toolgrove", "logout", "web"), cwd=project.folder, stdout=subprocess.DEVNULL)
-        assert await anyio.to_thread.run_sync(logout.wait) == 0
+        told = await anyio.to_thread.run_sync(project.logout)
+        assert told == {"server": "web", "loggedOut": True, "revoked": True}
+        assert project.upstream.control("seen")["tokens"] == []
+        assert [how for path, how in project.upstream.control("seen")["seen"] if path == "/revoke"] == [
+            "refresh_token",
+            "access_token",
+        ]
         refused = await agent.call("web_tell", {})
         assert "log in with toolgrove login web" in refused["error"]["message"]
         await eventually(lambda: "needs a login" in _state(grove))
         await eventually(lambda: _on_record(grove) == ["login.made", "login.forgotten"])
+
+
+def test_a_logout_is_honest_about_a_server_that_could_not_be_told(project: Project) -> None:
+    project.write()
+    _log_in(project)
+    project.upstream.control("deaf")
+    told = project.logout()
+    assert told["revoked"] is False
+    assert "answered with HTTP 503" in told["problem"]
+    assert project.kept() is None
+    _log_in(project)
+    project.change(revocation_endpoint=None)
+    (project.folder / "toolgrove.yaml").write_text(json.dumps({"agents": {"a": {}}}))
+    told = project.logout()
+    assert "names no address for ending a login" in told["problem"]
+    assert project.kept() is None
+
+
+async def test_a_call_that_needs_more_rights_says_how_the_operator_gets_them(project: Project) -> None:
+    config = project.write()
+    await anyio.to_thread.run_sync(_log_in, project)
+    async with Grove(config) as grove:
+        agent = await grove.agent("a")
+        refused = (await agent.call("web_change", {}))["error"]
+        assert refused["code"] == "forbidden"
+        assert (refused["reason"], refused["scopes"]) == ("insufficient_scope", ["tools", "files:write"])
+        command = "toolgrove login web --scope 'tools files:write'"
+        assert command in refused["message"]
+        assert "do not retry" in refused["message"]
+        await eventually(lambda: command in grove.pool.latest.sources["web"].notice)
+        assert not _state(grove)
+        assert "called with" in json.dumps(await agent.call("web_tell", {}))
+        address, answer, _ = await anyio.to_thread.run_sync(_log_in, project, *shlex.split(command)[3:])
+        assert parse_qs(urlsplit(address).query)["scope"] == ["tools files:write"]
+        assert answer["scope"] == "tools files:write"
+        await eventually(lambda: not grove.pool.latest.sources["web"].notice)
+        assert "changed" in json.dumps(await agent.call("web_change", {}))
+    again, _, _ = await anyio.to_thread.run_sync(_log_in, project)  # what was granted once is asked for again
+    assert parse_qs(urlsplit(again).query)["scope"] == ["tools files:write"]
+
+
+def test_scopes_that_nobody_could_type_safely_are_not_shown() -> None:
+    said = 'Bearer error="insufficient_scope", scope="a:b $(reboot) `x` ok/*; c"'
+    assert missing_scopes(said) == ("a:b", "c")
+    assert missing_scopes('Bearer error="invalid_token", scope="a"') is None
 
 
 def _on_record(grove: Grove) -> list[str]:

@@ -24,6 +24,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``pin_policy``: which definitions are accepted without a person
 - ``result``: from a server's answer to what the agent gets
 - ``sandbox``: runs a server under bubblewrap
+- ``scopes``: which scopes a server wants
 - ``server``: keeps one server connected and its tools listed
 - ``session``: opens a conversation in the right era, lists tools, calls them
 - ``source``: one server as a source of the pool; bounds every call

@@ -20,7 +20,8 @@ from urllib.parse import quote, urlsplit
 import anyio
 import h11
 
-from toolgrove.pool.host import AddressRefused, Resolve, checked_addresses
+from toolgrove.config import McpServerConfig
+from toolgrove.pool.host import AddressRefused, Resolve, checked_addresses, names_loopback
 from toolgrove.pool.mcp.faults import Broken, Misconfigured, Unsent
 from toolgrove.types import Clock
 
@@ -89,6 +90,17 @@ class Reach:
             raise Misconfigured(
                 f"{self.names} that leads to a {refused.kind} address, which is not reached{way}"
             ) from None
+
+
+def reach_of(name: str, config: McpServerConfig, resolve: Resolve, names: str = "has a url") -> Reach:
+    """How far a server's connections may go; loopback needs no further word where the file itself says it."""
+    return Reach(
+        entry=f"mcpServers.{name}",
+        resolve=resolve,
+        allow_private=config.allow_private,
+        allow_loopback=names_loopback(config.url or ""),
+        names=names,
+    )
 
 
 class Connection:

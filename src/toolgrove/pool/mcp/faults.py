@@ -9,7 +9,8 @@ Fault
 ├── Expired      it refused the request because its session is over; nothing ran
 ├── Busy         it asked us to come back later; nothing ran
 └── Misconfigured       the operator's settings for it do not work
-    └── Unauthorized    it refused our credentials; nothing ran
+    ├── Unauthorized    it refused our credentials; nothing ran
+    └── ScopeMissing    our login lacks a right that the request needs; nothing ran
 """
 
 from __future__ import annotations
@@ -62,3 +63,11 @@ class Misconfigured(Fault):
 
 class Unauthorized(Misconfigured):
     """A request that the server did not take from us, so that it surely did not run."""
+
+
+class ScopeMissing(Misconfigured):
+    """A request that needs more rights than our login has; `scopes` are those that the server names."""
+
+    def __init__(self, message: str, scopes: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.scopes = scopes

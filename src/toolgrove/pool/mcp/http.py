@@ -22,6 +22,7 @@ from toolgrove.pool.mcp.faults import (
     Misconfigured,
     Nonsense,
     Rejected,
+    ScopeMissing,
     Unauthorized,
     Unsent,
 )
@@ -38,6 +39,7 @@ from toolgrove.pool.mcp.jsonrpc import (
     reply,
 )
 from toolgrove.pool.mcp.link import End, Told, is_request, params_of, unheard
+from toolgrove.pool.mcp.scopes import missing_scopes
 from toolgrove.pool.mcp.sse import Events
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.types import Clock
@@ -59,6 +61,9 @@ class Authorization(Protocol):
 
     async def renew(self, refused: str) -> bool:
         """Whether there is another token than the one that the server refused."""
+
+    def lacks(self, scopes: tuple[str, ...]) -> str:
+        """Hear that the token lacks scopes; what the operator must do."""
 
 
 class HttpLink:
@@ -141,7 +146,7 @@ class HttpLink:
         try:
             response = await connection.ask(b"POST", self._target, self._headers(request.headers), request.encoded())
             result = await self._answer(request, connection, response)
-        except (Rejected, Expired, Busy, Unauthorized):
+        except (Rejected, Expired, Busy, Unauthorized, ScopeMissing):
             self._connections.give_back(connection)
             raise
         except anyio.get_cancelled_exc_class():
@@ -271,6 +276,11 @@ class HttpLink:
         body = await whole(connection, head)
         if status == 401 and self._wants_login(head):
             return self._no_entry()
+        if (
+            status == 403
+            and (scopes := missing_scopes(head.get(b"www-authenticate", b"").decode("latin-1"))) is not None
+        ):
+            return self._too_little(scopes)
         if status == 404 and self._session is not None:
             self.end(Expired("ended our session"))
             return Expired("ended our session")
@@ -299,6 +309,11 @@ class HttpLink:
             f"refused our credentials (HTTP 401): if it offers OAuth, add oauth: {{}} to mcpServers.{self._server} and "
             f"log in with toolgrove login {self._server}"
         )
+
+    def _too_little(self, scopes: tuple[str, ...]) -> ScopeMissing:
+        wanted = f" ({' '.join(scopes)})" if scopes else ""
+        todo = f": {self._authorization.lacks(scopes)}" if self._authorization is not None else ""
+        return ScopeMissing(f"needs more rights than our login has{wanted}{todo}", scopes)
 
     def _take_session(self, given: bytes | None) -> None:
         if given is not None and _SESSION.fullmatch(given) is None:

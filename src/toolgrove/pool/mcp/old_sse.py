@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from toolgrove.pool.mcp.awaited import Awaited
 from toolgrove.pool.mcp.connection import Address, Connection, Reach
-from toolgrove.pool.mcp.faults import Broken, Busy, Fault, Misconfigured, Nonsense, Rejected, Unauthorized
+from toolgrove.pool.mcp.faults import Broken, Busy, Fault, Misconfigured, Nonsense, Rejected, ScopeMissing, Unauthorized
 from toolgrove.pool.mcp.http import Authorization, HttpLink, whole
 from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, likely_id, outcome
 from toolgrove.pool.mcp.link import params_of
@@ -168,7 +168,7 @@ class OldSseLink(HttpLink):
                 kind = head.get(b"content-type", b"").partition(b";")[0].strip().lower()
                 raise await self._refusal(response.status_code, head, kind, connection)
             await whole(connection, head)
-        except (Rejected, Busy, Unauthorized):
+        except (Rejected, Busy, Unauthorized, ScopeMissing):
             self._connections.give_back(connection)
             raise
         except BaseException:

@@ -13,11 +13,11 @@ from anyio.abc import TaskGroup
 
 from toolgrove.config import McpServerConfig
 from toolgrove.errors import SecretOutOfScope, SecretUnset
-from toolgrove.pool.host import Resolve, names_loopback
+from toolgrove.pool.host import Resolve
 from toolgrove.pool.mcp.backoff import Backoff
 from toolgrove.pool.mcp.catalog import Catalog
 from toolgrove.pool.mcp.child import Command
-from toolgrove.pool.mcp.connection import Reach
+from toolgrove.pool.mcp.connection import reach_of
 from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misconfigured
 from toolgrove.pool.mcp.http import HttpLink
 from toolgrove.pool.mcp.jsonrpc import Message
@@ -89,6 +89,24 @@ class Server:
         self._renewed = float("-inf")
         self._told = ""
         self._bearer = self._made_bearer(logins)
+
+    @property
+    def notice(self) -> str:
+        """What the operator should do though the server answers; empty if nothing."""
+        return "" if self._bearer is None else self._bearer.notice
+
+    @property
+    def wanted_scopes(self) -> str | None:
+        """The scopes that the next login should ask for besides."""
+        return None if self._bearer is None else self._bearer.wanted
+
+    async def follow_rights(self, changed: Callable[[], None]) -> None:
+        """Tell when calls need more rights than the login has, and when they no longer do."""
+        while self._bearer is not None:
+            await self._bearer.lacking()
+            changed()
+            await self._bearer.enriched()
+            changed()
 
     async def settled(self, deadline: float = math.inf) -> bool:
         """Wait until it is clear whether the server answers; False if it is not in time."""
@@ -295,14 +313,3 @@ class Server:
             # The receipt is for agents too: it names the field, not the variable or file behind it.
             why = "is not set" if unset else "is not meant for this server"
             raise Misconfigured(f"is not started: the secret in {field} {why}") from None
-
-
-def reach_of(name: str, config: McpServerConfig, resolve: Resolve, names: str = "has a url") -> Reach:
-    """How far a server's connections may go; loopback needs no further word where the file itself says it."""
-    return Reach(
-        entry=f"mcpServers.{name}",
-        resolve=resolve,
-        allow_private=config.allow_private,
-        allow_loopback=names_loopback(config.url or ""),
-        names=names,
-    )

@@ -11,13 +11,13 @@ from typing import TypeVar
 import anyio
 
 from toolgrove.config import McpServerConfig, PinMode
-from toolgrove.errors import Forbidden, ResourceNotFound, ToolNotFound, UpstreamFailed
+from toolgrove.errors import Forbidden, ResourceNotFound, RightsMissing, ToolNotFound, UpstreamFailed
 from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
 from toolgrove.pool.host import Resolve, resolve_host
 from toolgrove.pool.mcp.breaker import Breakers
 from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
 from toolgrove.pool.mcp.effect_policy import EffectPolicy
-from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, Unsent
+from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, ScopeMissing, Unsent
 from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.offered_lists import OfferedList, of_prompt, of_resource, of_template
 from toolgrove.pool.mcp.pin_policy import PinPolicy
@@ -125,6 +125,7 @@ class McpSource:
         """Keep the server connected until we are cancelled, and hear of definitions that a person accepts."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow_pins, changed)
+            tasks.start_soon(self._server.follow_rights, changed)
             await self._server.run(changed)
 
     async def _follow_pins(self, changed: Callable[[], None]) -> None:
@@ -139,6 +140,16 @@ class McpSource:
                 if not told:
                     log.error("server %s: its pins cannot be read: %s", self.name, problem)
                 told = True
+
+    @property
+    def notice(self) -> str:
+        """What the operator should do though the server answers; empty if nothing."""
+        return self._server.notice
+
+    @property
+    def wanted_scopes(self) -> str | None:
+        """The scopes that the next login to the server should ask for besides."""
+        return self._server.wanted_scopes
 
     async def discover(self) -> Sequence[Offer]:
         """What the server offers; waits until it is clear whether it answers at all."""
@@ -303,6 +314,9 @@ class McpSource:
         except Busy as fault:
             facts = {"retryAfter": fault.retry_after}
             raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
+        except ScopeMissing as fault:
+            self._breakers.succeeded(share_of(call))
+            raise RightsMissing(server=self.name, what=str(fault), scopes=fault.scopes) from None
         except (Unsent, Misconfigured) as fault:
             self._server.freshness.look()
             raise self._failure(str(fault), "upstream_unavailable", retryable=isinstance(fault, Unsent)) from None

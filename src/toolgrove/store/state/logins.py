@@ -21,6 +21,7 @@ class Login:
     resource: str
     issuer: str
     token_endpoint: str
+    revocation_endpoint: str | None = None
     client_id: str
     client_auth: str = "none"
     client_secret: str | None = field(default=None, repr=False)
@@ -43,8 +44,8 @@ class Logins(Protocol):
     def renew(self, old: Login, new: Login) -> Login | None:
         """Put a renewed login in the place of the old one, unless that is gone; what is kept now."""
 
-    def forget(self, server: str, *, by: str = "") -> bool:
-        """Drop the login to a server; whether there was one."""
+    def forget(self, server: str, *, by: str = "") -> Login | None:
+        """Drop the login to a server, and give back what was dropped."""
 
 
 def login_deed(verb: str, server: str, *, by: str, at: float) -> Deed:

@@ -195,12 +195,12 @@ class MemoryLogins:
             self._logins[old.server] = new
         return self._logins.get(old.server)
 
-    def forget(self, server: str, *, by: str = "") -> bool:
-        """Drop the login to a server; whether there was one."""
-        if self._logins.pop(server, None) is None:
-            return False
-        self._deeds.note(login_deed("forgotten", server, by=by, at=self._clock.wall()))
-        return True
+    def forget(self, server: str, *, by: str = "") -> Login | None:
+        """Drop the login to a server, and give back what was dropped."""
+        login = self._logins.pop(server, None)
+        if login is not None:
+            self._deeds.note(login_deed("forgotten", server, by=by, at=self._clock.wall()))
+        return login
 
 
 class MemoryApprovals:

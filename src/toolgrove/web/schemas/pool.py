@@ -20,11 +20,12 @@ class Source(Answer):
     kind: Kind
     tools: int
     problem: Annotated[str, Field(description="Empty while it is up.")]
+    notice: Annotated[str, Field(description="What you should do though it is up, such as a login with more rights.")]
 
     @classmethod
     def of(cls, found: snapshot.SourceState) -> Source:
         """How a source of the pool stands."""
-        return cls(name=found.name, kind=found.kind, tools=found.tools, problem=found.problem)
+        return cls(name=found.name, kind=found.kind, tools=found.tools, problem=found.problem, notice=found.notice)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,10 @@ which check each address.
 - ``discovery``: who gives out the tokens for a server, and for what
 - ``registration``: which client we are there
 - ``grants``: from a code, a refresh token or a secret to a login
+- ``target``: what a server's entry in the project file says about a login to it
+- ``attempt``: a person's login that has begun, and what the answer to it is worth
 - ``callback``: the address on this machine to which a browser comes back
-- ``browser``: a person's login from beginning to end
+- ``browser``: a person's login from a terminal
+- ``ending``: telling an authorization server that a login is over
 - ``bearer``: the token that a running gateway sends, renewed in time
 """

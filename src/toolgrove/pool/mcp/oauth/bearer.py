@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -13,9 +14,11 @@ from toolgrove.config import OAuthConfig
 from toolgrove.pool.mcp.connection import Reach
 from toolgrove.pool.mcp.faults import Fault, Misconfigured, Unsent
 from toolgrove.pool.mcp.oauth.discovery import authority_of
+from toolgrove.pool.mcp.oauth.ending import revoke
 from toolgrove.pool.mcp.oauth.grants import Refused, by_client_secret, by_refresh_token
 from toolgrove.pool.mcp.oauth.registration import given_client
 from toolgrove.pool.mcp.oauth.web import Web, is_private_way
+from toolgrove.pool.mcp.scopes import union
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Login, Logins, MemoryLogins
 from toolgrove.types import Clock
@@ -55,6 +58,19 @@ class Bearer:
         self._url = ""
         self._headers: Mapping[str, str] = {}
         self._old_sse = False
+        self._wanted: tuple[str, ...] = ()
+        self._too_little: str | None = None
+        self._lacking = anyio.Event()
+
+    @property
+    def wanted(self) -> str | None:
+        """The scopes that the server wants besides those of the login that was last used."""
+        return union(*self._wanted)
+
+    @property
+    def notice(self) -> str:
+        """What the operator must do so that every call gets through; empty if nothing."""
+        return f"needs more rights for some calls: {self._todo()}" if self._lacking.is_set() else ""
 
     def at(self, url: str, headers: Mapping[str, str], *, old_sse: bool) -> None:
         """Take the address that the server has now, before it is used."""
@@ -75,6 +91,37 @@ class Bearer:
         if login is not None and login.access_token == refused:
             login = await self._renewed(login)
         return login is not None and login.access_token != refused
+
+    def lacks(self, scopes: tuple[str, ...]) -> str:
+        """Hear that the token lacks scopes; what the operator must do."""
+        self._wanted = tuple(dict.fromkeys((*self._wanted, *scopes)))
+        self._too_little = None if self._seen is None else self._seen.scope
+        if not self._lacking.is_set():
+            self._lacking.set()
+            log.warning("server %s %s", self._server, self.notice)
+        return self._todo()
+
+    async def lacking(self) -> None:
+        """Wait until the login lacks a scope."""
+        await self._lacking.wait()
+
+    async def enriched(self) -> None:
+        """Wait until there is a login of another scope than the one that lacks some."""
+        while True:
+            await anyio.sleep(LOOK)
+            try:
+                login = self._logins.of(self._server)
+            except OSError:
+                continue
+            if login is None or login.scope != self._too_little:
+                self._wanted, self._lacking = (), anyio.Event()
+                return
+
+    def _todo(self) -> str:
+        if self._by_itself:
+            return f"add what it wants to oauth.scopes of mcpServers.{self._server}"
+        scopes = f" --scope {shlex.quote(' '.join(self._wanted))}" if self._wanted else ""
+        return f"log in with toolgrove login {self._server}{scopes}"
 
     async def news(self) -> None:
         """Wait until there is another login than the last one that was used."""
@@ -149,6 +196,8 @@ class Bearer:
         except OSError as problem:
             log.error("server %s: its renewed login cannot be kept: %s", self._server, problem)
             return new
+        if kept is None:  # somebody logged out meanwhile, who cannot have told of this token
+            await revoke(self._web, new, secret=secret)
         if kept is None or (kept.refresh_token is None and self._is_over(kept)):
             raise self._logged_out()
         return kept

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 
-from toolgrove.pool.mcp.faults import Misconfigured
+from toolgrove.pool.mcp.faults import Fault
+from toolgrove.pool.mcp.oauth.attempt import Answer, Attempt
 
 PATH = "/callback"
 _HEAD = 16 * 1024
@@ -23,21 +23,15 @@ _STRANGE = "This is not the answer to a login that was begun here."
 class Callback:
     """Waits for the one answer that carries our state; whatever else comes is turned away."""
 
-    def __init__(self, port: int, state: str, issuer: str, *, names_issuer: bool) -> None:
-        self.redirect = redirect_to(port)
-        self._state = state
-        self._issuer = issuer
-        self._names_issuer = names_issuer
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
         self._arrived = anyio.Event()
-        self._code = ""
-        self._problem = ""
+        self._given: Answer = {}
 
-    async def code(self) -> str:
-        """Wait for the code; Misconfigured says why there is none."""
+    async def given(self) -> Answer:
+        """Wait for the answer."""
         await self._arrived.wait()
-        if self._problem:
-            raise Misconfigured(self._problem)
-        return self._code
+        return self._given
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take one request of a browser."""
@@ -66,27 +60,16 @@ class Callback:
             return "400 Bad Request", _STRANGE
         if method != "GET" or parts.path != PATH:
             return "404 Not Found", _STRANGE
-        state = given.get("state", [])
-        if len(state) != 1 or not hmac.compare_digest(state[0].encode(), self._state.encode()):
+        if not self._attempt.is_asked_by(given):
             return "400 Bad Request", _STRANGE
         if not self._arrived.is_set():
-            self._problem = self._refusal(given)
-            self._code = given.get("code", [""])[0]
+            self._given = given
             self._arrived.set()
-        return "200 OK", _FAILED if self._problem else _DONE
-
-    def _refusal(self, given: dict[str, list[str]]) -> str:
-        if "error" in given:
-            error = "".join(letter for letter in given["error"][0][:40] if letter.isascii() and letter.isprintable())
-            return f"has an authorization server that refused the login ({error})"
-        issuer = given.get("iss")
-        if (issuer is not None or self._names_issuer) and [one.rstrip("/") for one in issuer or ()] != [
-            self._issuer.rstrip("/")
-        ]:
-            return "was answered for by another authorization server than the one that was asked"
-        if len(given.get("code", [])) != 1 or not given["code"][0]:
-            return "has an authorization server that sent no code"
-        return ""
+        try:
+            self._attempt.code_in(self._given)
+        except Fault:
+            return "200 OK", _FAILED
+        return "200 OK", _DONE
 
 
 def redirect_to(port: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -20,9 +19,9 @@ from pydantic import BaseModel, ValidationError
 from toolgrove.config import OAuthConfig
 from toolgrove.pool.mcp.faults import Misconfigured, Nonsense
 from toolgrove.pool.mcp.oauth.web import Reply, Web, is_private_way
+from toolgrove.pool.mcp.scopes import field_of, union
 
 M = TypeVar("M", bound=BaseModel)
-_FIELD = r'(?:^|[\s,]){name}\s*=\s*(?:"([^"]*)"|([^\s,"]+))'
 _PROBE = json.dumps(
     {
         "jsonrpc": "2.0",
@@ -58,7 +57,7 @@ async def authority_of(
     """Ask a server who gives out its tokens, and ask that one how."""
     challenge = await _challenge(web, url, headers, old_sse=old_sse)
     resource, guarding = resource_url_from_server_url(url), None
-    for address in build_protected_resource_metadata_discovery_urls(_field(challenge, "resource_metadata"), url):
+    for address in build_protected_resource_metadata_discovery_urls(field_of(challenge, "resource_metadata"), url):
         guarding = _read(await web.get(address), ProtectedResourceMetadata)
         if guarding is not None:
             break
@@ -70,7 +69,7 @@ async def authority_of(
     metadata = await _metadata(web, url, named)
     if config.issuer is not None and str(metadata.issuer).rstrip("/") != config.issuer.rstrip("/"):
         raise Misconfigured("names another authorization server than its oauth.issuer in the project file")
-    scope = _scope(config, _field(challenge, "scope"), guarding, metadata)
+    scope = _scope(config, field_of(challenge, "scope"), guarding, metadata)
     return Authority(issuer=str(metadata.issuer), metadata=metadata, resource=resource, scope=scope)
 
 
@@ -101,7 +100,12 @@ async def _metadata(web: Web, url: str, named: str | None) -> OAuthMetadata:
         raise Nonsense("does not say how to log in: it has no metadata of an authorization server")
     if str(metadata.issuer).rstrip("/") != expected.rstrip("/"):
         raise Misconfigured("has an authorization server that calls itself by another name than the server does")
-    named_by_it = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint)
+    named_by_it = (
+        metadata.authorization_endpoint,
+        metadata.token_endpoint,
+        metadata.registration_endpoint,
+        metadata.revocation_endpoint,
+    )
     if not all(is_private_way(str(endpoint)) for endpoint in named_by_it if endpoint is not None):
         raise Misconfigured("names an address for logins that is neither https nor on this machine")
     return metadata
@@ -116,12 +120,6 @@ def _read(reply: Reply, model: type[M]) -> M | None:
         return None
 
 
-def _field(challenge: str, name: str) -> str | None:
-    """A field of a WWW-Authenticate header."""
-    found = re.search(_FIELD.format(name=name), challenge)
-    return (found[1] or found[2]) if found else None
-
-
 def _scope(
     config: OAuthConfig, challenged: str | None, guarding: ProtectedResourceMetadata | None, metadata: OAuthMetadata
 ) -> str | None:
@@ -131,6 +129,4 @@ def _scope(
     supported = None if guarding is None else guarding.scopes_supported
     scope = challenged or " ".join(supported or ()) or None
     lasting = "offline_access" in (metadata.scopes_supported or ()) and config.grant == "authorization_code"
-    if scope is not None and lasting and "offline_access" not in scope.split():
-        scope += " offline_access"
-    return scope
+    return union(scope, "offline_access") if scope is not None and lasting else scope

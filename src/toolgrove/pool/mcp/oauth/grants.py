@@ -43,14 +43,20 @@ async def by_client_secret(web: Web, authority: Authority, started: Login, *, no
     return _taken(started, await _token(web, started, form), now, scope=authority.scope)
 
 
-async def _token(web: Web, login: Login, form: Mapping[str, str], *, secret: str | None = None) -> OAuthToken:
+def proving(login: Login, secret: str | None) -> tuple[dict[str, str], dict[str, str]]:
+    """How the client of a login proves itself: what is added to the form, and to the headers."""
     secret = secret or login.client_secret
-    form, headers = {**form, "resource": login.resource, "client_id": login.client_id}, {}
-    if login.client_auth == "client_secret_basic" and secret is not None:
-        pair = f"{quote(login.client_id, safe='')}:{quote(secret, safe='')}"
-        headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    elif login.client_auth == "client_secret_post" and secret is not None:
-        form["client_secret"] = secret
+    if secret is None or login.client_auth == "none":
+        return {}, {}
+    if login.client_auth == "client_secret_post":
+        return {"client_secret": secret}, {}
+    pair = f"{quote(login.client_id, safe='')}:{quote(secret, safe='')}"
+    return {}, {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+
+async def _token(web: Web, login: Login, form: Mapping[str, str], *, secret: str | None = None) -> OAuthToken:
+    proof, headers = proving(login, secret)
+    form = {**form, "resource": login.resource, "client_id": login.client_id, **proof}
     reply = await web.post_form(login.token_endpoint, form, headers)
     if reply.status >= 500 or reply.status == 429:
         raise Unsent(f"has an authorization server that answered with HTTP {reply.status}")

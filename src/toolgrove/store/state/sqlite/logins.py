@@ -39,14 +39,14 @@ class SqliteLogins:
                 _put(connection, new)
             return _found(connection, old.server)
 
-    def forget(self, server: str, *, by: str = "") -> bool:
-        """Drop the login to a server; whether there was one."""
+    def forget(self, server: str, *, by: str = "") -> Login | None:
+        """Drop the login to a server, and give back what was dropped."""
         with self._state.writing() as connection:
-            if _found(connection, server) is None:
-                return False
-            connection.execute("DELETE FROM logins WHERE server = ?", (server,))
-            note(connection, login_deed("forgotten", server, by=by, at=self._clock.wall()))
-        return True
+            login = _found(connection, server)
+            if login is not None:
+                connection.execute("DELETE FROM logins WHERE server = ?", (server,))
+                note(connection, login_deed("forgotten", server, by=by, at=self._clock.wall()))
+        return login
 
 
 def _found(connection: sqlite3.Connection, server: str) -> Login | None:
