@@ -296,6 +296,8 @@ export interface Source {
   tools: number;
   /** Empty while it is up. */
   problem: string;
+  /** What you should do though it is up, such as a login with more rights. */
+  notice: string;
 }
 
 /** How many calls a minute had, and how many of them failed or were refused. */
