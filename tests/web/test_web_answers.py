@@ -216,7 +216,9 @@ async def test_a_receipt_names_tools_and_sources_in_order(grove: Grove, http: ht
         "revision": receipt.revision,
         "hash": receipt.hash,
         "tools": {name: receipt[name]._asdict() for name in sorted(receipt)},
-        "sources": {name: {"name": name, "kind": kind, "tools": n, "problem": ""} for name, kind, n in sources},
+        "sources": {
+            name: {"name": name, "kind": kind, "tools": n, "problem": "", "notice": ""} for name, kind, n in sources
+        },
         "rejected": [],
         "warnings": list(receipt.warnings),
     }
