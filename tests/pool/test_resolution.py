@@ -215,7 +215,13 @@ async def test_the_receipt_is_json_and_its_hash_tells_one_resolution_from_anothe
     form = schemas.Receipt.of(one.receipt).to_json()
     granted = {"verdict": "granted", "rule": "tools: entities_*", "source": "extensions", "ancestor": None}
     assert form["tools"]["entities_get"] == granted
-    assert form["sources"]["extensions"] == {"name": "extensions", "kind": "extension", "tools": 6, "problem": ""}
+    assert form["sources"]["extensions"] == {
+        "name": "extensions",
+        "kind": "extension",
+        "tools": 6,
+        "problem": "",
+        "notice": "",
+    }
 
 
 async def test_a_module_changes_something_unless_it_is_annotated_as_reading() -> None:
