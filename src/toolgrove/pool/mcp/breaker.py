@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Rejected
+from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Rejected, ScopeMissing
 from toolgrove.types import Clock
 
 FAILURES = 5
@@ -74,7 +74,7 @@ class Breakers:
             one.admit()
         try:
             yield
-        except (Rejected, Busy):
+        except (Rejected, Busy, ScopeMissing):
             self._answered(agent)
             raise
         except Fault as fault:

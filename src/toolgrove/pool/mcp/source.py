@@ -315,7 +315,6 @@ class McpSource:
             facts = {"retryAfter": fault.retry_after}
             raise self._failure(str(fault), "upstream_unavailable", retryable=True, **facts) from None
         except ScopeMissing as fault:
-            self._breakers.succeeded(share_of(call))
             raise RightsMissing(server=self.name, what=str(fault), scopes=fault.scopes) from None
         except (Unsent, Misconfigured) as fault:
             self._server.freshness.look()
