@@ -260,6 +260,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
         "pendingApprovals": 0,
         "traffic": [{"minute": int(NOW // 60) * 60, "calls": 1, "failures": 0, "refusals": 0}],
         "healthy": True,
+        "tree": True,
     }
     assert written(await http.get("/api/project"), wanted)
 
