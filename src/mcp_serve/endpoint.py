@@ -12,7 +12,6 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
     ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
@@ -36,7 +35,7 @@ from mcp_serve.sdk_internals import (
 )
 from mcp_serve.table import Json, ToolTable
 from mcp_serve.verbatim import keep_contents, keep_definition, keep_entry, keep_result, verbatim
-from mcp_serve.watches import Watches, close
+from mcp_serve.watches import Bus, Watches
 
 NEWS_WITHIN = 5.0
 """Seconds after which a client that does not read misses a change: it must not hold up the others."""
@@ -82,9 +81,9 @@ class Endpoint:
         """The loop that serves clients which want to hear of changes; None while there are none."""
         self._changed: set[Changing] = set()
         self._sessions: set[ServerSession] = set()
-        self._bus = InMemorySubscriptionBus()
+        self._bus = Bus()
         self.listen = ListenHandler(self._bus)
-        self._watches = Watches(self._resources, self._bus, self._in_time)
+        self._watches = Watches(self._resources, self._in_time)
         self.server: Server[Any] = AnnouncingServer(
             name,
             adjust=self._announced,
@@ -143,12 +142,9 @@ class Endpoint:
         wanted = params.notifications.resource_subscriptions
         if not wanted:
             return await self.listen(ctx, params)
-        opened = await self._watches.open(wanted, _user(ctx), ctx.meta or {})
-        try:
-            honored = params.notifications.model_copy(update={"resource_subscriptions": list(opened)})
+        async with self._watches.stream(wanted, _user(ctx), ctx.meta or {}) as watched:
+            honored = params.notifications.model_copy(update={"resource_subscriptions": watched})
             return await self.listen(ctx, params.model_copy(update={"notifications": honored}))
-        finally:
-            close(opened)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         try:
@@ -207,7 +203,7 @@ class Endpoint:
         prompts, completions = found.prompts, found.completions
         if self._prompts is not None:
             prompts = prompts if self._prompts.offered else None
-            completions = completions if resources or prompts else None
+            completions = completions if self._prompts.completes else None
         return found.model_copy(update={"resources": resources, "prompts": prompts, "completions": completions})
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:

@@ -24,6 +24,11 @@ class Prompts(Protocol):
         """Whether there are any, so that clients are told to ask for them."""
         ...
 
+    @property
+    def completes(self) -> bool:
+        """Whether arguments, of these or of templates of resources, can be completed."""
+        ...
+
     async def listed(self) -> list[Json]:
         """All of them."""
         ...

@@ -24,6 +24,7 @@
 - ``store``: what outlives a call
 - ``tools``: the tree tools
 - ``tree``: the tree
+- ``tree_shelf``: the tree as resources that can be read and watched
 - ``types``: the values that parts hand to each other
 - ``web``: the gateway over HTTP
 """

@@ -108,9 +108,10 @@ class Agent:
         return marked(call, await self.send(call))
 
     async def read_resource(self, uri: str, *, client: Client | None = None) -> Result:
-        """Read a resource of a server: `{"contents": […]}`, or an answer with `error`."""
+        """Read a resource of a server, or a subtree: `{"contents": […]}`, or an answer with `error`."""
         call = self.begin_reading(uri, client)
-        return marked(call, await self.send(call))
+        result = marked(call, await self.send(call))
+        return result if call.error is not None else self.resources.contents(uri, call, result)
 
     async def watch_resource(self, watch: Watch, *, client: Client | None = None) -> Result:
         """Hear of changes of a resource from now on, until `watch.end()`: `{}`, or an answer with `error`."""
@@ -131,7 +132,9 @@ class Agent:
         return self._begun(brief(name, NAME), toolset.callable.get(name), arguments, client, approval)
 
     def begin_reading(self, uri: str, client: Client | None = None) -> Call:
-        """The reading of a resource by this agent, not sent yet."""
+        """The reading of a resource by this agent, not sent yet; that of a subtree is a call of `get_subtree`."""
+        if (of_tree := self.resources.of_tree(uri)) is not None:
+            return self.begin(*of_tree, client)
         return self._begun(READ_RESOURCE, self.resources.reading(uri), {"uri": uri}, client)
 
     def begin_watching(self, watch: Watch, client: Client | None = None) -> Call:

@@ -59,6 +59,7 @@ from toolgrove.store.gc_pause import paused_collector
 from toolgrove.store.journal import Extent, MemoryJournal, SqliteJournal, Trouble
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
+from toolgrove.tree_shelf import GET_SUBTREE, TreeShelf
 from toolgrove.types import Bounds, Call, Caller, Clock, Result, SystemClock, Tool
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class Grove:
             self.clock, available=self._available, spawn=self._spawner(), scrub=self.secrets.scrub
         )
         self._tree_tools = WorkspaceSource(self._workspace, self.clock, self._writable)
+        self._tree_shelf = TreeShelf(self._tree_tools)
         own = (*((self._tree_tools,) if settings.tree else ()), self._coordination)
         self.pool = Pool(
             [_builtin(tool) for source in own for tool in source.tools()],
@@ -279,7 +281,11 @@ class Grove:
         return Agent(
             caller,
             toolset,
-            resources=Resources(self.pool.resource_servers, toolset.bounds),
+            resources=Resources(
+                self.pool.resource_servers,
+                toolset.bounds,
+                self._tree_shelf if any(spec.name == GET_SUBTREE for spec in toolset.specs) else None,
+            ),
             prompts=Prompts(self.pool.prompt_servers, toolset.bounds, partial(ToolNames.of, snapshot.offers.values())),
             description=definition.description,
             chain=self._chain,

@@ -131,7 +131,7 @@ class _Shelf:
         call = agent.begin_reading(uri)
         result = await _patiently(agent, call)
         if call.error is None:
-            return marked(call, result)
+            return agent.resources.contents(uri, call, marked(call, result))
         if call.error["code"] == ResourceNotFound.code:
             raise NotRead
         raise NotRead(call.error["message"], {ERROR: result["error"]})
@@ -173,6 +173,10 @@ class _Prompter:
     @property
     def offered(self) -> bool:
         return self._face.agent.prompts.offered
+
+    @property
+    def completes(self) -> bool:
+        return self.offered or bool(self._face.agent.resources.servers)
 
     async def listed(self) -> list[Json]:
         return await self._face.agent.prompts.listed()

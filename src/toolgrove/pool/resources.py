@@ -25,12 +25,33 @@ _EXPRESSION = re.compile(r"\{[^{}]*\}")
 _DECODINGS = 3
 
 
-@runtime_checkable
-class ResourceServer(Protocol):
-    """A source that has resources too; `read_resource` raises ResourceNotFound for one that it has not."""
+class Watchable(Protocol):
+    """Tells of changes of its resources; `confirm_watch` raises ResourceNotFound for one that it has not."""
 
     @property
     def name(self) -> str: ...
+
+    def watch(self, uri: str, tell: Callable[[], None]) -> Callable[[], None]: ...
+
+    async def confirm_watch(self, call: Call, uri: str) -> Result: ...
+
+
+class OwnResources(Watchable, Protocol):
+    """Resources that are read by a call of a tool."""
+
+    @property
+    def template(self) -> Json: ...
+
+    def has(self, uri: str) -> bool: ...
+
+    def reading(self, uri: str) -> tuple[str, Json]: ...
+
+    def contents(self, uri: str, result: Result) -> Result: ...
+
+
+@runtime_checkable
+class ResourceServer(Watchable, Protocol):
+    """A source that has resources too; `read_resource` raises ResourceNotFound for one that it has not."""
 
     async def resources(self) -> Sequence[Json]: ...
 
@@ -42,18 +63,18 @@ class ResourceServer(Protocol):
 
     def follow(self, tell: Callable[[Listed], None]) -> Callable[[], None]: ...
 
-    def watch(self, uri: str, tell: Callable[[], None]) -> Callable[[], None]: ...
-
-    async def confirm_watch(self, call: Call, uri: str) -> Result: ...
-
 
 class Resources:
     """The resources of one agent: those that it and every agent above it may read.
 
-    `servers` stand in the order of the project file: of two that have the same address, the first one's is read.
+    `servers` stand in the order of the project file: of two that have the same address, the first one's is read. The
+    `tree` is there for an agent that has the tool which reads it.
     """
 
-    def __init__(self, servers: Sequence[ResourceServer], bounds: Sequence[Bounds]) -> None:
+    def __init__(
+        self, servers: Sequence[ResourceServer], bounds: Sequence[Bounds], tree: OwnResources | None = None
+    ) -> None:
+        self._tree = tree
         self.granted = tuple(one.resources for one in bounds)
         self._globs = [Globs(patterns) for patterns in self.granted]
         named = [{pattern.partition(":")[0] for pattern in patterns} for patterns in self.granted]
@@ -61,14 +82,17 @@ class Resources:
 
     def __eq__(self, other: object) -> bool:
         """Whether the same is granted, of the same servers."""
-        return isinstance(other, Resources) and (self.granted, self._servers) == (other.granted, other._servers)
+        return isinstance(other, Resources) and self._key() == other._key()
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _key(self) -> tuple[object, ...]:
+        return self.granted, self._servers, self._tree
+
     @property
     def offered(self) -> bool:
-        """Whether there is a server that it may read anything of."""
-        return bool(self._servers)
+        """Whether there is anything that it may read."""
+        return bool(self._servers) or self._tree is not None
 
     @property
     def servers(self) -> Sequence[ResourceServer]:
@@ -86,7 +110,7 @@ class Resources:
 
     async def templates(self) -> list[Json]:
         """The templates whose text, braces and all, a pattern covers."""
-        found: dict[str, Json] = {}
+        found: dict[str, Json] = {} if self._tree is None else {self._tree.template["uriTemplate"]: self._tree.template}
         for server, listed in await self._asked("resource_templates"):
             for one in listed:
                 if self._may_read(server, one["uriTemplate"]):
@@ -99,6 +123,14 @@ class Resources:
             if self._may_read(server, template) and any(one["uriTemplate"] == template for one in listed):
                 return server
         return None
+
+    def of_tree(self, uri: str) -> tuple[str, Json] | None:
+        """The call of a tool that reads what belongs to the tree; None for any other address."""
+        return self._tree.reading(uri) if self._tree is not None and self._tree.has(uri) else None
+
+    def contents(self, uri: str, call: Call, result: Result) -> Result:
+        """What a reading answered, in the form of a resource."""
+        return result if self._tree is None or call.name == READ_RESOURCE else self._tree.contents(uri, result)
 
     def reading(self, uri: str) -> Tool:
         """The reading of one resource as the chain runs it; for one that is not granted it finds nothing."""
@@ -115,7 +147,7 @@ class Resources:
         """The subscription to one resource as the chain runs it; for one that is not granted it finds nothing."""
         return Tool(
             spec=_WATCHING,
-            source=_Watching(watch, self._readable(watch.uri)),
+            source=_Watching(watch, self._readable(watch.uri), self._tree_of(watch.uri)),
             mutates=False,
             kind="mcp",
             own_name=SUBSCRIBE,
@@ -126,14 +158,20 @@ class Resources:
         """Go on with a watch that was granted before; False where it was of something else that is no longer there."""
         if watch.server is None:
             return True
-        readable = self._readable(watch.uri)
-        if any(server is watch.server for server in readable):
+        found = self._watchable(watch.uri)
+        if any(one is watch.server for one in found):
             return True
-        same = [server for server in readable if server.name == watch.server.name]
+        same = [one for one in found if one.name == watch.server.name]
         watch.end()
         if same:
             watch.begin(same[0])
         return bool(same)
+
+    def _watchable(self, uri: str) -> Sequence[Watchable]:
+        return self._tree_of(uri) or self._readable(uri)
+
+    def _tree_of(self, uri: str) -> Sequence[Watchable]:
+        return [self._tree] if self._tree is not None and self._tree.has(uri) else []
 
     def _readable(self, uri: str) -> list[ResourceServer]:
         return [server for server in self._servers if self._may_read(server, uri)]
@@ -162,10 +200,10 @@ class Watch:
     def __init__(self, uri: str, tell: Callable[[], None]) -> None:
         self.uri = uri
         self.tell = tell
-        self.server: ResourceServer | None = None
+        self.server: Watchable | None = None
         self._end: Callable[[], None] | None = None
 
-    def begin(self, server: ResourceServer) -> None:
+    def begin(self, server: Watchable) -> None:
         """Have this server tell."""
         self.server, self._end = server, server.watch(self.uri, self.tell)
 
@@ -219,15 +257,16 @@ class _Reading(_Asking):
 class _Watching(_Asking):
     """Has the server that has the resource tell of its changes."""
 
-    def __init__(self, watch: Watch, servers: Sequence[ResourceServer]) -> None:
+    def __init__(self, watch: Watch, servers: Sequence[ResourceServer], own: Sequence[Watchable]) -> None:
         super().__init__(servers)
         self._watch = watch
+        self._own = own
 
     async def call(self, call: Call) -> Result:
         """Begin to watch; the first server that agrees is the one."""
         uri = self._watch.uri
         problem: GroveError | None = None
-        for server in await self._owners(uri):
+        for server in self._own or await self._owners(uri):
             call.targets = (f"{server.name}:{uri}"[:_TARGET],)
             self._watch.begin(server)
             try:

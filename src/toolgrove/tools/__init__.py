@@ -17,6 +17,7 @@
 - ``searching``: by property, by predicate groups, by query, by tag
 - ``snapshots``: taking, listing, restoring and comparing them
 - ``source``: the tools as a source of the pool; runs a call on the workspace
+- ``subtree_watches``: who is told when a subtree changes
 - ``transferring``: views and subtrees as documents, out and back in
 - ``tree_answer``: a view or a subtree as an answer, nested, flat or as an outline
 - ``turns``: short work at once, long work in a thread, one change at a time

@@ -15,6 +15,7 @@ from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DEMANDS, SOURCE
 from toolgrove.tools.effort import BESIDE, LONG, effort
 from toolgrove.tools.pending_writes import PendingWrite, PendingWrites
+from toolgrove.tools.subtree_watches import SubtreeWatches
 from toolgrove.tools.turns import Turns
 from toolgrove.tree.effects import Recorded
 from toolgrove.tree.footprint import EVERYTHING
@@ -47,6 +48,7 @@ class WorkspaceSource:
         self._writable = writable
         self._pending = PendingWrites()
         self._turns = Turns()
+        self.watches = SubtreeWatches()
         self._tools = tuple(
             Tool(
                 spec=tool.spec,
@@ -151,6 +153,7 @@ class WorkspaceSource:
     async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
         """Make the call durable, then let it show; what cannot be made durable is taken back."""
         call.targets = tuple(recorded.effects.after)
+        touched = self.watches.touched(self._tree, recorded.effects)  # now: others may change the tree meanwhile
         write = self._pending.add(recorded)
         try:
             if call.settle is not None:
@@ -160,8 +163,10 @@ class WorkspaceSource:
                 self._pending.withdraw(write)
                 raise
             self._pending.keep(write)
+            self.watches.tell(touched)
             raise
         self._pending.keep(write)
+        self.watches.tell(touched)
 
     # Long calls, in a thread ------------------------------------------------------------------------
 
@@ -205,11 +210,15 @@ class WorkspaceSource:
             return None
         except BaseException:
             if call.settled:
-                self.workspace.become(twin)
+                self._become(twin, recorded)
             raise
-        self.workspace.become(twin)
+        self._become(twin, recorded)
         await self._drop(before)
         return result
+
+    def _become(self, twin: Workspace, recorded: Recorded) -> None:
+        self.workspace.become(twin)
+        self.watches.tell(self.watches.touched(self._tree, recorded.effects))
 
     async def _on_a_twin(self, call: Call, work: Callable[[Workspace], Out]) -> Out:
         """Work on a twin of the workspace; the caller holds the line."""

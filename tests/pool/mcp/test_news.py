@@ -57,6 +57,8 @@ class Ear:
         self._listening: list[asyncio.Task[None]] = []
 
     async def told(self, message: Any) -> None:
+        if self._modern:
+            return  # its streams tell the same
         if isinstance(message, types.ResourceUpdatedNotification):
             self.heard[message.params.uri] += 1
         elif isinstance(message, types.ResourceListChangedNotification):
