@@ -16,11 +16,13 @@ from toolgrove.call.run_events import RunEvents
 from toolgrove.errors import NAME, brief
 from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.completions import Completions
+from toolgrove.pool.discovery import meant
 from toolgrove.pool.prompts import Prompts
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
 from toolgrove.pool.resources import Resources, Watch
 from toolgrove.types import (
+    CALL_TOOL,
     COMPLETE,
     GET_PROMPT,
     READ_RESOURCE,
@@ -79,7 +81,12 @@ class Agent:
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """What it sees, which is what it can call."""
+        """What it is shown; where that is not all, `find_tools` finds the rest."""
+        return self._toolset.listed
+
+    @property
+    def granted(self) -> tuple[ToolSpec, ...]:
+        """All that it can call, shown or not."""
         return self._toolset.specs
 
     @property
@@ -127,6 +134,8 @@ class Agent:
     def begin(self, name: str, arguments: Arguments | None = None, client: Client | None = None) -> Call:
         """A call of this agent, not sent yet."""
         toolset = self._toolset
+        if name == CALL_TOOL and name in toolset.callable and (call := meant(arguments)) is not None:
+            name, arguments = call  # its gate, its limits and its record are those of the tool that is meant
         approval = toolset.approvals.get(name)
         # No tool has a name that long.
         return self._begun(brief(name, NAME), toolset.callable.get(name), arguments, client, approval)

@@ -41,6 +41,7 @@ from toolgrove.lookout import looking
 from toolgrove.notary import notary_of
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
 from toolgrove.pool.definition_lint import ToolNames
+from toolgrove.pool.exposure import Exposure
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.offspring import Offspring
@@ -331,8 +332,16 @@ class Grove:
         self, snapshot: PoolSnapshot, name: str, definition: AgentConfig, depth: int, within: tuple[Bounds, ...]
     ) -> Toolset:
         read_only = self.config.workspace.read_only
-        sets = Toolsets(self.config.toolsets)
-        return resolve(snapshot, name, definition, depth=depth, read_only=read_only, within=within, sets=sets)
+        return resolve(
+            snapshot,
+            name,
+            definition,
+            depth=depth,
+            read_only=read_only,
+            within=within,
+            sets=Toolsets(self.config.toolsets),
+            exposure=Exposure.of(self.config, definition),
+        )
 
     async def _available(self, call: Call) -> Sequence[AvailableAgent]:
         snapshot = await self.pool.snapshot()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import anyio
-from mcp_types import Tool, ToolAnnotations
+from mcp_types import Tool
 
 from mcp_serve.answer import Answer
 from mcp_serve.calls import ToolRun, User
@@ -248,22 +248,4 @@ def _for_older_clients(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _entry(spec: ToolSpec) -> ToolEntry:
     tool = Tool(name=spec.name, description=spec.description, input_schema=dict(spec.input_schema))
-    return ToolEntry(tool=tool, wire=_definition(spec))
-
-
-def _definition(spec: ToolSpec) -> dict[str, Any]:
-    """The tool as clients see it: one of an MCP server as that server describes it."""
-    shown: dict[str, Any] = {"name": spec.name, "inputSchema": spec.input_schema}
-    if spec.description:
-        shown["description"] = spec.description
-    if spec.as_given is not None:
-        return {**spec.as_given, **shown}
-    if spec.output_schema:
-        shown["outputSchema"] = spec.output_schema
-    annotations = ToolAnnotations(
-        read_only_hint=spec.annotations.readonly,
-        destructive_hint=spec.annotations.destructive,
-        idempotent_hint=spec.annotations.idempotent,
-        open_world_hint=spec.annotations.open_world,
-    )
-    return {**shown, "annotations": annotations.model_dump(by_alias=True, exclude_none=True)}
+    return ToolEntry(tool=tool, wire=spec.listing)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
+
+from toolgrove.notation.json_value import compact
 
 Arguments = dict[str, Any]
 Result = dict[str, Any]
@@ -13,6 +16,11 @@ Schema = Mapping[str, Any]
 Role = Literal["reader", "editor"]
 Concurrency = Literal["tree", "node"]
 Kind = Literal["builtin", "extension", "mcp", "http"]
+FIND_TOOLS = "find_tools"
+CALL_TOOL = "call_tool"
+READ_RESULT = "read_result"
+"""The tools with which an agent finds and calls others, and reads on in a large result."""
+OWN_TOOLS = frozenset((FIND_TOOLS, CALL_TOOL, READ_RESULT))
 READ_RESOURCE = "resources/read"
 GET_PROMPT = "prompts/get"
 COMPLETE = "completion/complete"
@@ -36,7 +44,7 @@ class Annotations:
     open_world: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """A tool as an agent sees it; `as_given` is how an MCP server defines it, under the server's own name."""
 
@@ -47,6 +55,39 @@ class ToolSpec:
     annotations: Annotations
     source: str
     as_given: Mapping[str, Any] | None = None
+
+    @cached_property
+    def listing(self) -> dict[str, Any]:
+        """The tool as `tools/list` shows it: one of an MCP server as that server describes it."""
+        shown: dict[str, Any] = {"name": self.name, "inputSchema": self.input_schema}
+        if self.description:
+            shown["description"] = self.description
+        if self.as_given is not None:
+            return {**self.as_given, **shown}
+        if self.output_schema:
+            shown["outputSchema"] = self.output_schema
+        said = self.annotations
+        hints = {
+            "readOnlyHint": said.readonly,
+            "destructiveHint": said.destructive,
+            "idempotentHint": said.idempotent,
+            "openWorldHint": said.open_world,
+        }
+        return {**shown, "annotations": {name: hint for name, hint in hints.items() if hint is not None}}
+
+    @cached_property
+    def tokens(self) -> int:
+        """An estimate of what its listing costs a model: a quarter of the characters."""
+        return _estimate(self.listing)
+
+    @cached_property
+    def lean_tokens(self) -> int:
+        """The same without the output schema."""
+        return _estimate({key: value for key, value in self.listing.items() if key != "outputSchema"})
+
+
+def _estimate(listing: Mapping[str, Any]) -> int:
+    return -(-len(compact(listing)) // 4)
 
 
 class PromptGrant(NamedTuple):

@@ -39,7 +39,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 async def _call(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
     async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
         agent = await grove.agent(chosen.agent)
-        schema = next((spec.input_schema for spec in agent.tools if spec.name == chosen.tool), {})
+        schema = next((spec.input_schema for spec in agent.granted if spec.name == chosen.tool), {})
         arguments = read_words(chosen.arguments, schema.get("properties"))
         result = await agent.call(chosen.tool, arguments, client=Terminal(screen))
     screen.data(result)

@@ -127,10 +127,10 @@ def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
     rejected = next((offer for offer in receipt.rejected if offer.name == name), None)
     if name not in receipt:
         raise _unknown(name, receipt)
-    verdict, offer = receipt[name], grove.pool.latest.offers[name]
-    what_to_do = advice(grove.config, verdict.ancestor or agent.name, offer, verdict)
+    verdict, offer = receipt[name], grove.pool.latest.offers.get(name)
+    what_to_do = "" if offer is None else advice(grove.config, verdict.ancestor or agent.name, offer, verdict)
     has = verdict.verdict == "granted"
-    message = [f"{_named(agent)} {'has' if has else 'does not have'} {name} of {offer.source}: {verdict.verdict}"]
+    message = [f"{_named(agent)} {'has' if has else 'does not have'} {name} of {verdict.source}: {verdict.verdict}"]
     message[0] += f" ({verdict.rule})."
     if name in agent.approvals:
         message.append(f"Each call needs an approval ({agent.approvals[name]}).")

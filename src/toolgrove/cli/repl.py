@@ -62,7 +62,7 @@ async def _converse(config: Config, chosen: argparse.Namespace, screen: Screen) 
             await conversation.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
         complete_with(conversation.candidates)
         console.print(
-            f"{len(conversation.agent.tools)} tools as {conversation.agent.name}; 'help', 'help TOOL', 'quit'."
+            f"{len(conversation.agent.granted)} tools as {conversation.agent.name}; 'help', 'help TOOL', 'quit'."
         )
         for typed in _lines():
             if typed in ("quit", "exit"):
@@ -105,7 +105,7 @@ class Conversation:
     def __init__(self, agent: Agent, console: Console) -> None:
         self.agent = agent
         self._console = console
-        self._specs: dict[str, ToolSpec] = {spec.name: spec for spec in agent.tools}
+        self._specs: dict[str, ToolSpec] = {spec.name: spec for spec in agent.granted}
 
     def candidates(self, typed: str) -> list[str]:
         """What may come next on a line: a tool, or an argument of the tool on it."""

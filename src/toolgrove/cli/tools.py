@@ -9,12 +9,13 @@ from typing import Any
 
 import anyio
 
+from toolgrove.agent import Agent
 from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import depth
 from toolgrove.config import Config
-from toolgrove.types import ToolSpec
+from toolgrove.types import FIND_TOOLS, ToolSpec
 
 _SHORT = 72
 
@@ -37,13 +38,15 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 async def _list(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
     async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
         agent = await grove.agent(chosen.agent, depth=chosen.depth)
-    shown = table("TOOL", "SOURCE", "EFFECT", "DESCRIPTION")
-    for spec in agent.tools:
+    listed = {spec.name: spec.tokens for spec in agent.tools}
+    shown = table("TOOL", "SOURCE", "EFFECT", "TOKENS", "DESCRIPTION")
+    for spec in agent.granted:
         effect = "reads" if spec.annotations.readonly else "changes"
-        shown.add_row(*map(line, (spec.name, spec.source, effect, _short(spec.description))))
-    specs = [_spec(spec) for spec in agent.tools]
-    if agent.tools:
-        screen.answer(specs, shown)
+        tokens = f"{listed[spec.name]}" if spec.name in listed else "found"
+        shown.add_row(*map(line, (spec.name, spec.source, effect, tokens, _short(spec.description))))
+    specs = [_spec(spec, listed.get(spec.name)) for spec in agent.granted]
+    if agent.granted:
+        screen.answer(specs, shown, line(_summary(agent), "dim"))
     else:
         screen.answer(specs, line(f"{agent.name} has no tools."))
     for warning in agent.receipt.warnings:
@@ -55,9 +58,19 @@ def _short(description: str) -> str:
     return first if len(first) <= _SHORT else f"{first[: _SHORT - 1]}…"
 
 
-def _spec(spec: ToolSpec) -> Mapping[str, Any]:
+def _summary(agent: Agent) -> str:
+    """How much of it a model is shown, and what that costs."""
+    total = sum(spec.tokens for spec in agent.tools)
+    hidden = len(agent.granted) - len(agent.tools)
+    found = f"; {hidden} more are found with {FIND_TOOLS}" if hidden else ""
+    return f"{len(agent.tools)} listed, about {total:,} tokens (an estimate: characters / 4){found}."
+
+
+def _spec(spec: ToolSpec, tokens: int | None) -> Mapping[str, Any]:
     return {
         "name": spec.name,
+        "listed": tokens is not None,
+        "tokensEstimate": spec.tokens if tokens is None else tokens,
         "description": spec.description,
         "inputSchema": spec.input_schema,
         "outputSchema": spec.output_schema,

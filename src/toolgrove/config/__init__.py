@@ -22,7 +22,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``workspace``: the tree, its limits, payload types and store
 """
 
-from toolgrove.config.agent import AgentConfig, McpSelection
+from toolgrove.config.agent import AgentConfig, Expose, McpSelection
 from toolgrove.config.fields import SecretConfig
 from toolgrove.config.file import ConfigFile, Reload
 from toolgrove.config.http_tool import HttpToolConfig
@@ -43,6 +43,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigFile",
+    "Expose",
     "HttpToolConfig",
     "LimitsConfig",
     "McpSelection",

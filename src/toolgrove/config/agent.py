@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, field_validator
 
 from toolgrove.config.fields import Name, ResourcePattern
@@ -9,6 +11,9 @@ from toolgrove.config.record import Record
 from toolgrove.config.section import Section
 from toolgrove.notation.rate import read_rate
 from toolgrove.types import Concurrency, Role
+
+Expose = Literal["list", "search", "auto"]
+"""Whether an agent is shown all its tools, or few and a way to find the others; `auto` decides by their size."""
 
 
 class McpSelection(Section):
@@ -30,6 +35,16 @@ class AgentConfig(Section):
     deny: tuple[str, ...] = Field(default=(), description="Patterns that it never gets; beats everything.")
     mcp: dict[str, McpSelection] | None = Field(
         default=None, description="The MCP servers it selects. Absent: all; `{}`: none."
+    )
+    expose: Expose | None = Field(default=None, description="How its tools are shown; else as the project says.")
+    tool_budget: int | None = Field(
+        default=None, ge=1, description="The tokens that its list may cost; else as the project says."
+    )
+    always: tuple[str, ...] | None = Field(
+        default=None, description="Patterns of tools that are listed in search as well; else as the project says."
+    )
+    list_output_schemas: bool = Field(
+        default=True, description="Whether its list tells what tools answer; without that it is much shorter."
     )
     resources: tuple[ResourcePattern, ...] = Field(
         default=(),
@@ -80,4 +95,5 @@ class AgentConfig(Section):
 
     def selections(self) -> dict[str, tuple[str, ...]]:
         """The patterns that may name toolsets, each by its key."""
-        return {"tools": self.tools, "deny": self.deny, "approve": self.approve, "mayDelegate": self.may_delegate}
+        named = {"tools": self.tools, "deny": self.deny, "approve": self.approve, "mayDelegate": self.may_delegate}
+        return named if self.always is None else {**named, "always": self.always}

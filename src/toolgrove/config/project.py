@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_validator, model_validator
 
 from toolgrove.config import document
-from toolgrove.config.agent import AgentConfig
+from toolgrove.config.agent import AgentConfig, Expose
 from toolgrove.config.fields import FOLDER, Location, Name, SecretConfig, folder_of
 from toolgrove.config.http_tool import HttpToolConfig
 from toolgrove.config.mcp_server import McpServerConfig, PinMode
@@ -54,6 +54,16 @@ class Config(Section):
         description="Named groups of patterns: `triage: [time_*]` is used as `tools: ['@triage']`. Always there: "
         "`@core`, the most useful tree tools, `@read`, every tool that only reads, and `@all`.",
     )
+    expose: Expose = Field(
+        default="list",
+        description="How agents are shown their tools: `list`, all of them; `search`, only those that `always` names, "
+        "with `find_tools` and `call_tool` for the others; `auto`, search where the list would cost more than "
+        "`toolBudget`.",
+    )
+    tool_budget: int = Field(
+        default=12_000, ge=1, description="The tokens that an agent's list may cost, an estimate: characters / 4."
+    )
+    always: tuple[str, ...] = Field(default=(), description="Patterns of tools that are listed in search as well.")
     runner: RunnerConfig | None = Field(default=None, description="Whose model drives the sub-agents.")
     record: Record = Field(
         default=RecordConfig(default="full"),
@@ -169,6 +179,7 @@ class Config(Section):
     @model_validator(mode="after")
     def _toolsets_are_known(self) -> Self:
         check_sets(self.toolsets)
+        check_patterns("always", self.always, self.toolsets)
         for name, agent in self.agents.items():
             for key, patterns in agent.selections().items():
                 check_patterns(f"agents.{name}.{key}", patterns, self.toolsets)

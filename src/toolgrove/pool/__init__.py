@@ -3,9 +3,12 @@
 It knows no tree, no transport towards agents, and nothing of how a call is let through.
 
 - ``address``: which network addresses may be reached
+- ``compact_schema``: an input schema in few words
 - ``completions``: what servers suggest for the arguments of prompts and templates
 - ``coordination``: the tools with which an agent hands tasks to other agents
 - ``definition_lint``: what in a definition is legal, but worth a look by a person
+- ``discovery``: the tools with which an agent finds and calls others
+- ``exposure``: which of its tools an agent is shown
 - ``extensions``: modules of an apcore registry as tools
 - ``fair_shares``: how many calls of one upstream run or wait at a time, and whose
 - ``globs``: patterns that name tools
@@ -20,6 +23,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``offspring``: the processes that an instance of a project started, ended with it or at the next start
 - ``pool``: runs the sources and keeps one snapshot of what they offer
 - ``prompts``: the prompts of servers that an agent is given
+- ``ranking``: finds tools by words
 - ``receipt``: why an agent has a tool, or has not
 - ``resolve``: from a snapshot and an agent's definition to its toolset
 - ``resources``: what an agent may read of the resources of servers

@@ -9,28 +9,32 @@ from dataclasses import dataclass
 from toolgrove.config import AgentConfig
 from toolgrove.config.toolsets import is_set
 from toolgrove.errors import closest
+from toolgrove.pool.discovery import discovery_tools
+from toolgrove.pool.exposure import Exposure
 from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.offer import Offer
 from toolgrove.pool.receipt import Receipt, Verdict
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
-from toolgrove.types import Bounds, PromptGrant, Role, Tool, ToolSpec
+from toolgrove.types import OWN_TOOLS, READ_RESULT, Bounds, PromptGrant, Role, Tool, ToolSpec
 
 SPAWN = "spawn_agents"
 _HINTS = 3
 COORDINATION = frozenset((SPAWN, "list_available_agents"))
 _NO_SETS = Toolsets()
+_LISTING = Exposure()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Toolset:
     """The tools of an agent, fixed for an execution.
 
-    `callable` holds what the chain lets through to its role step: the visible tools, and those that only the role
-    or read-only mode keeps away. `approvals` tells by which rule a tool needs one, `bounds` the limits that the
-    agent and all above it put on those it spawns.
+    `listed` is what it is shown, `specs` all that it has. `callable` holds what the chain lets through to its role
+    step: what it has, and what only the role or read-only mode keeps away. `approvals` tells by which rule a tool needs
+    one, `bounds` the limits that the agent and all above it put on those it spawns.
     """
 
+    listed: tuple[ToolSpec, ...]
     specs: tuple[ToolSpec, ...]
     names: tuple[str, ...]
     callable: Mapping[str, Tool]
@@ -48,10 +52,12 @@ def resolve(
     read_only: bool = False,
     within: tuple[Bounds, ...] = (),
     sets: Toolsets = _NO_SETS,
+    exposure: Exposure = _LISTING,
 ) -> Toolset:
     """The tools of an agent, and why; `within` are the agents above it, the outermost first, `sets` the project's.
 
-    Each of them takes away what it may not do itself. Without any, `depth` may say how deep it is all the same.
+    `exposure` decides which of them it is shown. Each agent above takes away what it may not do itself. Without any,
+    `depth` may say how deep it is all the same.
     """
     depth = len(within) or depth
     judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within, sets)
@@ -66,12 +72,15 @@ def resolve(
             visible[tool_name] = offer.tool
         elif judge.is_by_role(verdict):
             kept_away[tool_name] = offer.tool
+    added = _added(visible, agent, exposure, sets)
+    verdicts |= {tool_name: verdict for tool_name, (_, verdict) in added.items()}
+    own_tools = {tool_name: tool for tool_name, (tool, verdict) in added.items() if verdict.verdict == "granted"}
     receipt = Receipt(
         agent=name,
         depth=depth,
         chain=(*(one.agent for one in within), name),
         revision=snapshot.revision,
-        hash=_fingerprint(snapshot, name, agent, depth, read_only, within, sets),
+        hash=_fingerprint(snapshot, name, agent, depth, read_only, within, sets, exposure),
         verdicts=verdicts,
         sources=snapshot.sources,
         rejected=snapshot.rejected,
@@ -90,14 +99,41 @@ def resolve(
         resources=tuple(one for one in agent.resources if agent.mcp is None or one.partition(":")[0] in agent.mcp),
         prompts=PromptGrant(agent.prompts, agent.deny, None if agent.mcp is None else tuple(agent.mcp)),
     )
+    has = {**visible, **own_tools}
+    searching = bool(exposure.searches(visible))
+    always = sets.matches(exposure.always, {one: snapshot.offers[one] for one in visible}) if searching else visible
+    shown = {one: tool for one, tool in has.items() if one in always or one in own_tools}
     return Toolset(
-        specs=tuple(tool.spec for tool in visible.values()),
-        names=tuple(visible),
-        callable={**visible, **kept_away},
+        listed=exposure.shown([tool.spec for tool in shown.values()]),
+        specs=tuple(tool.spec for tool in has.values()),
+        names=tuple(has),
+        callable={**has, **kept_away},
         approvals=_approvals(snapshot, visible, agent, within, sets),
         bounds=(*within, own),
         receipt=receipt,
     )
+
+
+def _added(
+    visible: Mapping[str, Tool], agent: AgentConfig, exposure: Exposure, sets: Toolsets
+) -> dict[str, tuple[Tool, Verdict]]:
+    """The tools that come without a pattern: those of search, and the one that reads on in large results."""
+    added: dict[str, tuple[Tool, str]] = {}
+    rule = exposure.searches(visible)
+    if rule:
+        added |= {tool.own_name: (tool, rule) for tool in discovery_tools(visible)}
+    if visible and exposure.read_result is not None:
+        added[READ_RESULT] = exposure.read_result, "results.maxTokens"
+    denied = Globs([pattern for pattern in sets.patterns(agent.deny) if not is_set(pattern)]).matches(added)
+    return {
+        name: (
+            tool,
+            Verdict("denied", f"deny: {denied[name]}", tool.spec.source)
+            if name in denied
+            else Verdict("granted", why, tool.spec.source),
+        )
+        for name, (tool, why) in added.items()
+    }
 
 
 def _approvals(
@@ -221,8 +257,8 @@ def _warnings(
     if depth >= agent.max_depth > 0 and depth and SPAWN in sets.matches(agent.tools, _only(snapshot, SPAWN)):
         yield f"Agent {name!r} is at depth {depth} of maxDepth {agent.max_depth}: {SPAWN} is removed."
     listed = dict.fromkeys(sets.patterns(agent.tools))
-    old = {offer.formerly for offer in snapshot.offers.values()}
-    missing = [one for one in listed if is_exact(one) and not is_set(one) and one not in verdicts and one not in old]
+    known = {*verdicts, *OWN_TOOLS, *(offer.formerly for offer in snapshot.offers.values())}
+    missing = [one for one in listed if is_exact(one) and not is_set(one) and one not in known]
     for at, pattern in enumerate(missing):
         near = closest(pattern, verdicts) if at < _HINTS else None  # each one looks at every name
         hint = f" Did you mean {near!r}?" if near else ""
@@ -269,9 +305,11 @@ def _fingerprint(
     read_only: bool,
     within: tuple[Bounds, ...],
     sets: Toolsets,
+    exposure: Exposure,
 ) -> str:
     """Resolution is pure, so the hash of what went in tells one receipt from another."""
     above = ",".join(one.receipt for one in within)
     named = "\n".join(f"{key}: {sets.patterns(patterns)}" for key, patterns in agent.selections().items())
+    named += f"\n{exposure.facts()} {sets.patterns(exposure.always)}"
     facts = (snapshot.content, name, agent.model_dump_json(), named, str(depth), str(read_only), above)
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]

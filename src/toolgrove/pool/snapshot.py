@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolgrove.pool.offer import Offer
-from toolgrove.types import Kind, ToolSpec
+from toolgrove.types import OWN_TOOLS, Kind, ToolSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +54,7 @@ def compose(
             continue
         present = offers.get(offer.name)
         holder = present.source if present is not None else (holders or {}).get(offer.name, offer.source)
-        if present is not None and present.kind == "builtin":
+        if offer.name in OWN_TOOLS or (present is not None and present.kind == "builtin"):
             reason = f"{offer.name!r} is a built-in tool and cannot be taken over: rename {offer.source!r} or mask it"
             rejected.append(replace(offer, standing="unvalidated", reason=reason, tool=None))
         elif holder != offer.source:

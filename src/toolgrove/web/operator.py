@@ -80,7 +80,7 @@ class OperatorApi:
             description=definition.description,
             role=definition.role,
             read_only=definition.read_only,
-            tools=len(agent.tools),
+            tools=len(agent.granted),
             warnings=list(agent.receipt.warnings),
         )
 

@@ -11,11 +11,12 @@ from toolgrove.pool.globs import Globs
 from toolgrove.pool.resolve import SPAWN
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
+from toolgrove.types import OWN_TOOLS
 
 
 def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Finding]:
     """What an agent has, and what a person should know about it."""
-    count = len(agent.tools)
+    count = sum(spec.name not in OWN_TOOLS for spec in agent.granted)
     level: Level = "ok" if count else "error"
     yield _finding(level, agent.name, f"has {count} of {len(snapshot.offers)} tools")
     for warning in agent.receipt.warnings:
@@ -27,7 +28,7 @@ def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Find
         if other not in config.agents:
             yield _finding("warning", agent.name, f"maySpawn: {other!r} is no agent of the project")
     yield from _lent(agent.name, definition, config, snapshot)
-    if config.runner is None and any(spec.name == SPAWN for spec in agent.tools):
+    if config.runner is None and any(spec.name == SPAWN for spec in agent.granted):
         text = f"has {SPAWN}, and the project has no runner to run sub-agents with: add one, or deny {SPAWN}"
         yield _finding("warning" if SPAWN in definition.tools else "note", agent.name, text)
 
@@ -46,7 +47,7 @@ def _lent(name: str, agent: AgentConfig, config: Config, snapshot: PoolSnapshot)
 def _patterns(name: str, agent: AgentConfig, snapshot: PoolSnapshot, sets: Toolsets) -> Iterator[Finding]:
     for key, patterns in (("deny", agent.deny), ("approve", agent.approve), ("mayDelegate", agent.may_delegate)):
         for pattern in patterns:
-            if not sets.covers([pattern], snapshot.offers):
+            if not sets.covers([pattern], snapshot.offers) and not Globs([pattern]).matches(OWN_TOOLS):
                 yield _finding("warning", name, f"{key}: {pattern!r} matches no tool of the pool")
     for server, selection in (agent.mcp or {}).items():
         own = [offer.own_name for offer in snapshot.offers.values() if offer.source == server]
