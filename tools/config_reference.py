@@ -45,7 +45,8 @@ under `mcpServers` or VS Code's `servers`:
     "RecordConfig": """Written short, `record: none` means `record: {default: none}`. What an agent's own `record` says
 comes first. How bodies are kept is told in [Operations](operations.md#the-audit-records).
 """,
-    "RunnerConfig": "Without a runner, `spawn_agents` answers that there is none.\n",
+    "RunnerConfig": "Without a runner, runs with a task and `spawn_agents` answer that there is none. "
+    "[Runs with a model](runs.md) has the lines for well-known providers.\n",
 }
 SECTIONS = {
     "McpServerConfig": "mcpServers.NAME",

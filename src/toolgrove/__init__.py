@@ -12,6 +12,7 @@
 - ``logs``: what a log may hold
 - ``lookout``: looks again and again whether what a project keeps can be kept
 - ``mcp_face``: an agent over MCP
+- ``model_run``: a run with a model
 - ``notation``: how things are written down: JSON and shared texts
 - ``notary``: where the key of the audit log is
 - ``openai_tools``: an agent's tools as OpenAI definitions

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
+from math import inf
 from typing import Any
 
 from toolgrove.call.changed import marked
@@ -14,7 +15,7 @@ from toolgrove.call.ending import about, failed, started, succeeded
 from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
 from toolgrove.errors import NAME, brief
-from toolgrove.events import RunFinished, ToolFailed, ToolProgress, ToolSucceeded
+from toolgrove.events import ModelUsed, RunFinished, Text, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.completions import Completions
 from toolgrove.pool.discovery import meant
 from toolgrove.pool.prompts import Prompts
@@ -33,6 +34,7 @@ from toolgrove.types import (
     Caller,
     Client,
     Clock,
+    ModelSettings,
     Next,
     Publish,
     Result,
@@ -44,7 +46,8 @@ from toolgrove.types import (
 class Agent:
     """An agent of a project; its tools are fixed from the moment it was resolved.
 
-    `publish` takes the events of a sub-agent's calls, for the stream of the run that they belong to.
+    `publish` takes the events of a sub-agent's calls, for the stream of the run that they belong to; `patience` is how
+    many seconds its calls may wait for a person. `settings` are for the runner that drives it.
     """
 
     def __init__(
@@ -55,12 +58,15 @@ class Agent:
         resources: Resources,
         prompts: Prompts,
         description: str,
+        settings: ModelSettings,
         chain: Next,
         ids: Ids,
         clock: Clock,
         publish: Publish | None = None,
+        patience: float = 0.0,
     ) -> None:
         self.description = description
+        self.settings = settings
         self.resources = resources
         self.prompts = prompts
         self._caller = caller
@@ -69,6 +75,7 @@ class Agent:
         self._ids = ids
         self._clock = clock
         self._publish = publish
+        self._patience = patience
 
     @property
     def name(self) -> str:
@@ -183,6 +190,7 @@ class Agent:
             bounds=toolset.bounds,
             publish=self._publish,
             client=client,
+            patience=self._patience,
             known=toolset.names,
         )
 
@@ -191,6 +199,29 @@ class Agent:
         other = copy(self)
         other._caller = replace(self._caller, session=session)
         return other
+
+    def in_run(self, run_id: str, publish: Publish) -> Agent:
+        """The same agent in a run, which hears of its calls; one that needs a person waits for them."""
+        other = copy(self)
+        other._caller = replace(self._caller, run_id=run_id)
+        other._publish, other._patience = publish, inf
+        return other
+
+    def said(self, text: str) -> None:
+        """Tell whoever follows the run what its model says."""
+        if text:
+            self._tell(Text, text=text)
+
+    def used(self, model: str, *, input: int, output: int) -> None:
+        """Count the tokens that a model read and wrote."""
+        self._tell(ModelUsed, model=model, input=input, output=output)
+
+    def _tell(self, kind: type[Text | ModelUsed], **facts: Any) -> None:
+        if self._publish is not None:
+            caller = self._caller
+            run_id, above = caller.run_id or "", caller.parent_call_id
+            now = self._clock.wall()
+            self._publish(kind(chain=caller.chain, run_id=run_id, parent_call_id=above, timestamp=now, **facts))
 
     async def send(self, call: Call) -> Result:
         """Send a call that was begun; what it leaves on the call can be read afterwards."""
@@ -203,7 +234,8 @@ class Agent:
         and `run_finished` always comes last.
         """
         successes = failures = 0
-        events = RunEvents()
+        begun = self._clock.monotonic()
+        events = RunEvents(self._caller.chain)
         run_id = self._caller.run_id or self._ids.run()
         caller = replace(self._caller, run_id=run_id)
         for request in requests:
@@ -224,9 +256,12 @@ class Agent:
             run_id=run_id,
             parent_call_id=caller.parent_call_id,
             receipt=self.receipt.hash,
+            outcome="failure" if failures else "success",
             succeeded=successes,
             failed=failures,
-            delegated={"succeeded": events.succeeded, "failed": events.failed},
+            delegated=events.delegated,
+            tool_calls=successes + failures + sum(events.delegated.values()),
+            seconds=round(self._clock.monotonic() - begun, 3),
             timestamp=self._clock.wall(),
         ).to_json()
 
@@ -238,7 +273,7 @@ class Agent:
         return call
 
     async def _published(self, call: Call, publish: Publish) -> Result:
-        """The result of a sub-agent's call, which the run that it belongs to hears of."""
+        """The result of a call that a run hears of: a sub-agent's without the result, its own with it."""
         call.client = call.client or _RunClient(call, self._clock, publish)
         publish(started(call, self._clock.wall()))
         try:
@@ -246,7 +281,7 @@ class Agent:
         except asyncio.CancelledError:
             publish(failed(call, self._clock.wall()))
             raise
-        publish(self._ended(call, None))
+        publish(self._ended(call, None if call.caller.is_delegated else result))
         return result
 
     def _ended(self, call: Call, result: Result | None) -> ToolSucceeded | ToolFailed:

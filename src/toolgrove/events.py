@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from pydantic.alias_generators import to_camel, to_snake
 
@@ -106,13 +106,38 @@ class ToolFailed(_OfCall):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Text(_OfAgent):
+    """The model of a run, or of a sub-agent in it, says something; a long answer comes in pieces."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelUsed(_OfAgent):
+    """How many tokens a model read and wrote for one answer; a run adds them up and tells the sum at its end."""
+
+    model: str
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunFinished(_OfAgent):
-    """The last event of every run, exactly once; `delegated` counts the calls of its sub-agents at any depth."""
+    """The last event of every run, exactly once; `delegated` counts the calls of its sub-agents at any depth.
+
+    `tool_calls` counts all of them. A run with a model has `usage` as well, and its answer as `output`, or `error`.
+    """
 
     receipt: str
+    outcome: Literal["success", "failure"]
+    output: str | None = None
+    error: Mapping[str, Any] | None = None
     succeeded: int
     failed: int
     delegated: Mapping[str, int]
+    tool_calls: int
+    usage: Mapping[str, Mapping[str, int]] | None = None
+    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,6 +192,8 @@ Event = (
     | ToolProgress
     | ToolSucceeded
     | ToolFailed
+    | Text
+    | ModelUsed
     | RunFinished
     | TreeChanged
     | PoolChanged

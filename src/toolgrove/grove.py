@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import anyio.to_thread
@@ -38,8 +38,9 @@ from toolgrove.errors import AgentNotFound
 from toolgrove.events import Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
+from toolgrove.model_run import AtOnce, ModelRun, in_time
 from toolgrove.notary import notary_of
-from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn
+from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn, no_runner
 from toolgrove.pool.definition_lint import ToolNames
 from toolgrove.pool.exposure import Exposure
 from toolgrove.pool.misdeeds import Misdeeds
@@ -61,7 +62,7 @@ from toolgrove.store.journal import Extent, MemoryJournal, SqliteJournal, Troubl
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.tree_shelf import GET_SUBTREE, TreeShelf
-from toolgrove.types import Bounds, Call, Caller, Clock, Result, SystemClock, Tool
+from toolgrove.types import Bounds, Call, Caller, Clock, ModelSettings, Result, SystemClock, Tool
 
 if TYPE_CHECKING:
     from apcore import Executor, Registry
@@ -70,6 +71,9 @@ if TYPE_CHECKING:
     from toolgrove.web.app import Gateway
 
 log = logging.getLogger("toolgrove.pool")
+_SHARED = ("temperature", "max_output_tokens", "deadline")
+"""What an agent and the runner may both say about models."""
+MAX_RUNS = 64
 
 
 class Grove:
@@ -112,6 +116,7 @@ class Grove:
         self.pins, self.approvals, self.tokens = self._state.pins, self._state.approvals, self._state.tokens
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
+        self._runs_at_once = AtOnce(MAX_RUNS)
         self.misdeeds = Misdeeds()
         self._offspring = Offspring(self.config.state)
         self._sources = Sources(
@@ -245,6 +250,28 @@ class Grove:
         )
         return gateway
 
+    async def run(self, agent: str, task: str, *, session: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """Have an agent's model work on a task, and yield what happens; `run_finished` comes last.
+
+        The events are those of `Agent.run`, and `text` for what models say. A call that a person must approve waits
+        for them.
+        """
+        run = await self.model_run(agent, session=session)
+        async with aclosing(run.events(task)) as events:
+            async for event in events:
+                yield event
+
+    async def model_run(self, agent: str, *, session: str | None = None) -> ModelRun:
+        """A run that has not begun; whatever stands against it is said now."""
+        if self._spawner() is None:
+            raise no_runner()
+        resolved = await self._agent(agent, within=(), session=session)
+        return ModelRun(resolved, self._ids.run(), self._drive, self.clock, self._runs_at_once)
+
+    async def _drive(self, agent: Agent, task: str) -> Result:
+        runner = await anyio.to_thread.run_sync(self.runner)  # its import may take seconds
+        return await in_time(agent, runner.run(agent, task))
+
     def cut_off(self) -> None:
         """End the calls under way, each told what is known of it; none begins after this."""
         self._in_flight.cut_off()
@@ -292,8 +319,17 @@ class Grove:
             chain=self._chain,
             ids=self._ids,
             clock=self.clock,
+            settings=self._settings(definition),
             publish=parent.publish if parent is not None else None,
+            patience=parent.patience if parent is not None else 0.0,
         )
+
+    def _settings(self, definition: AgentConfig) -> ModelSettings:
+        """How an agent's model is asked: as its own section says, else as the runner's does."""
+        common = self.config.runner
+        own = {name: getattr(definition, name) for name in ("prompt", "model", "max_turns", *_SHARED)}
+        shared = {name: getattr(common, name) for name in _SHARED if common is not None and own[name] is None}
+        return ModelSettings(**{**own, **shared})
 
     async def reload(self, config: Config) -> None:
         """Go on with another configuration: sources that did not change stay connected, agents see it at once.
@@ -367,15 +403,16 @@ class Grove:
             raise AgentNotFound(name, spawnable)
         session = f"{call.caller.session}/{call.id}.{number}"
         agent = await self._agent(name, within=call.bounds, session=session, parent=call)
-        runner = await anyio.to_thread.run_sync(self._runner)  # its import may take seconds
         with self._workspace.delegated(session):
-            return await runner.run(agent, task)
+            return await self._drive(agent, task)
 
-    def _runner(self) -> Runner:
+    def runner(self) -> Runner:
+        """What drives agents; a RunnerMissing says what it lacks."""
         wanted = self.config.runner
-        if self._given_runner is not None or wanted is None:
-            assert self._given_runner is not None  # noqa: S101 - without either there is no `_spawn`
+        if self._given_runner is not None:
             return self._given_runner
+        if wanted is None:
+            raise no_runner()
         if self._built_runner is None or self._built_runner[0] != wanted:
             runners = import_module("toolgrove.runners")  # only those who spawn pay for its import
             self._built_runner = wanted, runners.from_config(wanted, self._fill_for_runner)

@@ -216,6 +216,21 @@ class Tool:
     stands_for: Callable[[Arguments], Mapping[str, int]] | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelSettings:
+    """How the model of an agent is asked; None is the runner's own.
+
+    `prompt` is what the operator tells it, `deadline` how many seconds a run may take in all.
+    """
+
+    prompt: str = ""
+    model: str | None = None
+    temperature: float | None = None
+    max_turns: int | None = None
+    max_output_tokens: int | None = None
+    deadline: float | None = None
+
+
 class Client(Protocol):
     """The side that waits for the result: hears of progress and, where there is a person, can be asked."""
 
@@ -252,6 +267,7 @@ class Call:
     - `arguments`: as given, until `ValidateStep` puts in a copy that fits the schema and that no one else holds.
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
       works, `ScrubStep` puts in one that hears no secret.
+    - `patience`: how many seconds it may wait for a person who must agree first.
 
     Left on it by the steps:
 
@@ -286,6 +302,7 @@ class Call:
     bounds: tuple[Bounds, ...] = ()
     publish: Publish | None = None
     client: Client | None = None
+    patience: float = 0.0
 
     started: float = 0.0
     settle: Settle | None = None

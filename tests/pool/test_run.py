@@ -182,9 +182,12 @@ async def test_a_failure_is_a_structured_event_and_the_run_goes_on() -> None:
         "chain": ["a"],
         "runId": told[0]["runId"],
         "receipt": agent.receipt.hash,
+        "outcome": "failure",
         "succeeded": 1,
         "failed": 6,
         "delegated": {"succeeded": 0, "failed": 0},
+        "toolCalls": 7,
+        "seconds": told[-1]["seconds"],
         "timestamp": told[-1]["timestamp"],
     }
     assert [event["type"] for event in told].count("run_finished") == 1

@@ -60,6 +60,13 @@ def choice(message: dict[str, Any], finish_reason: str | None = "stop") -> Reply
     return Reply(body=json.dumps({"id": "x", "object": "chat.completion", "choices": [answer]}).encode())
 
 
+def streamed(*pieces: dict[str, Any] | str, done: bool = True) -> Reply:
+    """A completion in pieces, as server-sent events; a text goes as it is."""
+    lines = [piece if isinstance(piece, str) else f"data: {json.dumps(piece)}\n\n" for piece in pieces]
+    body = "".join([*lines, *(["data: [DONE]\n\n"] if done else [])])
+    return Reply(body=body.encode(), headers={"Content-Type": "text/event-stream; charset=utf-8"})
+
+
 def say(text: str) -> Reply:
     return choice({"content": text})
 

@@ -198,7 +198,6 @@ async def test_an_answer_counts_as_the_last_one_whatever_word_the_endpoint_has_f
         b'{"choices": []}',
         b'{"choices": [{"message": null}]}',
         b'{"choices": [{"message": {"content": 7}}]}',
-        b'{"choices": [{"message": {"tool_calls": [{"function": {"name": "get_node"}}]}}]}',
         b'{"choices": [{"message": {"tool_calls": [{"id": "1", "function": {}}]}}]}',
         b'{"choices": [{"message": {"content": "x"}, "score": NaN}]}',
         b'{"choices": [{"message": {"content": "\xff"}}]}',
@@ -243,7 +242,7 @@ async def test_a_long_wait_is_left_to_the_caller(asked: str) -> None:
         (401, "model_refused", "check runner.apiKey", False),
         (404, "model_refused", "check runner.url and runner.model", False),
         (302, "model_refused", "check the runner section", False),
-        (500, "model_unavailable", "Try again later", True),
+        (501, "model_unavailable", "Try again later", True),
     ],
 )
 async def test_a_refusal_is_not_repeated_and_says_where_to_look(

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import anyio
 
-from toolgrove.call.inbox import Inbox
+from toolgrove.call.inbox import Inbox, decided, requested
 from toolgrove.errors import (
     AlreadyDecided,
     ApprovalRejected,
@@ -125,6 +125,8 @@ class ApprovalStep:
         """The approval of somebody who is asked now; most often it must be waited for."""
         approval = await self._inbox.request(request)
         await self._ask(call, approval)
+        if approval.state == "pending" and call.patience:
+            await self._wait(call, approval)
         claimed = await self._claimed(call, request)
         if claimed is None:
             raise ApprovalRequired(
@@ -135,6 +137,14 @@ class ApprovalStep:
                 replaces=approval.replaces or None,
             )
         return claimed
+
+    async def _wait(self, call: Call, asked: Approval) -> None:
+        """Wait for a decision as long as the call may; whoever follows its run hears of that."""
+        publish = call.publish or (lambda event: None)
+        publish(requested(asked))
+        found = await self._inbox.wait(asked, call.patience)
+        if found.decided_at is not None:
+            publish(decided(found, found.decided_at))
 
     async def _claimed(self, call: Call, request: ApprovalRequest) -> Approval | None:
         approval = await self._inbox.claim(request, call.id)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import anyio
+
 from toolgrove.call.claimant import claimant, is_other_alive
 from toolgrove.errors import AlreadyDecided, ApprovalNotFound, InboxFull, InvalidArgument, NotRevocable, OwnApproval
 from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
@@ -29,6 +31,8 @@ LIFETIME = 3600.0
 LASTING: dict[Lasting, float] = {"15m": 900.0, "1h": 3600.0, "8h": 28_800.0}
 KEPT_FOR = 30 * 86_400.0
 MAX_PENDING = 20
+LOOK_AGAIN = 1.0
+"""Seconds after which somebody who waits looks whether another process decided."""
 
 
 class Inbox:
@@ -49,6 +53,7 @@ class Inbox:
         self._lifetime = lifetime
         self._max_pending = max_pending
         self._decided_here: dict[str, float] = {}
+        self._decision = anyio.Event()
 
     async def request(self, request: ApprovalRequest) -> Approval:
         """Put a call before a person; one that waits or is approved already is found again.
@@ -57,8 +62,7 @@ class Inbox:
         """
         kept, fresh = await self._approvals.transact(lambda table: self._request(table, request, self._now()))
         if fresh:
-            told = _about(kept, kept.requested_at)
-            self._publish(ApprovalRequested(**told, rule=request.rule, receipt=request.receipt))
+            self._publish(requested(kept))
         return kept
 
     async def decide(
@@ -78,7 +82,19 @@ class Inbox:
             waiting = {known: until for known, until in self._decided_here.items() if until > now}
             self._decided_here = {**waiting, decided.id: decided.expires_at}
             self._publish_decision(decided)
+            self._decision, earlier = anyio.Event(), self._decision
+            earlier.set()
         return decided
+
+    async def wait(self, asked: Approval, seconds: float) -> Approval:
+        """Wait until somebody decided, here or in another process, or it expired, or the time is over."""
+        with anyio.move_on_after(seconds):
+            while asked.state == "pending":
+                decision = self._decision
+                asked = await self.get(asked.id)
+                with anyio.move_on_after(LOOK_AGAIN if asked.state == "pending" else 0):
+                    await decision.wait()
+        return asked
 
     async def claim(self, request: ApprovalRequest, call_id: str) -> Approval | None:
         """Take the approval of this very call, or hear once that it was rejected; None if there is no decision."""
@@ -182,15 +198,24 @@ class Inbox:
         return decided, True
 
     def _publish_decision(self, approval: Approval) -> None:
-        self._publish(
-            ApprovalDecided(
-                **_about(approval, self._clock.wall()),
-                approved=approval.state != "rejected",
-                by=approval.decided_by,
-                reason=approval.reason,
-                lasts=approval.lasts,
-            )
-        )
+        self._publish(decided(approval, self._clock.wall()))
+
+
+def requested(approval: Approval) -> ApprovalRequested:
+    """That a call waits for a person, as an event."""
+    asked = approval.request
+    return ApprovalRequested(**_about(approval, approval.requested_at), rule=asked.rule, receipt=asked.receipt)
+
+
+def decided(approval: Approval, now: float) -> ApprovalDecided:
+    """What a person decided, as an event."""
+    return ApprovalDecided(
+        **_about(approval, now),
+        approved=approval.state != "rejected",
+        by=approval.decided_by,
+        reason=approval.reason,
+        lasts=approval.lasts,
+    )
 
 
 def _about(approval: Approval, now: float) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
 
-from toolgrove.events import Event, ToolFailed, ToolSucceeded
+from toolgrove.events import Event, ModelUsed, ToolFailed, ToolSucceeded
 
 BACKLOG = 1_000
 
@@ -17,25 +18,48 @@ class RunEvents:
     """Holds what the reader has not taken yet; nothing in a run ever waits for the reader.
 
     A reader who falls behind loses events and is told how many. Failures are lost last: when there is no more room for
-    other events, there is still room for as many failures. The counts are exact in any case.
+    other events, there is still room for as many failures. What is counted is exact in any case: calls, those of the
+    agent whose run it is apart from those `delegated` to others, and the tokens of models.
     """
 
-    def __init__(self) -> None:
-        self.succeeded = 0
-        self.failed = 0
+    def __init__(self, chain: tuple[str, ...]) -> None:
+        self._chain = chain
+        self._succeeded = {True: 0, False: 0}
+        self._failed = {True: 0, False: 0}
+        self._usage: dict[str, dict[str, int]] = {}
         self._events: deque[Event] = deque()
         self._lost = 0
         self._came = anyio.Event()
 
     def publish(self, event: Event) -> None:
-        """Take an event; how a call ended is counted."""
-        self.succeeded += isinstance(event, ToolSucceeded)
-        self.failed += isinstance(event, ToolFailed)
+        """Take an event; how a call ended is counted, and tokens are added up."""
+        if isinstance(event, ModelUsed):
+            self._add_up(event)
+            return
+        if isinstance(event, ToolSucceeded):
+            self._succeeded[event.chain == self._chain] += 1
+        elif isinstance(event, ToolFailed):
+            self._failed[event.chain == self._chain] += 1
         if len(self._events) < BACKLOG * (2 if isinstance(event, ToolFailed) else 1):
             self._events.append(event)
         else:
             self._lost += 1
         self._came.set()
+
+    @property
+    def own(self) -> Mapping[str, int]:
+        """How many of the agent's own calls went well, and how many did not."""
+        return {"succeeded": self._succeeded[True], "failed": self._failed[True]}
+
+    @property
+    def delegated(self) -> Mapping[str, int]:
+        """The same of its sub-agents, at any depth."""
+        return {"succeeded": self._succeeded[False], "failed": self._failed[False]}
+
+    @property
+    def usage(self) -> Mapping[str, Mapping[str, int]]:
+        """The tokens that each model read and wrote, as far as their endpoints said."""
+        return self._usage
 
     async def next(self, work: Future[Any]) -> dict[str, Any] | None:
         """The next event; None once the work is done and every event was read."""
@@ -50,3 +74,8 @@ class RunEvents:
     def wake(self, _: Future[Any]) -> None:
         """Let the reader look again, since the work is done."""
         self._came.set()
+
+    def _add_up(self, used: ModelUsed) -> None:
+        sums = self._usage.setdefault(used.model, {"input": 0, "output": 0})
+        sums["input"] += used.input
+        sums["output"] += used.output

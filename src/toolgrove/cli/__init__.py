@@ -23,6 +23,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``project``: the project that a command works on
 - ``repl``: the command; tools called by hand, line by line
 - ``restore``: the command; a backup in the place of what is there
+- ``run``: has an agent's model work on a task
 - ``schema``: the command; the JSON Schema of the project file
 - ``screen``: how a command prints, for people and for machines
 - ``serve``: the command; the project over HTTP

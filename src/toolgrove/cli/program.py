@@ -20,7 +20,7 @@ from toolgrove.store.state import StateTooNew
 
 OK, FAILED = 0, 1
 _COMMANDS = (
-    *("demo", "init", "doctor", "serve", "stdio", "install", "tokens", "explain", "tools", "call"),
+    *("demo", "init", "doctor", "serve", "stdio", "install", "tokens", "explain", "tools", "call", "run"),
     *("login", "logout", "pins", "approvals", "audit", "backup", "restore", "schema", "tree", "repl"),
 )
 

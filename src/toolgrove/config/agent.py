@@ -75,6 +75,21 @@ class AgentConfig(Section):
         default=None,
         description="What the audit log keeps of its calls; where it says nothing, the project's `record`.",
     )
+    prompt: str = Field(default="", description="What its model is told before every task, where a model drives it.")
+    model: str | None = Field(default=None, min_length=1, description="Its model; else the runner's.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="How freely its model answers.")
+    max_turns: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000,
+        description="Answers of its model before a run is given up; else `runner.maxSteps`.",
+    )
+    max_output_tokens: int | None = Field(
+        default=None, ge=1, description="The longest answer of its model; else the runner's."
+    )
+    deadline: float | None = Field(
+        default=None, gt=0, description="Seconds that a run of it may take in all; else the runner's."
+    )
     may_delegate: tuple[str, ...] = Field(
         default=(),
         description="Patterns of tools that its sub-agents may have though it has not. It lends the name alone: its "

@@ -28,12 +28,13 @@ GroveError
 │   └── PinMoved                          the definition to accept is not the one that is there now
 ├── RateLimited        rate_limited       wait retryAfter seconds
 │   └── ShareSpent                        the agent already uses its whole share of an upstream
+├── TooManyRuns        rate_limited       as many runs with a model are under way as there may be
 ├── Internal           internal           our fault; the call id leads to the log
 ├── CutShort           internal           the gateway ended; says whether the call may have run
 ├── NotKept            internal           the store refused, so nothing happened; wait retryAfter seconds
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
-├── RunnerMissing      internal           the operator has not said what runs sub-agents
-├── RunFailed          internal           a sub-agent's run ended without an answer
+├── RunnerMissing      internal           the operator has not said whose model drives agents
+├── RunFailed          internal           an agent's run ended without an answer
 ├── UpstreamFailed     internal           the tool's own server failed, hung or answered nonsense
 └── ToolError          internal           the tool itself says that it failed: its own result is the answer
 
@@ -57,6 +58,7 @@ from toolgrove.errors.agents import (
     RunnerMissing,
     SpawnBudgetSpent,
     ToolNotFound,
+    TooManyRuns,
 )
 from toolgrove.errors.approvals import (
     AlreadyDecided,
@@ -152,6 +154,7 @@ __all__ = [
     "ShareSpent",
     "SpawnBudgetSpent",
     "StaleVersion",
+    "TooManyRuns",
     "ToolError",
     "ToolNotFound",
     "UnknownType",

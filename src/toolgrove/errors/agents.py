@@ -51,19 +51,33 @@ class SpawnBudgetSpent(Forbidden):
 
 
 class RunnerMissing(GroveError):
-    """Nothing can run a sub-agent here; says what the operator has to add."""
+    """No model can drive an agent here; says what the operator has to add."""
 
     code = "internal"
 
     def __init__(self, *, problem: str, remedy: str) -> None:
         super().__init__(
-            f"Sub-agents cannot run: {problem}. The operator {remedy}. Until then, do the work with your own tools.",
+            f"No model can drive an agent here: {problem}. The operator {remedy}. Until then, call the tools yourself.",
             reason="no_runner",
         )
 
 
+class TooManyRuns(GroveError):
+    """As many runs with a model are under way as there may be."""
+
+    code = "rate_limited"
+    retryable = True
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            f"{limit} runs with a model are under way, and there may be no more. Wait until one has ended.",
+            reason="runs",
+            limit=limit,
+        )
+
+
 class RunFailed(GroveError):
-    """A sub-agent's run ended without an answer; `reason` says where it broke."""
+    """An agent's run ended without an answer; `reason` says where it broke."""
 
     code = "internal"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +20,7 @@ log = logging.getLogger("toolgrove.pool")
 PER_CALL = 16
 AT_ONCE = 4
 PER_RUN = 64
-"""The most sub-agents of a root agent's call with all that follows from it."""
+"""The most sub-agents of a run with a model, or of a root agent's call, with all that follows from it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +54,25 @@ class _Budget:
 _budget: ContextVar[_Budget] = ContextVar("toolgrove_spawn_budget")
 
 
+@contextmanager
+def spawn_budget() -> Iterator[None]:
+    """Have all that a run spawns share one budget, however many calls it makes."""
+    mark = _budget.set(_Budget(PER_RUN))
+    try:
+        yield
+    finally:
+        _budget.reset(mark)
+
+
+def no_runner() -> RunnerMissing:
+    """The refusal where the project names none."""
+    return RunnerMissing(
+        problem="this project has no runner",
+        remedy="adds one to the project's file, such as runner: {kind: openai, url: …, model: …}, "
+        "or hands one to Grove(config, runner=…)",
+    )
+
+
 class CoordinationSource:
     """Runs sub-agents side by side.
 
@@ -84,11 +104,7 @@ class CoordinationSource:
     async def _run_all(self, call: Call) -> Result:
         spawn = self.spawn
         if spawn is None:
-            raise RunnerMissing(
-                problem="this project has no runner",
-                remedy="adds one to the project's file, such as runner: {kind: openai, url: …, model: …}, "
-                "or hands one to Grove(config, runner=…)",
-            )
+            raise no_runner()
         wanted = call.arguments["agents"]
         budget = _budget.get(None) or _Budget(PER_RUN)
         budget.take(len(wanted))

@@ -6,6 +6,7 @@
 - ``configured``: the runner that a project's file asks for
 - ``model_text``: what a model reads of a result
 - ``openai``: drives an agent with any OpenAI-compatible endpoint
+- ``pieces``: an answer that comes piece by piece
 - ``runner``: the protocol that every runner follows
 """
 

@@ -26,7 +26,7 @@ from google.genai import types
 
 from toolgrove.errors import GroveError, RunFailed, RunnerMissing
 from toolgrove.runners.model_text import failed, is_of_mcp, model_text
-from toolgrove.runners.runner import RunnableAgent, instructions
+from toolgrove.runners.runner import RunnableAgent, instructions, stopped
 from toolgrove.types import Arguments, Result, ToolSpec
 
 log = logging.getLogger("toolgrove.runners")
@@ -44,18 +44,16 @@ class AdkRunner:
 
     async def run(self, agent: RunnableAgent, task: str) -> Result:
         """Run the agent until the model answers without asking for a tool."""
-        model = _BoundedModel(model=self._model.model, inner=self._model, seconds=self._timeout)
+        settings = agent.settings
+        inner = self._model if settings.model is None else _named(settings.model)
+        model = _BoundedModel(model=inner.model, inner=inner, seconds=self._timeout)
+        max_steps = settings.max_turns or self._max_steps
         try:
-            output = await self._drive(_pipeline(agent, model), task)
+            output = await self._drive(agent, _pipeline(agent, model), task, max_steps)
         except GroveError:
             raise
         except LlmCallsLimitExceededError:
-            raise RunFailed(
-                f"{agent.name!r} was stopped after {self._max_steps} answers of its model without a final one. "
-                "Give it a smaller task; the operator can raise runner.maxSteps.",
-                reason="max_steps",
-                steps=self._max_steps,
-            ) from None
+            raise stopped(agent, max_steps) from None
         except Exception:
             log.exception("the ADK pipeline of %s failed", agent.name)
             raise RunFailed(
@@ -71,7 +69,7 @@ class AdkRunner:
             )
         return {"output": output, "steps": model.answers}
 
-    async def _drive(self, pipeline: Pipeline, task: str) -> str:
+    async def _drive(self, agent: RunnableAgent, pipeline: Pipeline, task: str, max_steps: int) -> str:
         last: Event | None = None
         async with pipeline:
             session = await pipeline.session_service.create_session(app_name=_APP, user_id=_APP)
@@ -79,13 +77,23 @@ class AdkRunner:
                 user_id=_APP,
                 session_id=session.id,
                 new_message=types.Content(role="user", parts=[types.Part(text=task)]),
-                run_config=RunConfig(max_llm_calls=self._max_steps),
+                run_config=RunConfig(max_llm_calls=max_steps),
             )
             async with aclosing(events):
                 async for event in events:
+                    _tell(agent, event)
                     if event.is_final_response():
                         last = event
         return "" if last is None else _text(last)  # only now: what ends a run is told as an event first
+
+
+def _tell(agent: RunnableAgent, event: Event) -> None:
+    """Tell whoever follows the run what an event says, and what it cost."""
+    agent.said(_words(event))
+    used = event.usage_metadata
+    if used is not None:
+        model = event.model_version or agent.settings.model or ""
+        agent.used(model, input=used.prompt_token_count or 0, output=used.candidates_token_count or 0)
 
 
 def _named(model: str) -> BaseLlm:
@@ -111,6 +119,9 @@ def _pipeline(agent: RunnableAgent, model: BaseLlm) -> Pipeline:
             # A function, since the ADK fills in what stands in braces of a text.
             instruction=lambda context: instructions(agent),
             tools=[_AgentTool(agent, spec) for spec in agent.tools],
+            generate_content_config=types.GenerateContentConfig(
+                temperature=agent.settings.temperature, max_output_tokens=agent.settings.max_output_tokens
+            ),
             on_tool_error_callback=not_found,
             disallow_transfer_to_parent=True,
             disallow_transfer_to_peers=True,
@@ -172,5 +183,9 @@ def _text(event: Event) -> str:
             f"The model gave no whole answer{known}: give a smaller task, or word it differently.",
             reason="model_answer",
         )
+    return _words(event)
+
+
+def _words(event: Event) -> str:
     parts = (event.content.parts if event.content is not None else None) or []
     return "".join(part.text for part in parts if part.text and not part.thought)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
@@ -15,11 +16,15 @@ from toolgrove.errors import RunFailed
 from toolgrove.notation import strict_json
 from toolgrove.notation.retry_after import http_date, seconds_to_wait
 from toolgrove.runners.chat import ModelAnswer, read_answer
+from toolgrove.runners.pieces import Pieces
 
 log = logging.getLogger("toolgrove.runners")
 RETRIES = 2
 PATIENCE = 30.0
-_BUSY = frozenset((429, 503))
+_BUSY = frozenset((429, 503, 529))
+_AGAIN = _BUSY | {500, 502, 504}
+_DATA = b"data:"
+_DONE = b"[DONE]"
 _WORD = re.compile(r"[a-z_]{1,64}")
 _HEADER = re.compile(r"[!-~]*")
 _HINTS = {
@@ -30,32 +35,41 @@ _HINTS = {
 
 
 class Completions:
-    """Asks the endpoint; only "too busy" is asked again, and only when it says that this will not take long."""
+    """Asks the endpoint; only one that fails on its side is asked again, unless it says that this will take long."""
 
-    def __init__(self, http: httpx2.AsyncClient, url: str, api_key: str, *, timeout: float, max_bytes: int) -> None:
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        url: str,
+        api_key: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float,
+        max_bytes: int,
+    ) -> None:
         self._http = http
         self._url = url
-        self._headers = _headers(api_key)
+        self._headers = _headers(api_key, headers or {})
         self._timeout = timeout
         self._max_bytes = max_bytes
 
-    async def ask(self, request: dict[str, Any]) -> ModelAnswer:
-        """The model's answer to the messages so far."""
+    async def ask(self, request: dict[str, Any], said: Callable[[str], None] = lambda text: None) -> ModelAnswer:
+        """The model's answer to the messages so far; `said` hears its text, in pieces where it comes so."""
         attempt = 0
         while True:
-            status, headers, body = await self._post(request)
-            if status == 200:
-                return _read(body)
-            wait = _retry_after(headers, attempt)
-            if status not in _BUSY or attempt == RETRIES or wait > PATIENCE:
-                raise _refusal(status, headers, body)
+            try:
+                return await self._post(request, said)
+            except _Refused as refused:
+                wait = _retry_after(refused.headers, attempt)
+                if refused.status not in _AGAIN or attempt == RETRIES or wait > PATIENCE:
+                    raise _refusal(refused) from None
             await anyio.sleep(wait)
             attempt += 1
 
-    async def _post(self, request: dict[str, Any]) -> tuple[int, httpx2.Headers, bytes]:
+    async def _post(self, request: dict[str, Any], said: Callable[[str], None]) -> ModelAnswer:
         try:
             with anyio.fail_after(self._timeout):
-                return await self._exchange(request)
+                return await self._exchange(request, said)
         except (TimeoutError, httpx2.TimeoutException):
             raise RunFailed(
                 f"The model did not answer within {self._timeout:g} s. Try again later, or with a smaller task.",
@@ -70,35 +84,84 @@ class Completions:
                 retryable=True,
             ) from None
 
-    async def _exchange(self, request: dict[str, Any]) -> tuple[int, httpx2.Headers, bytes]:
-        body = bytearray()
+    async def _exchange(self, request: dict[str, Any], said: Callable[[str], None]) -> ModelAnswer:
         content = json.dumps(request)  # ASCII: a lone surrogate in a tool's result must not end the run
         async with self._http.stream("POST", self._url, content=content, headers=self._headers) as response:
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > self._max_bytes:
-                    raise RunFailed(
-                        f"The model's answer is larger than {self._max_bytes} bytes and was not read. "
-                        "Give a smaller task; the operator can raise runner.maxBytes.",
-                        reason="too_large",
-                    )
-            return response.status_code, response.headers, bytes(body)
+            chunks = self._bounded(response.aiter_bytes())
+            if response.status_code != 200:
+                raise _Refused(response.status_code, response.headers, b"".join([chunk async for chunk in chunks]))
+            with _understood():
+                if response.headers.get("content-type", "").startswith("text/event-stream"):
+                    return await _put_together(chunks, said)
+                answer = read_answer(strict_json.decode_utf8(b"".join([chunk async for chunk in chunks])))
+            said(answer.message.content or "")
+            return answer
+
+    async def _bounded(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > self._max_bytes:
+                raise RunFailed(
+                    f"The model's answer is larger than {self._max_bytes} bytes and was not read. "
+                    "Give a smaller task; the operator can raise runner.maxBytes.",
+                    reason="too_large",
+                )
+            yield chunk
 
 
-def _headers(api_key: str) -> dict[str, str]:
-    if _HEADER.fullmatch(api_key) is None:
+class _Refused(Exception):
+    """The endpoint answered with another status than 200."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status, self.headers, self.body = status, headers, body
+
+
+async def _put_together(chunks: AsyncIterator[bytes], said: Callable[[str], None]) -> ModelAnswer:
+    """The answer in a stream of events; what breaks off before its end is none."""
+    pieces = Pieces()
+    async for data in _events(chunks):
+        if data == _DONE:
+            return pieces.answer()
+        piece = strict_json.decode_utf8(data)
+        if isinstance(piece, dict) and piece.get("error"):
+            raise _Refused(500, {}, data)
+        said(pieces.add(piece))
+    answer = pieces.answer()
+    if answer.finish_reason is None:
+        raise httpx2.ReadError("the stream ended before the answer")
+    return answer
+
+
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The data of each event; completions are one line each, and all other lines are comments or names."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for each in lines:
+            if each.startswith(_DATA):
+                yield each.removeprefix(_DATA).strip()
+    if rest.startswith(_DATA):
+        yield rest.removeprefix(_DATA).strip()
+
+
+def _headers(api_key: str, more: Mapping[str, str]) -> dict[str, str]:
+    if not all(_HEADER.fullmatch(value) for value in (api_key, *more.values())):
         raise RunFailed(
-            "The key for the model endpoint has characters that no header can carry. "
-            "The operator should check runner.apiKey.",
+            "The key for the model endpoint, or another header, has characters that no header can carry. "
+            "The operator should check runner.apiKey and runner.headers.",
             reason="model_refused",
         )
-    accepts = {"Content-Type": "application/json", "Accept": "application/json"}
-    return {**accepts, "Authorization": f"Bearer {api_key}"} if api_key else accepts
+    key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    return {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **key, **more}
 
 
-def _read(body: bytes) -> ModelAnswer:
+@contextmanager
+def _understood() -> Iterator[None]:
+    """Say what is wrong where the endpoint speaks another language."""
     try:
-        return read_answer(body)
+        yield
     except ValueError:
         raise RunFailed(
             "The model endpoint sent something that is not a chat completion. The operator should check that "
@@ -113,8 +176,9 @@ def _retry_after(headers: Mapping[str, str], attempt: int) -> float:
     return float(2**attempt) if asked is None else asked
 
 
-def _refusal(status: int, headers: Mapping[str, str], body: bytes) -> RunFailed:
-    word = _word(body)
+def _refusal(refused: _Refused) -> RunFailed:
+    status, headers = refused.status, refused.headers
+    word = _word(refused.body)
     detail = f" ({word})" if word else ""
     busy = status in _BUSY
     hint = (

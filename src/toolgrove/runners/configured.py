@@ -26,6 +26,9 @@ def _openai(config: RunnerConfig, fill: Fill) -> Runner:
         max_steps=config.max_steps,
         timeout=config.timeout,
         max_bytes=config.max_bytes,
+        headers=lambda: {name: fill(value, f"runner.headers.{name}") for name, value in config.headers.items()},
+        query=config.query,
+        stream=config.stream,
     )
     return runner
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -13,11 +14,12 @@ from toolgrove.errors import BatchTooLarge, RunFailed, UnreadableArguments
 from toolgrove.runners.chat import ModelAnswer, ToolCall
 from toolgrove.runners.completions import Completions
 from toolgrove.runners.model_text import failed, is_of_mcp, model_text
-from toolgrove.runners.runner import RunnableAgent, instructions
+from toolgrove.runners.runner import RunnableAgent, instructions, stopped
 from toolgrove.types import Arguments, Result
 
 MAX_CALLS = 16
 MAX_RESULT = 100_000
+_OPENAI = ("openai.com", "openai.azure.com")
 _CUT_SHORT = {
     "length": "its answer was cut off at the model's length limit: give a smaller task, or a model that can say more",
     "content_filter": "the endpoint's content filter held its answer back: word the task differently",
@@ -37,10 +39,16 @@ class OpenAIRunner:
         max_steps: int = 20,
         timeout: float = 120.0,
         max_bytes: int = 4_000_000,
+        headers: Callable[[], Mapping[str, str]] = dict,
+        query: Mapping[str, str] | None = None,
+        stream: bool = True,
     ) -> None:
-        self._url = url.rstrip("/") + "/chat/completions"
+        self._url = str(httpx2.URL(url.rstrip("/") + "/chat/completions", params=query or None))
+        self._length = _length_field(url)
         self._model = model
         self._api_key = api_key
+        self._more_headers = headers
+        self._stream = stream
         self._max_steps = max_steps
         self._timeout = timeout
         self._max_bytes = max_bytes
@@ -48,29 +56,48 @@ class OpenAIRunner:
 
     async def run(self, agent: RunnableAgent, task: str) -> Result:
         """Run the agent until the model answers without asking for a tool."""
-        request: dict[str, Any] = {"model": self._model}
-        tools = agent.openai_tools()
-        if tools:  # endpoints refuse an empty list
-            request["tools"] = tools
+        request = self._request(agent)
         messages: list[Message] = [
             {"role": "system", "content": instructions(agent)},
             {"role": "user", "content": task},
         ]
-        key = await to_thread.run_sync(self._api_key, abandon_on_cancel=True)  # a keyring may ask a person first
-        async with httpx2.AsyncClient(timeout=self._timeout, verify=self._trust) as http:
-            completions = Completions(http, self._url, key, timeout=self._timeout, max_bytes=self._max_bytes)
-            for step in range(1, self._max_steps + 1):
-                answer = await completions.ask({**request, "messages": messages})
+        max_steps = agent.settings.max_turns or self._max_steps
+        async with self._completions() as completions:
+            for step in range(1, max_steps + 1):
+                answer = await completions.ask({**request, "messages": messages}, agent.said)
+                if answer.usage is not None:
+                    counted = answer.usage
+                    agent.used(request["model"], input=counted.prompt_tokens, output=counted.completion_tokens)
                 _check(agent, answer)
                 if not answer.message.tool_calls:
                     return {"output": answer.message.content or "", "steps": step}
                 messages += [answer.message.echo(), *await _carry_out(agent, answer.message.tool_calls)]
-        raise RunFailed(
-            f"{agent.name!r} was stopped after {self._max_steps} answers of its model without a final one. "
-            "Give it a smaller task; the operator can raise runner.maxSteps.",
-            reason="max_steps",
-            steps=self._max_steps,
-        )
+        raise stopped(agent, max_steps)
+
+    def _request(self, agent: RunnableAgent) -> dict[str, Any]:
+        """All that is asked for but the messages; endpoints refuse an empty list of tools."""
+        settings, tools = agent.settings, agent.openai_tools()
+        return {
+            "model": settings.model or self._model,
+            **({"tools": tools} if tools else {}),
+            **({"temperature": settings.temperature} if settings.temperature is not None else {}),
+            **({self._length: settings.max_output_tokens} if settings.max_output_tokens is not None else {}),
+            **({"stream": True, "stream_options": {"include_usage": True}} if self._stream else {}),
+        }
+
+    @asynccontextmanager
+    async def _completions(self) -> AsyncIterator[Completions]:
+        key, headers = await to_thread.run_sync(self._secrets, abandon_on_cancel=True)  # a keyring may ask a person
+        async with httpx2.AsyncClient(timeout=self._timeout, verify=self._trust) as http:
+            yield Completions(http, self._url, key, headers=headers, timeout=self._timeout, max_bytes=self._max_bytes)
+
+    def _secrets(self) -> tuple[str, Mapping[str, str]]:
+        return self._api_key(), self._more_headers()
+
+
+def _length_field(url: str) -> str:
+    """How an endpoint calls the longest answer; OpenAI's newer models refuse the name that all others know."""
+    return "max_completion_tokens" if httpx2.URL(url).host.endswith(_OPENAI) else "max_tokens"
 
 
 def _check(agent: RunnableAgent, answer: ModelAnswer) -> None:

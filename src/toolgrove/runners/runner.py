@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from toolgrove.types import Arguments, Result, ToolSpec
+from toolgrove.errors import RunFailed
+from toolgrove.types import Arguments, ModelSettings, Result, ToolSpec
 
 
 class RunnableAgent(Protocol):
-    """An agent as a runner takes it: its tools are fixed, and `call` answers failures instead of raising them."""
+    """An agent as a runner takes it: its tools are fixed, and `call` answers failures instead of raising them.
+
+    `said` and `used` tell whoever follows the run what the model says, and how many tokens it took.
+    """
+
+    settings: ModelSettings
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def depth(self) -> int: ...
 
     @property
     def description(self) -> str: ...
@@ -22,6 +31,10 @@ class RunnableAgent(Protocol):
     async def call(self, name: str, arguments: Arguments | None = None) -> Result: ...
 
     def openai_tools(self) -> list[dict[str, Any]]: ...
+
+    def said(self, text: str) -> None: ...
+
+    def used(self, model: str, *, input: int, output: int) -> None: ...
 
 
 class Runner(Protocol):
@@ -37,7 +50,20 @@ class Runner(Protocol):
 def instructions(agent: RunnableAgent) -> str:
     """What the model is told before its task."""
     about = f" {agent.description.strip()}" if agent.description.strip() else ""
-    return (
+    reader = "Another agent" if agent.depth else "Whoever asked"
+    told = (
         f"You are the agent {agent.name!r}.{about} Carry out the task with the tools you were given. "
-        "Another agent reads only your last message: put the whole result there."
+        f"{reader} reads only your last message: put the whole result there."
+    )
+    prompt = agent.settings.prompt.strip()
+    return f"{told}\n\n{prompt}" if prompt else told
+
+
+def stopped(agent: RunnableAgent, steps: int) -> RunFailed:
+    """The model asked for tools again and again."""
+    return RunFailed(
+        f"{agent.name!r} was stopped after {steps} answers of its model without a final one. "
+        "Give it a smaller task; the operator can raise its maxTurns, or runner.maxSteps.",
+        reason="max_steps",
+        steps=steps,
     )

@@ -57,10 +57,16 @@ class Agents:
 
     async def _runs(self, request: Request) -> Response:
         agent = await self._agent(request)
-        calls = _calls(await json_body(request))
+        given = await json_body(request)
+        task = _task(given)
         if self._running.draining:
             return problem(503, "internal", "The gateway is shutting down. Send the run again when it is back.")
-        return FollowedResponse(stream(event_texts(self._running.follow(agent.run(calls)))), self._streams)
+        if task is None:
+            events = agent.run(_calls(given))
+        else:
+            run = await self._project.model_run(agent.name, session=session_of(agent.name, request.user.name))
+            events = run.events(task)
+        return FollowedResponse(stream(event_texts(self._running.follow(events))), self._streams)
 
     async def _agent(self, request: Request) -> Agent:
         name = request.path_params["agent"]
@@ -71,11 +77,22 @@ class Agents:
         return await self._project.agent(name, session=session_of(name, request.user.name))
 
 
+def _task(given: Any) -> str | None:
+    """What a model is to do; None where calls are given."""
+    if not isinstance(given, dict) or "input" not in given:
+        return None
+    task = given["input"]
+    if "calls" in given or not isinstance(task, str) or not task.strip():
+        raise InvalidArgument('Send either {"input": "…"}, a task in words, or {"calls": […]}.', reason="input")
+    return task
+
+
 def _calls(given: Any) -> list[Any]:
     calls = given.get("calls") if isinstance(given, dict) else given
     if not isinstance(calls, list) or len(calls) > MAX_CALLS:
         raise InvalidArgument(
-            f'Send {{"calls": [{{"tool": …, "arguments": {{…}}}}]}} with at most {MAX_CALLS} calls.', reason="calls"
+            f'Send {{"calls": [{{"tool": …, "arguments": {{…}}}}]}}, at most {MAX_CALLS} of them, or {{"input": "…"}}.',
+            reason="calls",
         )
     return calls
 

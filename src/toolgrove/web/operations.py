@@ -121,12 +121,14 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/agents/{agent}/runs",
         name="run",
         who="agent",
-        summary="Make calls one after the other; the events are tool_started, tool_progress, tool_succeeded, "
-        "tool_failed, and run_finished at the end. A tool_failed has error, and result too where a tool of an MCP "
-        "server says itself that it failed. Those of sub-agents, at any depth, are among them, without their results: "
-        "each event has agent, depth, chain and runId, one of a sub-agent parentCallId as well. A sub-agent "
-        "that does not exist, or fails, is a tool_failed. run_finished counts them under delegated. Whoever reads too "
-        "slowly gets events_lost with a count.",
+        summary="Make calls one after the other, or have the agent's model work on a task (input). The events are "
+        "tool_started, tool_progress, tool_succeeded, tool_failed, and run_finished at the end. A tool_failed has "
+        "error, and result too where a tool of an MCP server says itself that it failed. Those of sub-agents, at any "
+        "depth, are among them, without their results: each event has agent, depth, chain and runId, one of a "
+        "sub-agent parentCallId as well. A sub-agent that does not exist, or fails, is a tool_failed. A model adds "
+        "text; where a person must approve a call, its run waits, with approval_requested and approval_decided. "
+        "run_finished has outcome, toolCalls and seconds, and counts the calls of sub-agents under delegated; of a "
+        "model it has usage as well, and output or error. Whoever reads too slowly gets events_lost with a count.",
         body=schemas.Run,
         answer=_EVENTS,
         failures=(400, 404, 415),

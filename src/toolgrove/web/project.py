@@ -10,6 +10,7 @@ from toolgrove.call.inbox import Inbox
 from toolgrove.call.recorder import Recorder
 from toolgrove.config import Config
 from toolgrove.events import Listener
+from toolgrove.model_run import ModelRun
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.secrets import Secrets
@@ -44,6 +45,8 @@ class Project(Protocol):
     def extent(self) -> Extent | None: ...
 
     async def agent(self, name: str, *, session: str | None = None) -> Agent: ...
+
+    async def model_run(self, agent: str, *, session: str | None = None) -> ModelRun: ...
 
     def cut_off(self) -> None: ...
 

@@ -278,9 +278,11 @@ export interface RejectedTool {
   reason: string;
 }
 
-/** Calls, made one after the other. */
+/** Either calls, made one after the other, or a task for the agent's model. */
 export interface Run {
-  calls: RunCall[];
+  calls?: RunCall[] | null;
+  /** The task, in words. */
+  input?: string | null;
 }
 
 /** A tool and its arguments, as one step of a run. */

@@ -10,6 +10,7 @@
 - ``modes``: who but the owner may read a file
 - ``references``: the texts of a configuration that may hold a secret
 - ``room``: is there enough on the disk, and how far has the audit log grown
+- ``runner``: can it be built, and does its model answer
 - ``secrets``: is each one set, scoped and private
 - ``servers``: what would be started, and did it answer
 - ``tools``: tools that no agent can have, or that a person should read

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from rich.console import RenderableType
 
-from toolgrove.cli.doctor import agents, audit, files, room, secrets, servers, tools
+from toolgrove.cli.doctor import agents, audit, files, room, runner, secrets, servers, tools
 from toolgrove.cli.doctor.finding import Finding
 from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import file, load, opened
@@ -31,6 +31,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "and prints the exact command of each.",
     )
     parser.add_argument("--no-start", action="store_true", help="do not start or ask any server")
+    parser.add_argument("--probe", action="store_true", help="ask the model of the runner for one answer")
     add_patience(parser)
     parser.set_defaults(run=run)
 
@@ -43,7 +44,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     if chosen.no_start:
         found += servers.check(config, None)
     else:
-        snapshot, alive = anyio.run(_alive, config, screen, chosen.wait)
+        snapshot, alive = anyio.run(_alive, config, screen, chosen)
         found += alive
     counts = Counter(finding.level for finding in found)
     verdict = f"{_count(counts['error'], 'error')}, {_count(counts['warning'], 'warning')}"
@@ -68,14 +69,15 @@ def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     yield from audit.check(config)
 
 
-async def _alive(config: Config, screen: Screen, wait: float) -> tuple[PoolSnapshot, list[Finding]]:
-    async with opened(config, screen, wait=wait, name_missing=False) as grove:
+async def _alive(config: Config, screen: Screen, chosen: argparse.Namespace) -> tuple[PoolSnapshot, list[Finding]]:
+    async with opened(config, screen, wait=chosen.wait, name_missing=False) as grove:
         snapshot = await grove.pool.snapshot()
         resolved = [await grove.agent(name) for name in config.agents]
+        driven = [finding async for finding in runner.check(config, grove, probe=chosen.probe)]
     found = [*servers.check(config, snapshot), *tools.check(snapshot)]
     for agent in resolved:
         found += agents.check(config, agent, snapshot)
-    return snapshot, found
+    return snapshot, [*found, *driven]
 
 
 def _report(found: Iterable[Finding]) -> Iterator[RenderableType]:

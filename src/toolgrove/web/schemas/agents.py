@@ -82,6 +82,7 @@ class RunCall(Body):
 
 
 class Run(Body):
-    """Calls, made one after the other."""
+    """Either calls, made one after the other, or a task for the agent's model."""
 
-    calls: list[RunCall] = Field(max_length=MAX_CALLS)
+    calls: list[RunCall] | None = Field(default=None, max_length=MAX_CALLS)
+    input: str | None = Field(default=None, min_length=1, description="The task, in words.")
