@@ -12,9 +12,11 @@ import pytest
 from cli_kit import Project, Said, Toolgrove
 from faults.kit import Journal, fake
 from toolgrove.cli.doctor.launch import unpinned
+from toolgrove.tools import DECLARATIONS
 
 LITERAL = "a secret seems to stand in the file itself; write ${env:NAME} and set that variable instead"
 CANARY = "sk-live-canary-0123456789"
+ALL = len(DECLARATIONS) + 2  # the tree tools and those of coordination
 
 
 def findings(said: Said, area: str, level: str | None = None) -> list[tuple[str, str]]:
@@ -41,10 +43,10 @@ def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, t
         "ok    up  answered with 1 tool",
         "",
         "tools",
-        "ok  pool  52 of 52 tools are ready, from 3 sources",
+        f"ok  pool  {ALL + 1} of {ALL + 1} tools are ready, from 3 sources",
         "",
         "agents",
-        "ok  a  has 1 of 52 tools",
+        f"ok  a  has 1 of {ALL + 1} tools",
         "",
         "0 errors, 0 warnings.",
     ]
@@ -268,7 +270,7 @@ def test_agents_are_checked_for_tools_and_for_patterns_that_mean_nothing(
         },
     )
     said = toolgrove("doctor", "--json")
-    assert findings(said, "agents", "error") == [("none", "has 0 of 52 tools")]
+    assert findings(said, "agents", "error") == [("none", f"has 0 of {ALL + 1} tools")]
     warned = [text for name, text in findings(said, "agents", "warning") if name == "typo"]
     assert warned == [
         "Agent 'typo' lists tool 'serch', which is not in the pool; it is skipped. Did you mean 'search'?",
