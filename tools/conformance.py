@@ -31,12 +31,20 @@ each era. Bare, it has nothing but apcore modules behind it. Then the test adds 
 module cannot say: prompts, resources of its own, completion, logging, sampling, roots, images and audio. That run shows
 that they can be added, not that the bridge has them. `tests/e2e/test_conformance_suite.py` holds both lists.
 """
+LANE = """## Where we depart from the specifications
+
+The official SDK is to speak the protocol (C-01). It does so for whatever streams, and it is the reference for the rest:
+plain requests, which are nearly all, are answered past it by a lane (`mcp_serve/lane.py`), with the same checks, the
+same `run` and the same answers. `tests/lane/test_differential.py` sends generated requests, valid, odd and hostile, in
+both eras, to the lane and to the SDK, and compares status, headers and body. What may differ is listed with its reason
+in `tests/lane/twins.py`. `MCP_SERVE_LANE=off` turns the lane off.
+"""
 
 
 def render() -> str:
     carried = carriers()
     sections = [line for document in DOCUMENTS for line in _section(document, carried)]
-    return "\n".join([HEAD, *sections, SUITE, *_suite()]) + "\n"
+    return "\n".join([HEAD, *sections, LANE, SUITE, *_suite()]) + "\n"
 
 
 def _suite() -> list[str]:

@@ -23,6 +23,7 @@ from mcp_serve.guard import Guard, is_loopback
 from mcp_serve.hooks import hooks
 from mcp_serve.http import http_transport
 from mcp_serve.http_server import listen, run_http
+from mcp_serve.lane import Lane
 from mcp_serve.signals import Stop
 from mcp_serve.stdio import run_stdio
 
@@ -86,6 +87,7 @@ class Bridge:
 
         middleware = [
             Middleware(Guard, bound=options.host, allowed=options.allowed_hosts, open_paths=["/health"]),
+            Middleware(Lane, find=mcp.line),
             Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
             Middleware(ClearJson),
         ]

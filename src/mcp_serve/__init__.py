@@ -12,7 +12,12 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``hooks``: what an operator wants done at the start and at the end
 - ``http_server``: runs an ASGI app until it is told to stop
 - ``http``: the routes of Streamable HTTP and SSE
+- ``lane``: answers plain requests at once, and passes all others on
+- ``line``: the answers to plain requests of one endpoint
+- ``listing``: `tools/list` as bytes, written once
 - ``own_loop``: serves in a loop of its own, and leaves nothing behind
+- ``plain``: which way a request takes
+- ``presence``: work that ends when its client goes away
 - ``prompts``: the prompts to offer
 - ``resources``: what clients can read
 - ``sdk_internals``: what we rely on in the MCP SDK without a promise
@@ -23,4 +28,6 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``uvicorn_internals``: the same in uvicorn
 - ``verbatim``: sends what stands in the form of the wire exactly as it is
 - ``watches``: who is told when a resource changes
+- ``whole``: answers that are sent in one piece
+- ``wire``: answers as bytes, as the SDK writes them
 """

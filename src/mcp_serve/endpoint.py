@@ -24,18 +24,23 @@ from pydantic import BaseModel, ValidationError
 
 from mcp_serve.answer import Answer, Refusal, refusal
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
+from mcp_serve.line import Line
+from mcp_serve.listing import Listing
 from mcp_serve.prompts import NotGiven, Prompts
 from mcp_serve.resources import Documentation, NotRead, Resources
 from mcp_serve.sdk_internals import (
     AnnouncingServer,
     connection_of,
     drop_idle_tracing,
+    is_traced,
     schema_lookup,
+    stamp_of,
     when_connection_ends,
 )
 from mcp_serve.table import Json, ToolTable
 from mcp_serve.verbatim import keep_contents, keep_definition, keep_entry, keep_result, verbatim
 from mcp_serve.watches import Bus, Watches
+from mcp_serve.wire import Writer
 
 NEWS_WITHIN = 5.0
 """Seconds after which a client that does not read misses a change: it must not hold up the others."""
@@ -55,7 +60,7 @@ class Endpoint:
     """Lists, calls, documents and announces the tools of one table; `refuse` words what it refuses by itself.
 
     `resources` are what clients can read here; without any, the documentation of the tools. `prompts` are what they can
-    get beside that.
+    get beside that. With `page`, `tools/list` gives so many tools at a time.
     """
 
     def __init__(
@@ -69,6 +74,7 @@ class Endpoint:
         refuse: Callable[[str], Answer] = refusal,
         resources: Resources | None = None,
         prompts: Prompts | None = None,
+        page: int | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
         self._tools = tools
@@ -106,6 +112,20 @@ class Endpoint:
         security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=_user_id)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
         self.server.middleware.append(verbatim)
+        writer = Writer(stamp_of(self.server))
+        self._listing = Listing(tools, writer, page)
+        self._line = Line(tools, self.calls, self._listing, writer, refuse)
+        self._as_made = self._handling()
+
+    @property
+    def line(self) -> Line | None:
+        """Answers plain requests; None where they must pass through the SDK: somebody added to it, or traces it."""
+        return self._line if self._handling() == self._as_made and not is_traced(self.server) else None
+
+    def _handling(self) -> tuple[object, ...]:
+        """What the SDK hands plain requests to."""
+        handler = self.server.get_request_handler
+        return handler("tools/call"), handler("tools/list"), handler("ping"), len(self.server.middleware)
 
     async def drain(self, seconds: float) -> None:
         """Stop telling of changes, and let the running calls end."""
@@ -170,10 +190,12 @@ class Endpoint:
         return None if entry is None else entry.header_schema
 
     async def _list_tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
-        entries = list(self._tools.entries().values())
-        for entry in entries:
+        page = self._listing.page(params.cursor)
+        if page is None:
+            raise MCPError(types.INVALID_PARAMS, "There is no such page of the list any more: list from the start")
+        for entry in page.entries:
             keep_definition(entry, modern=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
-        return types.ListToolsResult(tools=[entry.tool for entry in entries])
+        return types.ListToolsResult(tools=[entry.tool for entry in page.entries], next_cursor=page.next_cursor)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         channel = _channel(ctx)

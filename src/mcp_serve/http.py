@@ -1,10 +1,8 @@
 """MCP over HTTP: the routes of Streamable HTTP and of SSE."""
 
-import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable
 
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -13,24 +11,26 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Message, Receive, Scope, Send
 
+from mcp_serve.calls import User
 from mcp_serve.clear_json import BODY
 from mcp_serve.endpoint import Endpoint
+from mcp_serve.plain import Plain
+from mcp_serve.presence import unless_gone
 from mcp_serve.sdk_internals import owned
 
-WATCH_AFTER = 0.1
-"""Seconds within which most requests are answered; watching their connections would be wasted work."""
+PATH = "/mcp"
 IDLE = 1800.0
 """Seconds without a request after which a session of the older eras ends."""
-T = TypeVar("T")
 
 
 class StreamableHTTP:
     """`/mcp`. Stateless requests that want no progress are answered as plain JSON, a third faster than as a stream."""
 
     def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._streams = StreamableHTTPSessionManager(endpoint.server, session_idle_timeout=IDLE)
         self._json = StreamableHTTPSessionManager(endpoint.server, json_response=True)
-        self.routes: list[BaseRoute] = [Route("/mcp", self)]
+        self.routes: list[BaseRoute] = [Route(PATH, self)]
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -43,6 +43,15 @@ class StreamableHTTP:
                 failure = error
         if failure is not None:
             raise failure
+
+    def line(self, scope: Scope) -> "StreamableHTTP | None":
+        """What answers plain requests at this address."""
+        return self if scope["path"].removeprefix(scope.get("root_path", "")) == PATH else None
+
+    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+        """The answer to a plain request; None where it must go to the SDK."""
+        line = self._endpoint.line if request.modern else None
+        return None if line is None else line.answer(request, user)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])
@@ -75,6 +84,9 @@ class Sse:
         """There is nothing to keep: a session lives as long as its stream."""
         yield
 
+    def line(self, scope: Scope) -> None:
+        """Nothing is plain here: every answer comes by the stream."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._messages.connect_sse(owned(scope), receive, send) as (read, write):
             await self._server.run(read, write, self._server.create_initialization_options())
@@ -89,43 +101,3 @@ def http_transport(name: str, endpoint: Endpoint, logger: logging.Logger) -> Str
         logger.warning("SSE transport is deprecated; use streamable-http instead")
         return Sse(endpoint)
     return StreamableHTTP(endpoint)
-
-
-def _unanswered() -> bool:
-    return False
-
-
-async def unless_gone(receive: Receive, work: Awaitable[T], is_answered: Callable[[], bool] = _unanswered) -> T | None:
-    """The result of the work, or None once its client went away; the SDK watches only streams.
-
-    An answered request looks like a lost one, so work that answers must say so: what it does afterwards is its own.
-    """
-    request = asyncio.current_task()
-    if request is None:
-        raise RuntimeError("a request is answered in a task")
-    watcher: asyncio.Task[None] | None = None
-    is_gone = False
-
-    async def watch() -> None:
-        nonlocal is_gone
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        if not is_answered():
-            is_gone = True
-            request.cancel()
-
-    def start() -> None:
-        nonlocal watcher
-        watcher = asyncio.create_task(watch())
-
-    timer = asyncio.get_running_loop().call_later(WATCH_AFTER, start)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if is_gone and request.uncancel() == 0:
-            return None
-        raise
-    finally:
-        timer.cancel()
-        if watcher is not None:
-            watcher.cancel()

@@ -51,6 +51,17 @@ def drop_idle_tracing(server: Server[Any]) -> None:
         server.middleware[:] = [each for each in server.middleware if type(each).__name__ != _TRACING]
 
 
+def is_traced(server: Server[Any]) -> bool:
+    """Whether somebody collects the SDK's spans, one of each request: those must pass through it."""
+    return any(type(each).__name__ == _TRACING for each in server.middleware)
+
+
+def stamp_of(server: Server[Any]) -> Json:
+    """What the SDK says about the server in each answer of the newer era."""
+    stamp: Json = server.server_info_stamp
+    return stamp
+
+
 def when_connection_ends(session: ServerSession, call: Callable[[], object]) -> None:
     """Call this at the end of the connection; the SDK has no public way from a session to there."""
     session._connection.exit_stack.callback(call)

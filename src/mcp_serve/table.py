@@ -16,18 +16,28 @@ _IN_HEADERS = '"x-mcp-header"'
 class ToolEntry:
     """One row: the tool as `tools/list` shows it, and the text that `resources/read` gives about it.
 
-    `wire` is the definition exactly as clients get it, where the SDK's own type could not hold all of it.
+    `wire` is the definition exactly as clients get it, where the SDK's own type could not hold all of it. A tool that
+    `may_ask` can put a question to the user of its client.
     """
 
     tool: Tool
     wire: Json | None = None
     documentation: str | None = None
+    may_ask: bool = True
 
     @cached_property
     def header_schema(self) -> Json | None:
         """The input schema if it wants arguments in headers too; the SDK searches it at every call for those."""
         schema = self.tool.input_schema
         return schema if _IN_HEADERS in json.dumps(schema, default=str) else None
+
+    @cached_property
+    def legacy_wire(self) -> Json | None:
+        """The definition for clients of the older era: they take no output schema but that of an object."""
+        wire = self.wire
+        if wire is None or "outputSchema" not in wire or wire["outputSchema"].get("type") == "object":
+            return wire
+        return {key: value for key, value in wire.items() if key != "outputSchema"}
 
 
 class ToolTable(Protocol):

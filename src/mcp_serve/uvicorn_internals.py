@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httptools
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mcp_serve.connections import Connections
 from mcp_serve.signals import LAST_WORDS, Stop
+from mcp_serve.whole import WRITE
 
 HEAD_WITHIN = 10.0
 BODY_WITHIN = 30.0
@@ -20,6 +22,7 @@ MAX_BODY = 2**24
 """Bytes on the wire; what a body may say is limited further in."""
 ANSWERED_WITHIN = 1.0
 """Seconds that answers under way have to get out in, once their calls have ended; then streams are closed."""
+_OK = b"HTTP/1.1 200 OK\r\n"
 INVALID = "Invalid HTTP request received; its target must be a path, such as /health."
 
 
@@ -133,10 +136,30 @@ class StrictHttp(HttpToolsProtocol):
             raise ValueError("a target with an authority would name two hosts")  # the parser turns this into a 400
         self._connections.asked(self.transport)
         super().on_headers_complete()
+        self.scope["extensions"] = {WRITE: {"write": partial(self._write_whole, self.cycle)}}
         self._room = MAX_BODY
         self._deadline.cancel()
         self._deadline = self.loop.call_later(BODY_WITHIN, self.transport.close)
         self.headers = []  # trailers are not for the app
+
+    async def _write_whole(self, cycle: RequestResponseCycle, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """Answer the request of a cycle with 200 in one write; head and body apart would be two packets."""
+        if cycle.flow.write_paused and not cycle.disconnected:
+            await cycle.flow.drain()
+        if cycle.disconnected:
+            return
+        lines = [_OK]
+        for name, value in (*cycle.default_headers, *headers):
+            lines += (name, b": ", value, b"\r\n")
+        lines.append(b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n")
+        lines.append(body)
+        self.transport.write(b"".join(lines))
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.transport.close()
+        cycle.on_response()
 
     def on_message_complete(self) -> None:
         """Stop the clock until the next request."""

@@ -72,9 +72,6 @@ def keep_entry(name: str, wire: Json) -> None:
 def keep_definition(entry: ToolEntry, *, modern: bool) -> None:
     """Keep the definition of a tool; an older client takes no output schema but that of an object."""
     kept = _KEPT.get()
-    if kept is None or entry.wire is None:
-        return
-    wire = entry.wire
-    if not modern and "outputSchema" in wire and wire["outputSchema"].get("type") != "object":
-        wire = {key: value for key, value in wire.items() if key != "outputSchema"}
-    kept.entries[entry.tool.name] = wire
+    wire = entry.wire if modern else entry.legacy_wire
+    if kept is not None and wire is not None:
+        kept.entries[entry.tool.name] = wire

@@ -22,7 +22,7 @@ from packaging.version import Version
 from starlette.authentication import AuthCredentials, SimpleUser
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 from watchdog.events import FileSystemEventHandler
 
@@ -170,11 +170,19 @@ async def test_the_sdk_ends_a_session_when_a_bare_delete_comes() -> None:
 
 def test_uvicorn_reads_http_by_the_methods_that_we_add_to() -> None:
     ours = [name for name, value in vars(uvicorn_internals.StrictHttp).items() if inspect.isfunction(value)]
-    added = {"_feed", "_head_without_upgrade"}
+    added = {"_feed", "_head_without_upgrade", "_write_whole"}
     for name in {*ours, "_unset_keepalive_if_required", "send_400_response", "on_message_begin"} - added:
         assert callable(getattr(HttpToolsProtocol, name, None)), f"{UVICORN} HttpToolsProtocol has no {name} any more."
     for name in added:
         assert not hasattr(HttpToolsProtocol, name), f"{UVICORN} HttpToolsProtocol has a {name} of its own."
+
+
+def test_uvicorn_knows_that_a_request_is_answered_by_what_we_set() -> None:
+    written = inspect.getsource(RequestResponseCycle.send)
+    for name in ("response_started", "response_complete", "waiting_for_100_continue", "message_event", "on_response"):
+        assert f"self.{name}" in written, f"{UVICORN} An answer no longer sets {name}."
+    for name in ("flow.write_paused", "flow.drain", "disconnected", "keep_alive", "default_headers"):
+        assert f"self.{name}" in written, f"{UVICORN} An answer no longer looks at {name}."
 
 
 def test_uvicorn_keeps_the_head_of_a_request_where_we_look() -> None:

@@ -7,15 +7,15 @@ import weakref
 import pytest
 from starlette.types import Message
 
-from mcp_serve import http
-from mcp_serve.http import unless_gone
+from mcp_serve import presence
+from mcp_serve.presence import unless_gone
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(autouse=True)
 def _watch_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "WATCH_AFTER", 0.0)
+    monkeypatch.setattr(presence, "WATCH_AFTER", 0.0)
 
 
 class Connection:

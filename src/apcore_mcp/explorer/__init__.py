@@ -14,7 +14,7 @@ from apcore_mcp.server.factory import ModuleEntry
 from apcore_mcp.server.listener import RegistryListener
 from mcp_serve.calls import Channel
 from mcp_serve.endpoint import Endpoint
-from mcp_serve.http import unless_gone
+from mcp_serve.presence import unless_gone
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 _INPUT_FAULTS = ("Input validation failed", "Invalid input")

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from mcp_serve.clear_json import BODY
+from mcp_serve.lane import Line
 from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound, InvalidArgument
 from toolgrove.mcp_face import session_of
@@ -22,6 +23,7 @@ from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import MAX_CALLS, Receipt
 from toolgrove.web.streams import FollowedResponse, Streams
 
+_PREFIX, _SUFFIX = "/agents/", "/mcp"
 _STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
 
 
@@ -45,6 +47,14 @@ class Agents:
             "receipt": self._receipt,
             "run": self._runs,
         }
+
+    def line(self, scope: Scope) -> Line | None:
+        """What answers plain requests of MCP at this address, for whoever asks."""
+        path: str = scope["path"]
+        name = path[len(_PREFIX) : -len(_SUFFIX)]
+        if not path.startswith(_PREFIX) or not path.endswith(_SUFFIX) or self._streams.is_closed:
+            return None
+        return self._endpoints[name].mcp if name in self._endpoints and scope["user"].may_be(name) else None
 
     async def _openai_tools(self, request: Request) -> Response:
         agent = await self._agent(request)

@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.guard import Guard
+from mcp_serve.lane import Lane
 from toolgrove.events import Event, PoolChanged
 from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.agents import Agents
@@ -79,13 +80,14 @@ class Gateway:
                 slow_down=SlowDown(project.clock),
             )
         )
+        agents = Agents(project, self._endpoints, self._runs, self._streams, self._refusals)
         self.app = Starlette(
             routes=routes(
                 {
                     "health": self._health,
                     "ready": self._ready,
                     "openapi": show_document,
-                    **Agents(project, self._endpoints, self._runs, self._streams, self._refusals).handlers(),
+                    **agents.handlers(),
                     **OperatorApi(project, self._live, metrics, self._streams).handlers(),
                     **console_handlers(),
                 },
@@ -94,6 +96,7 @@ class Gateway:
             middleware=[
                 Middleware(Guard, bound=host, allowed=allowed_hosts, on_refusal=self._refusals.record),
                 known,  # before the body is read: strangers must cost nothing
+                Middleware(Lane, find=agents.line),
                 Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
                 Middleware(ClearJson),
             ],

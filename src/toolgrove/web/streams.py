@@ -30,7 +30,7 @@ class Streams:
 
     def __init__(self) -> None:
         self._open: set[_Stream] = set()
-        self._is_closed = False
+        self.is_closed = False
         self._left = anyio.Event()
 
     @property
@@ -44,7 +44,7 @@ class Streams:
 
     async def close(self, seconds: float) -> None:
         """Take no new streams, end those that only listen at once, and the others after some time."""
-        self._is_closed = True
+        self.is_closed = True
         _cancelled(stream for stream in self._open if stream.listens)
         with anyio.move_on_after(seconds):
             await self._emptied()
@@ -54,7 +54,7 @@ class Streams:
 
     async def follow(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Let an app answer a request; if that is a stream, it can be ended from now on."""
-        if self._is_closed:
+        if self.is_closed:
             refusal = problem(503, "internal", "The gateway is shutting down. Ask again when it is back.")
             await refusal(scope, receive, send)
             return

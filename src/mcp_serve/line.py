@@ -1,0 +1,61 @@
+"""Answers the plain requests of one endpoint, past the SDK and as the SDK would."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from mcp_serve.answer import Answer, Refusal
+from mcp_serve.calls import Calls, Channel, Question, User
+from mcp_serve.listing import Listing
+from mcp_serve.plain import Plain
+from mcp_serve.table import ToolTable
+from mcp_serve.wire import Writer, failed
+
+log = logging.getLogger(__name__)
+
+
+class Line:
+    """Takes a request that is plain at this endpoint too; `refuse` words what the endpoint refuses by itself."""
+
+    def __init__(
+        self, tools: ToolTable, calls: Calls, listing: Listing, writer: Writer, refuse: Callable[[str], Answer]
+    ) -> None:
+        self._tools = tools
+        self._calls = calls
+        self._listing = listing
+        self._writer = writer
+        self._refuse = refuse
+
+    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+        """The answer, once it is there; None where the request must go to the SDK."""
+        if request.method == "tools/call":
+            return self._called(request, user) if self._is_plain(request) else None
+        if request.method == "tools/list":
+            writing = self._listing.result(request.params.get("cursor"), modern=request.modern)
+            return None if writing is None else self._listed(request, writing)
+        return self._pong(request)
+
+    def _is_plain(self, request: Plain) -> bool:
+        """Whether the tool asks nobody, at least not this client, and wants none of its arguments in headers."""
+        entry = self._tools.entry(request.params["name"])
+        if entry is None:
+            return not request.can_answer
+        return entry.header_schema is None and not (entry.may_ask and request.can_answer)
+
+    async def _called(self, request: Plain, user: User | None) -> bytes:
+        params = request.params
+        channel = Channel(meta=request.meta, modern=request.modern)
+        try:
+            outcome = await self._calls.begin(params["name"], params.get("arguments"), channel, user)
+            if isinstance(outcome, Question):
+                raise RuntimeError("a call without anybody to ask asked a question")
+            given = self._refuse(outcome.text) if isinstance(outcome, Refusal) else outcome
+            return self._writer.called(request, given)
+        except Exception:
+            log.exception("A call on the lane failed")
+            return failed(request)
+
+    async def _listed(self, request: Plain, writing: Awaitable[bytes]) -> bytes:
+        return self._writer.framed(request, await writing)
+
+    async def _pong(self, request: Plain) -> bytes:
+        return self._writer.framed(request, b"{}")

@@ -1,0 +1,199 @@
+"""Which way a request takes: what is plain takes the lane, and everything else goes to the SDK.
+
+Plain is a single request of a few methods, in a form that leaves nothing to decide, whose answer needs no stream. What
+is odd in any way is not plain, so the lane itself never refuses anything: the SDK does, in its own words.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jiter
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY, ClientCapabilities
+from mcp_types.methods import validate_client_request
+from pydantic import ValidationError
+
+from mcp_serve.table import Json
+
+MODERN = "2026-07-28"
+LEGACY = "2025-11-25"
+"""The one version of the older era on the lane: the answers of those before it have other fields."""
+MAX_BODY = 4 * 1024 * 1024
+METHODS = {MODERN: frozenset(("tools/call", "tools/list")), LEGACY: frozenset(("tools/call", "tools/list", "ping"))}
+_PARAMS = {
+    "tools/call": frozenset(("name", "arguments", "_meta")),
+    "tools/list": frozenset(("cursor", "_meta")),
+    "ping": frozenset(("_meta",)),
+}
+_RESERVED = "io.modelcontextprotocol/"
+_ENVELOPE = frozenset((PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY))
+_SAFE_ID = 2**53
+_ABSENT = ()
+"""No value of JSON."""
+_CLIENTS: dict[str, bool | None] = {}
+"""Whether a client can be asked, by what it says about itself; None for one that the SDK must judge."""
+_MOST_CLIENTS = 256
+_LONGEST_CLIENT = 4_096
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Plain(NamedTuple):
+    """A plain request, as its client wrote it; `session` is that of an HTTP client of the older era."""
+
+    id: int | str
+    method: str
+    params: Json
+    modern: bool
+    can_answer: bool = False
+    session: str | None = None
+
+    @property
+    def meta(self) -> Json | None:
+        """What the client says beside its request."""
+        meta: Json | None = self.params.get("_meta")
+        return meta
+
+
+class Head(NamedTuple):
+    """The part of a plain HTTP request that stands in front of its body."""
+
+    version: str
+    method: bytes | None
+    name: bytes | None
+    session: str | None
+
+
+def plain_head(method: str, headers: list[tuple[bytes, bytes]]) -> Head | None:
+    """What the headers say, or None where the request is not plain, whatever its body is."""
+    if method != "POST":
+        return None
+    given = dict(headers)
+    length = given.get(b"content-length", b"")
+    if (
+        len(given) != len(headers)  # one that is given twice can be read in two ways
+        or b"transfer-encoding" in given
+        or not length.isdigit()
+        or len(length) > len(str(MAX_BODY))
+        or int(length) > MAX_BODY
+        or given.get(b"content-type") not in (b"application/json", b"application/json; charset=utf-8")
+    ):
+        return None
+    takes_json, takes_events = _accepted(given.get(b"accept", b""))
+    version = given.get(b"mcp-protocol-version")
+    if version == b"2026-07-28" and takes_json:
+        return Head(MODERN, given.get(b"mcp-method"), given.get(b"mcp-name"), None)
+    session = given.get(b"mcp-session-id")
+    if version == b"2025-11-25" and takes_json and takes_events and session is not None and session.isascii():
+        return Head(LEGACY, None, None, session.decode())
+    return None
+
+
+def plain_body(head: Head, body: bytes) -> Plain | None:
+    """The request in the body behind this head, or None where the two together are not plain."""
+    message = _message(body)
+    request = None if message is None else plain_message(message, head.version)
+    if request is None:
+        return None
+    if head.version == LEGACY:
+        return request._replace(session=head.session)
+    if head.method != request.method.encode() or not _is_named(head, request):
+        return None
+    return request
+
+
+def plain_line(line: bytes, version: str) -> Plain | None:
+    """The request in a line of stdin, or None where it is not plain; `version` is what the connection speaks."""
+    message = _message(line)
+    return None if message is None else plain_message(message, version)
+
+
+def plain_message(message: Any, version: str) -> Plain | None:
+    """The request that a message is, or None where it is not plain."""
+    if type(message) is not dict or message.get("jsonrpc") != "2.0" or "id" not in message:
+        return None
+    number, method, params = message["id"], message.get("method"), message.get("params")
+    if params is None and version == LEGACY and "params" not in message:
+        message, params = {**message, "params": {}}, {}
+    if (
+        len(message) != 4
+        or not (type(number) is str or (type(number) is int and -_SAFE_ID < number < _SAFE_ID))
+        or type(method) is not str
+        or method not in METHODS[version]
+        or type(params) is not dict
+        or not params.keys() <= _PARAMS[method]
+        or not _is_asked_rightly(method, params)
+    ):
+        return None
+    can_answer = _told(params, version)
+    return None if can_answer is None else Plain(number, method, params, version == MODERN, can_answer)
+
+
+def _message(text: bytes) -> Any | None:
+    """The JSON in a body, or None where it is not JSON, or two readers could read it differently."""
+    try:
+        return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
+    except ValueError:
+        return None
+
+
+def _is_asked_rightly(method: str, params: Json) -> bool:
+    if method == "tools/call":
+        return type(params.get("name")) is str and type(params.get("arguments", {})) is dict
+    return type(params.get("cursor", "")) is str
+
+
+def _is_named(head: Head, request: Plain) -> bool:
+    """Whether the header names the tool; a name that had to be encoded is left to the SDK."""
+    if request.method != "tools/call":
+        return True
+    name: str = request.params["name"]
+    return name.isascii() and head.name == name.encode() and not name.startswith("=?")
+
+
+def _told(params: Json, version: str) -> bool | None:
+    """Whether the client says here that it can be asked; None where its `_meta` holds more than the lane knows."""
+    if "_meta" not in params:
+        return None if version == MODERN else False
+    meta = params["_meta"]
+    if type(meta) is not dict or "progressToken" in meta:
+        return None
+    others = meta.keys() - _ENVELOPE
+    if others and any(key.startswith(_RESERVED) for key in others):
+        return None
+    if version == LEGACY:
+        return False if len(others) == len(meta) else None
+    if meta.get(PROTOCOL_VERSION_META_KEY) != version or CLIENT_CAPABILITIES_META_KEY not in meta:
+        return None
+    return _can_answer(meta.get(CLIENT_INFO_META_KEY, _ABSENT), meta[CLIENT_CAPABILITIES_META_KEY])
+
+
+def _can_answer(client: Any, capabilities: Any) -> bool | None:
+    """What the SDK makes of a client's word about itself, which is the same at each of its requests."""
+    said = repr((client, capabilities))
+    if said in _CLIENTS:
+        return _CLIENTS[said]
+    if len(said) > _LONGEST_CLIENT:
+        return None
+    if len(_CLIENTS) >= _MOST_CLIENTS:
+        _CLIENTS.clear()
+    told = _CLIENTS[said] = _judged(client, capabilities)
+    return told
+
+
+def _judged(client: Any, capabilities: Any) -> bool | None:
+    envelope = {PROTOCOL_VERSION_META_KEY: MODERN, CLIENT_CAPABILITIES_META_KEY: capabilities}
+    if client is not _ABSENT:
+        envelope[CLIENT_INFO_META_KEY] = client
+    try:
+        validate_client_request("tools/list", MODERN, {"_meta": envelope})
+        return ClientCapabilities.model_validate(capabilities).elicitation is not None
+    except ValidationError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _accepted(accept: bytes) -> tuple[bool, bool]:
+    """Whether the client takes JSON, and events; what is not clearly so is not."""
+    kinds = [kind.strip() for kind in accept.split(b",")]
+    return b"application/json" in kinds, b"text/event-stream" in kinds

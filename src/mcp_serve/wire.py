@@ -1,0 +1,69 @@
+"""Answers as bytes, as the SDK writes them."""
+
+import json
+import logging
+from typing import Any
+
+from mcp_types import INTERNAL_ERROR, SERVER_INFO_META_KEY, CallToolResult
+from mcp_types.methods import serialize_server_result
+from pydantic_core import to_json, to_jsonable_python
+
+from mcp_serve.answer import Answer
+from mcp_serve.plain import LEGACY, MODERN, Plain
+from mcp_serve.table import Json
+
+log = logging.getLogger(__name__)
+_ASCII = json.JSONEncoder(separators=(",", ":"))
+_EMPTY = serialize_server_result("tools/call", MODERN, {"content": [], "resultType": "complete"})
+_EMPTY_LEGACY = serialize_server_result("tools/call", LEGACY, {"content": []})
+
+
+class Writer:
+    """Writes the answers of one server; `stamp` is what it says about itself in each of the newer era."""
+
+    def __init__(self, stamp: Json) -> None:
+        self._stamp = {SERVER_INFO_META_KEY: stamp}
+
+    def result(self, answer: Answer, *, modern: bool) -> Json:
+        """The result of a call, in its envelope."""
+        if isinstance(answer, CallToolResult):
+            dumped = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+            parts = serialize_server_result("tools/call", MODERN if modern else LEGACY, dumped)
+        else:
+            parts = {**(_EMPTY if modern else _EMPTY_LEGACY), **answer}
+        return self.stamped(parts) if modern else parts
+
+    def stamped(self, result: Json) -> Json:
+        """A result that says which server gave it; the SDK says so last."""
+        said = result.get("_meta")
+        return {**result, "_meta": {**said, **self._stamp} if said else self._stamp}
+
+    def called(self, request: Plain, answer: Answer) -> bytes:
+        """The answer to a call."""
+        text = encoded(self.result(answer, modern=request.modern), modern=request.modern)
+        return self.framed(request, text)
+
+    def framed(self, request: Plain, result: bytes) -> bytes:
+        """The answer to a request, around a result that is written already."""
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_number(request), result)
+
+
+def encoded(value: Any, *, modern: bool) -> bytes:
+    """JSON as the SDK writes it: in ASCII in the newer era."""
+    if not modern:
+        return to_json(value)
+    try:
+        return _ASCII.encode(value).encode()
+    except TypeError:  # a value that only pydantic knows how to write
+        return _ASCII.encode(to_jsonable_python(value)).encode()
+
+
+def failed(request: Plain) -> bytes:
+    """The answer to a request that met a fault of ours; what it was is in the log."""
+    error = {"code": INTERNAL_ERROR, "message": "Internal server error"}
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_number(request), _ASCII.encode(error).encode())
+
+
+def _number(request: Plain) -> bytes:
+    number = request.id
+    return b"%d" % number if isinstance(number, int) else encoded(number, modern=request.modern)
