@@ -72,6 +72,7 @@ imports: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 bench: $(READY)
+	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.bridge
 	$(BIN)/python -m bench.tree --calls
 	$(BIN)/python -m bench.store

@@ -84,7 +84,7 @@ def spelt(action: argparse.Action) -> str:
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *sections(program._parser(program._COMMANDS), "toolgrove", 2)])
+    return "\n".join([HEAD, *sections(program.parser(program.COMMANDS), "toolgrove", 2)])
 
 
 def main() -> int:

@@ -8,8 +8,8 @@
 - ``extensions``: the modules in the files of a folder
 - ``helpers``: what a module may ask of its client
 - ``internals``: what we change inside apcore and pydantic
-- ``modules``: which registry, which filters
-- ``options``: defaults, help and checks of every option
+- ``modules``: which registry
+- ``options``: defaults, help and checks of every option, filters included
 - ``server``: from a registry to what `mcp_serve` serves
 - ``serving``: `serve`, `async_serve` and `create_app`
 - ``version``: the version of the distribution

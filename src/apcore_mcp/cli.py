@@ -5,12 +5,11 @@ import dataclasses
 import os
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from apcore_mcp.bridge import Bridge
-from apcore_mcp.extensions import IMPORT_BUDGET, discovered
-from apcore_mcp.options import Options
+from apcore_mcp.options import IMPORT_BUDGET, Options
 from apcore_mcp.version import __version__
 from mcp_serve.diversion import diverted
 from mcp_serve.own_loop import end_process_soon, run_to_the_end
@@ -64,11 +63,12 @@ def main(argv: list[str] | None = None) -> int:
     problem = _problem(extensions, options)
     if problem is not None:
         return _fail(problem, 1)
+    # apcore and the SDK come in once the arguments are good: help and mistakes are answered at once.
+    modules, bridge = import_module("apcore_mcp.extensions"), import_module("apcore_mcp.bridge")
     try:
         with diverted(1, 2):  # what modules print while they are imported is not MCP
-            registry = discovered(extensions, options.pop("import_budget"))
-        bridge = Bridge(registry, Options(**options))
-        run_to_the_end(bridge.run, Stop(at_last=partial(os._exit, 0)))
+            registry = modules.discovered(extensions, options.pop("import_budget"))
+        run_to_the_end(bridge.Bridge(registry, Options(**options)).run, Stop(at_last=partial(os._exit, 0)))
     except ValueError as error:
         return _fail(str(error), 1)
     except Exception as error:

@@ -5,8 +5,7 @@ from pathlib import Path
 from apcore import Registry
 
 from apcore_mcp.internals import ImportBudget, bound_imports
-
-IMPORT_BUDGET = 10.0
+from apcore_mcp.options import IMPORT_BUDGET
 
 
 def discovered(folder: Path, import_budget: float = IMPORT_BUDGET) -> Registry:

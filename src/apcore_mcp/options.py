@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from apcore_mcp.modules import check_filters
 from mcp_serve.hooks import Hook, check_hooks
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 MAX_NAME = 255
+IMPORT_BUDGET = 10.0
+Tags = list[str] | None
 
 
 def flag(default: Any, text: str, **argument: Any) -> Any:
@@ -53,6 +54,18 @@ class Options:
         _require(len(self.name) <= MAX_NAME, f"name must not exceed {MAX_NAME} characters")
         _require(self.version != "", "version must not be empty")
         _require(level is None or level.upper() in LOG_LEVELS, f"Unknown log level: '{level}'. {_one_of(LOG_LEVELS)}")
+
+
+def check_filters(tags: Tags, prefix: str | None) -> None:
+    """TypeError or ValueError for a filter that can only be a mistake."""
+    if tags is not None and (isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags)):
+        raise TypeError(f"tags must be a list of strings, got {tags!r:.100}")
+    if not isinstance(prefix, str | None):
+        raise TypeError(f"prefix must be a string, got {prefix!r:.100}")
+    if tags is not None and not all(tags):
+        raise ValueError("Tag values must not be empty")
+    if prefix == "":
+        raise ValueError("prefix must not be empty")
 
 
 def _require(met: bool, otherwise: str) -> None:

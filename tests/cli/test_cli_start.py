@@ -16,6 +16,7 @@ import pytest
 from cli_kit import Project, Toolgrove, at_a_terminal
 from toolgrove import Config
 from toolgrove.cli import main
+from toolgrove.cli.program import COMMANDS
 
 
 def test_init_writes_a_file_that_loads_and_whose_agents_have_tools(toolgrove: Toolgrove, tmp_path: Path) -> None:
@@ -244,3 +245,33 @@ def test_an_interrupt_while_a_command_is_loaded_ends_it_quietly(tmp_path: Path, 
     (tmp_path / "toolgrove.yaml").write_text("project: mine")
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (130, "")
+
+
+HEAVY = (
+    *("anyio", "apcore", "cryptography", "httpx", "httpx2", "jsonschema", "jsonschema_rs", "mcp", "mcp_types"),
+    *("prometheus_client", "pydantic", "rich", "sqlite3", "starlette", "uvicorn", "yaml"),
+)
+HELPED = f"""
+import sys
+from {{0}} import main
+try:
+    main(["--help"])
+except SystemExit:
+    print("imported:", *(name for name in {HEAVY} if name in sys.modules))
+"""
+
+
+@pytest.mark.cold
+@pytest.mark.parametrize("command", ["toolgrove.cli", "apcore_mcp.cli"])
+def test_help_imports_nothing_heavy(command: str) -> None:
+    code = HELPED.format(command)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.startswith("usage: ")
+    assert ended.stdout.splitlines()[-1].split() == ["imported:"]
+
+
+def test_help_names_every_command_whichever_one_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help", "serve"])
+    said = capsys.readouterr().out
+    assert all(f"\n    {name} " in said and summary in said for name, summary in COMMANDS.items())

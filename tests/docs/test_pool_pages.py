@@ -104,13 +104,13 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_on_a_page_exists(command: str) -> None:
     words = shlex.split(command)[1:]
-    assert program._parser(program._named(words)).parse_args(words).run
+    assert program.parsed(words).run
 
 
 def test_every_command_on_a_project_is_explained() -> None:
     text = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("pool", "tree", "gateway"))
     explained = set(re.findall(r"(?:`|^)toolgrove ([a-z]+)", text, re.MULTILINE))
-    assert set(program._COMMANDS) - explained == set()
+    assert set(program.COMMANDS) - explained == set()
 
 
 @pytest.mark.parametrize("reference", ["config_reference", "http_reference", "console_types", "cli_reference"])

@@ -10,7 +10,8 @@ from apcore import ModuleDescriptor
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.id_normalizer import ModuleIDNormalizer
 from apcore_mcp.adapters.schema import SchemaConverter, map_subschemas
-from apcore_mcp.modules import Json, Source, Tags, check_filters, registry_of
+from apcore_mcp.modules import Json, Source, registry_of
+from apcore_mcp.options import Tags, check_filters
 
 logger = logging.getLogger(__name__)
 

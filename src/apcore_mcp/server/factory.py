@@ -11,7 +11,7 @@ from mcp_types import Tool
 
 from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.schema import SchemaConverter
-from apcore_mcp.modules import Tags
+from apcore_mcp.options import Tags
 from mcp_serve.table import ToolEntry
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from apcore import Registry
 from mcp_types import Tool
 
 from apcore_mcp.internals import contain_exits, remember_schemas
-from apcore_mcp.modules import Tags
+from apcore_mcp.options import Tags
 from apcore_mcp.server.factory import MCPServerFactory, ModuleEntry
 
 

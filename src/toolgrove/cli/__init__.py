@@ -17,9 +17,11 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``last_exit``: serving until a signal comes, and ending within the budget
 - ``login``: the command; a login to a server that asks for OAuth
 - ``logout``: the command; that login forgotten
+- ``options``: the flags that every command has
+- ``outcome``: runs a command, and turns failures into a paragraph and an exit code
 - ``patience``: waiting for servers that are still starting
 - ``pins``: the command; definitions of foreign tools, accepted or changed
-- ``program``: picks the command, and turns failures into a paragraph and an exit code
+- ``program``: picks the command, and loads what it needs
 - ``project``: the project that a command works on
 - ``repl``: the command; tools called by hand, line by line
 - ``restore``: the command; a backup in the place of what is there

@@ -33,7 +33,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "approvals",
         parents=[shared],
-        help="see, approve or reject calls that wait for a person",
         description="Calls that wait for a person. An approval holds for that agent, those arguments, that definition "
         "of the tool and what the call would change, once.",
     )

@@ -40,7 +40,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "audit",
         parents=[shared],
-        help="see what agents did, verify and export the log",
         description="The audit log: one record per call, refusals too, and of what people decide and who is refused "
         "at the door. Each is bound to the one before it.",
     )

@@ -21,7 +21,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "backup",
         parents=[shared],
-        help="write store, state and audit logs to one file",
         description="Write the store, the state and the audit logs to one file, as they are at one moment; a gateway "
         "may go on meanwhile. The key of the audit log is not in it.",
     )

@@ -20,7 +20,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "call",
         parents=[shared],
-        help="call a tool as an agent",
         description="Call a tool as an agent. The result is JSON on stdout; progress and questions are on stderr.",
     )
     parser.add_argument("agent", metavar="AGENT")

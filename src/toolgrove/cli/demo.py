@@ -34,7 +34,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "demo",
         parents=[shared],
-        help="see it work: a sample project with its console",
         description="Write a sample project into a folder, which is kept, and serve it on this machine: a kitchen "
         "garden, four agents with different rights, a seed shop, and an order that waits for your approval.",
     )

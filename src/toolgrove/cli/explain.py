@@ -38,7 +38,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "explain",
         parents=[shared],
-        help="say why an agent has a tool or does not",
         description="Say why an agent has each tool of the pool or does not; with TOOL, what to change.",
     )
     parser.add_argument("agent", metavar="AGENT")

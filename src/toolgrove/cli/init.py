@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from toolgrove.cli.project import DEFAULT, file
+from toolgrove.cli.options import DEFAULT, file
 from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
 from toolgrove.notation.unseen_text import visible_json
@@ -19,7 +19,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "init",
         parents=[shared],
-        help="write a project file to start from",
         description="Write a commented project file, and beside it the schema that lets editors complete it.",
     )
     parser.set_defaults(run=run)

@@ -32,7 +32,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "login",
         parents=[shared],
-        help="log in to an MCP server that asks for OAuth",
         description="Log in to an MCP server that has an 'oauth' block in the project file. A browser opens, you agree "
         "there, and it comes back to this command. The tokens are kept in the project's state; a gateway that runs "
         "takes them up by itself.",

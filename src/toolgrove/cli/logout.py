@@ -25,7 +25,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "logout",
         parents=[shared],
-        help="forget the login to an MCP server",
         description="Forget the tokens of an MCP server; a gateway that runs uses them no more. Its authorization "
         "server is asked to end the access too; if it cannot be, the command says so.",
     )

@@ -36,7 +36,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "pins",
         parents=[shared],
-        help="see, accept, refuse or forget definitions of foreign tools",
         description="What a server has at first contact is pinned, unless the project says 'pins: ask'. A definition "
         "that changes, comes later or looks suspicious waits until you accept it.",
     )

@@ -5,36 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
+from toolgrove.cli.options import file
 from toolgrove.cli.patience import all_asked, still_starting
 from toolgrove.cli.screen import Screen
 from toolgrove.config import Config
 from toolgrove.errors import AgentNotFound
 from toolgrove.grove import Grove
 
-DEFAULT = Path("toolgrove.yaml")
 OPENING = "Opening the project …"
-
-
-def add_options(parser: argparse.ArgumentParser, *, default: object) -> None:
-    """The flags that every command has, before or after the command's name."""
-    config = f"the project file ({DEFAULT})"
-    parser.add_argument("--config", type=Path, default=default, metavar="PATH", help=config)
-    parser.add_argument("--json", action="store_true", default=default or False, help="answer in JSON, for machines")
-
-
-def options() -> argparse.ArgumentParser:
-    """The same as a parent for commands: where they are not given, those before the name hold."""
-    parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser, default=argparse.SUPPRESS)
-    return parser
-
-
-def file(chosen: argparse.Namespace) -> Path:
-    """The project file that is named, or the default one."""
-    path: Path = chosen.config or DEFAULT
-    return path
 
 
 def load(chosen: argparse.Namespace) -> Config:

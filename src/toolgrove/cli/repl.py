@@ -32,10 +32,7 @@ _WRITING = ("versionToken", "idempotencyKey", "dryRun")
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
-        "repl",
-        parents=[shared],
-        help="call tools by hand, with completion",
-        description="Call tools by hand; without --config on an empty tree of its own.",
+        "repl", parents=[shared], description="Call tools by hand; without --config on an empty tree of its own."
     )
     parser.add_argument("--agent", default="editor", help="the agent to be (editor)")
     parser.add_argument("--sample", action="store_true", help="start with a small sample tree")

@@ -21,7 +21,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "restore",
         parents=[shared],
-        help="put a backup back, and keep what was there beside it",
         description="Put a backup back. It is checked first, and refused while a process uses the store. What was "
         "there is kept beside it.",
     )

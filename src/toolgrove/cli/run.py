@@ -21,7 +21,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "run",
         parents=[shared],
-        help="have an agent's model work on a task",
         description="Have the model of the project's runner work on a task as an agent, with that agent's tools. What "
         "it says is on stdout, what it does on stderr; with --json every event is a line of JSON.",
     )

@@ -13,7 +13,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "schema",
         parents=[shared],
-        help="print the JSON Schema of the project file",
         description="Print the JSON Schema of the project file, for editors that complete and check it.",
     )
     parser.set_defaults(run=run)

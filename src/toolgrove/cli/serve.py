@@ -19,7 +19,8 @@ from mcp_serve import http_server
 from mcp_serve.http_server import run_http
 from mcp_serve.signals import Stop
 from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
-from toolgrove.cli.project import DEFAULT, OPENING
+from toolgrove.cli.options import DEFAULT
+from toolgrove.cli.project import OPENING
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import port
 from toolgrove.config import ConfigFile
@@ -36,7 +37,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "serve",
         parents=[shared],
-        help="serve every agent over MCP, with a console for you",
         description="Serve the project. Every agent and you get a token at the first start, shown this once on "
         "standard output, and never in the log.",
     )

@@ -14,8 +14,8 @@ from mcp_serve.signals import LAST_WORDS, Stop
 from mcp_serve.stdio import run_stdio
 from toolgrove.agent import Agent
 from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
+from toolgrove.cli.options import file
 from toolgrove.cli.patience import add_patience, all_asked, still_starting
-from toolgrove.cli.project import file
 from toolgrove.cli.screen import Screen
 from toolgrove.config import ConfigFile
 from toolgrove.errors import AgentNotFound
@@ -33,7 +33,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "stdio",
         parents=[shared],
-        help="serve one agent to a desktop client",
         description="Serve one agent over stdin and stdout. Whoever starts this command is that agent: no token.",
     )
     parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent")

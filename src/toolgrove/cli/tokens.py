@@ -24,7 +24,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "tokens",
         parents=[shared],
-        help="see who has a token, make new ones, revoke them",
         description="Tokens are kept as hashes; a new one is shown once. Everybody may have several, each with an id.",
     )
     parser.set_defaults(run=_list)

@@ -21,9 +21,7 @@ _SHORT = 72
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    parser = commands.add_parser(
-        "tools", parents=[shared], help="list the tools of an agent", description="List the tools of an agent."
-    )
+    parser = commands.add_parser("tools", parents=[shared], description="List the tools of an agent.")
     parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent")
     parser.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
     add_patience(parser)

@@ -22,9 +22,7 @@ _NODES = 1_000_000
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    parser = commands.add_parser(
-        "tree", parents=[shared], help="print the tree in a JSON file", description="Print a tree."
-    )
+    parser = commands.add_parser("tree", parents=[shared], description="Print a tree.")
     parser.add_argument("file", type=Path, help="a document of export_subtree or export_view, nested or flat")
     parser.add_argument("--depth", type=whole_number("a number of levels"), default=None, help="levels to print")
     parser.add_argument(

@@ -19,7 +19,12 @@ class Section(BaseModel):
     """A part of the file: camelCase there, snake_case accepted, unknown keys refused."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, hide_input_in_errors=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        defer_build=True,  # one validator for the whole file instead of one more for every part of it
     )
 
     @classmethod

@@ -17,10 +17,11 @@ from apcore.errors import ACLDeniedError, InvalidInputError, ModuleError, Module
 from mcp_types import TextContent
 
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
-from apcore_mcp.extensions import IMPORT_BUDGET, discovered
+from apcore_mcp.extensions import discovered
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.internals import watch
 from apcore_mcp.modules import registry_of
+from apcore_mcp.options import IMPORT_BUDGET
 from apcore_mcp.server.factory import ModuleEntry
 from apcore_mcp.server.listener import RegistryListener
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument, ShareSpent, UpstreamFailed

@@ -13,8 +13,9 @@ from rich.console import RenderableType
 
 from toolgrove.cli.doctor import agents, audit, files, room, runner, secrets, servers, tools
 from toolgrove.cli.doctor.finding import Finding
+from toolgrove.cli.options import file
 from toolgrove.cli.patience import add_patience
-from toolgrove.cli.project import file, load, opened
+from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
 from toolgrove.pool.snapshot import PoolSnapshot
@@ -26,7 +27,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "doctor",
         parents=[shared],
-        help="check the project: file, secrets, servers, pins, agents",
         description="Check the project file, secrets, file modes, servers, pins and agents. Starts the servers once, "
         "and prints the exact command of each.",
     )

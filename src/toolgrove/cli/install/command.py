@@ -10,7 +10,8 @@ from typing import Any
 
 from toolgrove.cli.install.client import CLIENTS, McpClient, ServerEntry
 from toolgrove.cli.install.settings import merge, room_for
-from toolgrove.cli.project import file, load
+from toolgrove.cli.options import file
+from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
 from toolgrove.cli.text import signature
 from toolgrove.config import Config
@@ -22,7 +23,6 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "install",
         parents=[shared],
-        help="connect an MCP client to an agent",
         description="Print the configuration with which an MCP client works as an agent, or write it. Without --url "
         "the client starts the agent itself (toolgrove stdio); with it, it calls a gateway that runs.",
     )

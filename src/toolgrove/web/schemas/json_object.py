@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 ErrorCode = Literal[
     "invalid_argument", "not_found", "forbidden", "conflict", "rate_limited", "internal", "unauthenticated"
 ]
-CAMEL = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
+CAMEL = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, defer_build=True)
 
 
 class Body(BaseModel):
@@ -42,7 +42,7 @@ def _writer(kind: type[Any]) -> TypeAdapter[Any]:
 class ErrorFacts(BaseModel):
     """What went wrong, and what to do next; further facts stand beside these."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
     code: ErrorCode
     message: str
