@@ -58,6 +58,7 @@ SECTIONS = {
     "McpSelection": "agents.NAME.mcp.SERVER",
     "RunnerConfig": "runner",
     "RecordConfig": "record",
+    "AnswersConfig": "answers",
     "ResultsConfig": "results",
     "WorkspaceConfig": "workspace",
     "PayloadTypeConfig": "workspace.payloadTypes.NAME",

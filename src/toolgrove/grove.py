@@ -304,6 +304,7 @@ class Grove:
             session=session,
             depth=toolset.receipt.depth,
             concurrency=definition.concurrency or self.config.workspace.concurrency,
+            answer_tokens=(definition.answers or self.config.answers).max_tokens,
             parent=parent,
         )
         return Agent(

@@ -28,6 +28,8 @@ SUBSCRIBE = "resources/subscribe"
 """What readings, prompts and the like are called where calls are; no tool has such a name."""
 Listed = Literal["resources", "prompts"]
 """What servers list beside tools."""
+ANSWER_TOKENS = 8_000
+"""About how many tokens an answer of ours has at most, unless the project, the agent or the call says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,7 +138,7 @@ class Caller:
     """Who calls, on whose behalf, and what all of them together may do.
 
     `chain` names the agents from the outermost to this one. A delegated one works for the call `parent_call_id`;
-    `run_id` is the outermost run, None outside of one.
+    `run_id` is the outermost run, None outside of one. `answer_tokens` is the budget of an answer to it.
     """
 
     agent: str
@@ -149,6 +151,7 @@ class Caller:
     concurrency: Concurrency = "tree"
     parent_call_id: str | None = None
     run_id: str | None = None
+    answer_tokens: int = ANSWER_TOKENS
 
     def __post_init__(self) -> None:
         if not self.chain:
@@ -162,6 +165,7 @@ class Caller:
         session: str | None,
         depth: int,
         concurrency: Concurrency,
+        answer_tokens: int = ANSWER_TOKENS,
         parent: Call | None = None,
     ) -> Caller:
         """The last of a chain, with what all of it together may do; `parent` is the call that it works for."""
@@ -175,6 +179,7 @@ class Caller:
             read_only=any(one.read_only for one in bounds),
             write_roots=tuple(WriteRoot(one.agent, one.write_root) for one in bounds if one.write_root is not None),
             concurrency=concurrency,
+            answer_tokens=answer_tokens,
             parent_call_id=parent.id if parent is not None else None,
             run_id=parent.run_id if parent is not None else None,
         )
@@ -268,6 +273,7 @@ class Call:
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
       works, `ScrubStep` puts in one that hears no secret.
     - `patience`: how many seconds it may wait for a person who must agree first.
+    - `over_mcp`: whether a model's client asks, to whom no answer is given whole unless it says so.
 
     Left on it by the steps:
 
@@ -303,6 +309,7 @@ class Call:
     publish: Publish | None = None
     client: Client | None = None
     patience: float = 0.0
+    over_mcp: bool = False
 
     started: float = 0.0
     settle: Settle | None = None

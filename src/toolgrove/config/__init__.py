@@ -3,6 +3,7 @@
 It reads and checks the file; it holds no secret's value, opens no connection and starts nothing.
 
 - ``agent``: an agent: its tools, role and limits
+- ``answers``: how long answers of the built-in tools may be
 - ``document``: YAML or JSON within bounds, and where everything stands in it
 - ``fields``: names, paths and secrets as fields
 - ``file``: a file that is read again and again
@@ -23,6 +24,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 """
 
 from toolgrove.config.agent import AgentConfig, Expose, McpSelection
+from toolgrove.config.answers import AnswersConfig
 from toolgrove.config.fields import SecretConfig
 from toolgrove.config.file import ConfigFile, Reload
 from toolgrove.config.http_tool import HttpToolConfig
@@ -40,6 +42,7 @@ from toolgrove.config.workspace import LimitsConfig, PayloadTypeConfig, Workspac
 
 __all__ = [
     "AgentConfig",
+    "AnswersConfig",
     "Config",
     "ConfigError",
     "ConfigFile",

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from toolgrove.config.answers import AnswersConfig
 from toolgrove.config.fields import Name, ResourcePattern
 from toolgrove.config.record import Record
 from toolgrove.config.section import Section
@@ -89,6 +90,9 @@ class AgentConfig(Section):
     )
     deadline: float | None = Field(
         default=None, gt=0, description="Seconds that a run of it may take in all; else the runner's."
+    )
+    answers: AnswersConfig | None = Field(
+        default=None, description="How long answers of the built-in tools may be; else the project's `answers`."
     )
     may_delegate: tuple[str, ...] = Field(
         default=(),

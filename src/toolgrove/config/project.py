@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_
 
 from toolgrove.config import document
 from toolgrove.config.agent import AgentConfig, Expose
+from toolgrove.config.answers import AnswersConfig
 from toolgrove.config.fields import FOLDER, Location, Name, SecretConfig, folder_of
 from toolgrove.config.http_tool import HttpToolConfig
 from toolgrove.config.mcp_server import McpServerConfig, PinMode
@@ -80,6 +81,9 @@ class Config(Section):
     )
     results: ResultsConfig = Field(
         default=ResultsConfig(), description="What is changed in the results of foreign tools; nothing unless told."
+    )
+    answers: AnswersConfig = Field(
+        default=AnswersConfig(), description="How long answers of the built-in tools may be."
     )
     pins: PinMode = Field(
         default="firstUse",

@@ -1,11 +1,13 @@
 """The tools that agents work a tree with; each is a function in the module of its family.
 
+- ``answer_size``: keeps an answer within its budget, whatever the tool
 - ``arranging``: moving, ordering and copying nodes
 - ``batch``: many changes as one
 - ``catalog``: all of them by name, in the order that agents see
 - ``checking``: validating the tree, linting a payload, listing types and rulesets
 - ``context``: what a tool works with while one call runs
 - ``declaration``: what a tool says about itself: arguments, result, effect, example
+- ``diff_answer``: a diff as an answer, a page at a time where it is long
 - ``effort``: which calls may take long, by a rough count
 - ``history``: undo, redo and changes since a version
 - ``marking``: tags and bookmarks

@@ -133,6 +133,7 @@ def _rests_on_copy(tree: Tree, arguments: Arguments) -> Footprint:
         "idMap": {"type": "object", "additionalProperties": STRING, "description": "Old id to new id."},
     },
     rests_on=_rests_on_copy,
+    rest="get_subtree of the answered nodeId has the copies in the order of the originals.",
     example={"sourceId": "house", "targetParentId": "property", "mode": "duplicate"},
 )
 def copy_subtree(context: ToolContext, arguments: Arguments) -> Result:

@@ -61,10 +61,13 @@ def validate_tree(context: ToolContext, arguments: Arguments) -> Result:
         mark = (ranks_of(place[0]) or [], place[1])
         start = bisect_right(numbered, mark, key=lambda pair: (position(pair[1].node, root), pair[0]))
     page, more = context.page(
-        arguments, islice(numbered, start, None), lambda pair: [place_of(pair[1].node, root), pair[0]]
+        arguments,
+        islice(numbered, start, None),
+        lambda pair: [place_of(pair[1].node, root), pair[0]],
+        lambda pair: pair[1].to_json(),
     )
     valid = _is_valid(violation for _, violation in numbered)
-    return {"valid": valid, "violations": [violation.to_json() for _, violation in page], **more}
+    return {"valid": valid, "violations": page, **more}
 
 
 def _numbered(found: Iterable[Violation]) -> list[tuple[int, Violation]]:

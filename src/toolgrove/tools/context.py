@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any
 
 from toolgrove.notation.json_value import canonical
+from toolgrove.tools.answer_size import size
 from toolgrove.tools.schema import PAGE_DEFAULT
 from toolgrove.tree.effects import Change
 from toolgrove.tree.history import Commit
@@ -25,18 +25,26 @@ from toolgrove.tree.workspace import Limits, Workspace
 from toolgrove.types import Arguments, Caller
 
 # How large a page is, how it is written and where it starts, is no part of the question that a page token is bound to.
-_PAGE_ARGUMENTS = frozenset(("pageToken", "pageSize", "limit", "paging", "maxTokens", "format"))
+_PAGE_ARGUMENTS = frozenset(
+    ("pageToken", "pageSize", "limit", "paging", "maxTokens", "format", "fields", "path", "count")
+)
+WHOLE = 2**62
+"""The room of an answer that nobody bounds."""
 
 
 @dataclass(kw_only=True, slots=True)
 class ToolContext:
-    """The workspace as one call sees it, and what the call wants changed beside the tree."""
+    """The workspace as one call sees it, and what the call wants changed beside the tree.
+
+    `budget` is how many tokens the answer may have; None for a whole document.
+    """
 
     workspace: Workspace
     caller: Caller
     tool: str
     now: float
     dry_run: bool = False
+    budget: int | None = None
     changes: list[Change] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     move: Move = "do"
@@ -97,35 +105,44 @@ class ToolContext:
         arguments: Arguments,
         found: Iterator[Any],
         place: Callable[[Any], Any],
+        show: Callable[[Any], Any],
         *,
-        cost: Callable[[Any], int] | None = None,
         taken: int = 0,
+        most: int | None = None,
     ) -> tuple[list[Any], dict[str, str]]:
-        """The next items, and the token for those after them; where a budget is told, a page ends early.
+        """The next items as they are shown, and the token for those after them; a page ends early for its budget.
 
-        `cost` is how many characters an item takes, `taken` how many the rest of the answer does.
+        `taken` is how many characters the rest of the answer has, `most` how many items a page has at most.
         """
-        size = arguments.get("limit") or arguments.get("pageSize") or PAGE_DEFAULT
-        items = list(islice(found, size + 1))
-        if cost is None or "maxTokens" not in arguments:
-            return self._cut(arguments, items, min(size, len(items)), place)
-        room = arguments["maxTokens"] * CHARS_PER_TOKEN - ENVELOPE - taken
-        costs = list(accumulate(cost(item) for item in items[:size]))
-        # The first item always comes, since nothing would come after it otherwise.
-        fitting = max(1, bisect_right(costs, room))
-        shown, more = self._cut(arguments, items, fitting, place)
-        while more and fitting > 1 and costs[fitting - 1] + len(more["nextPageToken"]) > room:
-            fitting -= 1
-            shown, more = self._cut(arguments, items, fitting, place)
+        most = most or arguments.get("limit") or arguments.get("pageSize") or PAGE_DEFAULT
+        items = list(islice(found, most + 1))
+        room = self.room(taken)
+        shown: list[Any] = []
+        costs: list[int] = []
+        for item in items[:most]:
+            form = show(item)
+            cost = size(form) + 2
+            # The first item always comes, since nothing would come after it otherwise.
+            if shown and cost > room:
+                break
+            room -= cost
+            shown.append(form)
+            costs.append(cost)
+        more = self._more(arguments, items, len(shown), place)
+        while more and len(shown) > 1 and len(more["nextPageToken"]) > room:
+            shown.pop()
+            room += costs.pop()
+            more = self._more(arguments, items, len(shown), place)
         return shown, more
 
-    def _cut(
-        self, arguments: Arguments, items: list[Any], size: int, place: Callable[[Any], Any]
-    ) -> tuple[list[Any], dict[str, str]]:
-        if len(items) <= size:
-            return items, {}
-        token = self.workspace.tokens.issue(self.question(arguments), place(items[size - 1]))
-        return items[:size], {"nextPageToken": token}
+    def room(self, taken: int = 0) -> int:
+        """How many characters an answer has for its items."""
+        return WHOLE if self.budget is None else self.budget * CHARS_PER_TOKEN - ENVELOPE - taken
+
+    def _more(self, arguments: Arguments, items: list[Any], shown: int, place: Callable[[Any], Any]) -> dict[str, str]:
+        if len(items) <= shown:
+            return {}
+        return {"nextPageToken": self.workspace.tokens.issue(self.question(arguments), place(items[shown - 1]))}
 
 
 def place_of(node: Node, root: Node) -> list[str]:

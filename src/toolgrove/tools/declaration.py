@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgrove.tools.context import ToolContext
-from toolgrove.tools.schema import DIFF, STRING, Schema, flag, record, text
+from toolgrove.tools.schema import CUT, DIFF, MAX_TOKENS, STRING, Schema, flag, record, text
 from toolgrove.tree.footprint import EVERYTHING, Footprint
 from toolgrove.tree.tree import Tree
 from toolgrove.types import Annotations, Arguments, Result, ToolSpec
@@ -19,6 +19,7 @@ Run = Callable[[ToolContext, Arguments], Result]
 Parts = Callable[[Arguments], Mapping[str, int]]
 Rests = Callable[[Tree, Arguments], Footprint]
 
+_READ_THEM = "It is done as the counts say; select_nodes and get_subtree show the nodes."
 _WRITING: dict[str, Schema] = {
     "versionToken": text("The 'version' of your latest result; an older one is a conflict."),
     "idempotencyKey": text("Makes a retry safe for 24 hours: the same key and request give the first result again."),
@@ -28,13 +29,14 @@ _WRITING: dict[str, Schema] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Declaration:
-    """A tool: its face, its effect, what it rests on, and one example that works."""
+    """A tool: its face, its effect, what it rests on, where the rest of a cut answer is, one example that works."""
 
     spec: ToolSpec
     run: Run
     mutates: bool
     rests_on: Rests
     targets: tuple[str, ...]
+    rest: str
     example: Mapping[str, Any]
     stands_for: Parts | None = None
 
@@ -74,6 +76,7 @@ class Family:
         returns: dict[str, Schema],
         optional: tuple[str, ...] = (),
         rests_on: Rests = everything,
+        rest: str = "",
         example: Mapping[str, Any] | None = None,
         stands_for: Parts | None = None,
     ) -> Callable[[Run], Run]:
@@ -99,6 +102,7 @@ class Family:
                     run=run,
                     mutates=effect.mutates,
                     rests_on=rests_on,
+                    rest=rest or (_READ_THEM if effect.mutates else ""),
                     targets=tuple(key for key in arguments if key.endswith(("Id", "Ids"))),
                     example=example or {},
                     stands_for=stands_for,
@@ -115,12 +119,12 @@ def _prose(run: Run) -> str:
 
 def _input(arguments: dict[str, Schema], required: tuple[str, ...], effect: Effect) -> Schema:
     demanded = DEMANDS if effect.mutates else ()
-    return record({**arguments, **(_WRITING if effect.mutates else {})}, *required, *demanded)
+    return record({**arguments, **(_WRITING if effect.mutates else {}), "maxTokens": MAX_TOKENS}, *required, *demanded)
 
 
 def _output(returns: dict[str, Schema], optional: tuple[str, ...], effect: Effect) -> Schema:
-    more: dict[str, Schema] = {"version": STRING}
+    more: dict[str, Schema] = {"cut": CUT, "version": STRING}
     if effect.mutates:
         more |= {"dryRun": {"type": "boolean", "const": True}, "wouldChange": record(DIFF, *DIFF)}
-    required = [name for name in returns if name not in optional]
+    required = [name for name in returns if name not in optional and name != "cut"]
     return record({**returns, **more}, *required, "version")

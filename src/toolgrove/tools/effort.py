@@ -77,7 +77,8 @@ def _look(name: str) -> Effort:
         if {"pageSize", "pageToken", "paging"} & arguments.keys():
             return 0
         # A budget bounds what is shown; what is left out is only counted.
-        return len(workspace.tree) * 0.1 if "maxTokens" in arguments else whole(workspace, caller, arguments)
+        tokens: int = arguments.get("maxTokens", caller.answer_tokens)
+        return min(len(workspace.tree) * 0.1 + tokens * 0.4, whole(workspace, caller, arguments))
 
     return effort
 

@@ -66,10 +66,13 @@ def changes_since(context: ToolContext, arguments: Arguments) -> Result:
             reason="history_trimmed",
         )
     place = context.place(arguments)
-    commits, more = context.page(
-        arguments, iter(workspace.history.since(seq if place is None else place)), lambda commit: commit.seq
+    items, more = context.page(
+        arguments,
+        iter(workspace.history.since(seq if place is None else place)),
+        lambda commit: commit.seq,
+        lambda commit: _commit_json(context, commit),
     )
-    return {"items": [_commit_json(context, commit) for commit in commits], **more}
+    return {"items": items, **more}
 
 
 def _commit_json(context: ToolContext, commit: Commit) -> Result:

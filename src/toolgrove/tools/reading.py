@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from toolgrove.errors import BadPageToken
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
 from toolgrove.tools.schema import (
@@ -18,7 +19,6 @@ from toolgrove.tools.schema import (
     INCLUDED,
     ITEM,
     LIMIT,
-    MAX_TOKENS,
     NODE,
     PAGE_TOKEN,
     PAGING,
@@ -74,21 +74,32 @@ def list_children(context: ToolContext, arguments: Arguments) -> Result:
     parent = context.tree[arguments["nodeId"]]
     after = ranks_of(context.place(arguments))
     children = (parent.children or {}).values() if after is None else resume(parent, after)[1][0]
-    nodes, more = context.page(arguments, iter(children), lambda node: place_of(node, parent))
     shown = context.filter(arguments, context.view.view_filter)
-    return {"items": [node_json(node, shown) for node in nodes], **more}
+    items, more = context.page(
+        arguments, iter(children), lambda node: place_of(node, parent), lambda node: node_json(node, shown)
+    )
+    return {"items": items, **more}
 
 
 @family.tool(
     READS,
-    arguments={"nodeId": node_id("The node whose way to find.")},
+    arguments={"nodeId": node_id("The node whose way to find."), "pageToken": PAGE_TOKEN},
     required=("nodeId",),
-    returns={"path": CRUMBS},
+    returns={"path": CRUMBS, "nextPageToken": STRING},
+    optional=("nextPageToken",),
     example={"nodeId": "kitchen"},
 )
 def get_path(context: ToolContext, arguments: Arguments) -> Result:
     """The breadcrumb from the root to a node: ids, names where there are any, depths."""
-    return {"path": breadcrumb(context.tree[arguments["nodeId"]])}
+    crumbs = breadcrumb(context.tree[arguments["nodeId"]])
+    last = context.place(arguments)
+    start = 0 if last is None else 1 + next((at for at, crumb in enumerate(crumbs) if crumb["nodeId"] == last), -1)
+    if last is not None and start == 0:
+        raise BadPageToken
+    path, more = context.page(
+        arguments, islice(crumbs, start, None), lambda crumb: crumb["nodeId"], lambda crumb: crumb, most=len(crumbs)
+    )
+    return {"path": path, **more}
 
 
 @family.tool(
@@ -135,7 +146,6 @@ def get_common_ancestor(context: ToolContext, arguments: Arguments) -> Result:
         ),
         **FILTERS,
         **VIEW_PAGING,
-        "maxTokens": MAX_TOKENS,
         "format": FORMAT,
     },
     required=("nodeId",),

@@ -79,9 +79,7 @@ LIMIT = whole(f"Items per page, {PAGE_DEFAULT} by default, at most {PAGE_MAX}.",
 PAGE_TOKEN = text("nextPageToken of the page before; keep the other arguments unchanged.", minLength=1)
 PAGING = {"limit": LIMIT, "pageToken": PAGE_TOKEN}
 VIEW_PAGING = {"pageSize": LIMIT, "pageToken": PAGE_TOKEN}
-MAX_TOKENS = whole(
-    "Budget in tokens (characters / 4): filled level by level, the rest is cut and counted; a page ends early.", 1
-)
+MAX_TOKENS = whole("Budget of the answer.", 1)
 FORMAT = choice("'json' (default), or 'outline' for compact indented text.", "json", "outline")
 DEPTH_LIMIT = whole("Levels below the root asked for; 0 is the root alone.")
 
@@ -97,20 +95,14 @@ _NODE_KEYS = tuple(key for key in _NODE if key != "payloadGroup")
 _CRUMB = record({"nodeId": STRING, "name": STRING, "depth": COUNT}, "nodeId", "depth")
 CRUMBS = listing(_CRUMB)
 NODE = record(_NODE, *_NODE_KEYS)
-HIT = record({**_NODE, "path": CRUMBS}, *_NODE_KEYS, "path")
+HIT = record({**_NODE, "name": STRING, "path": CRUMBS, "pathCut": COUNT}, "nodeId")
+SEARCH = {
+    "fields": choice("What to show of each: its id, its name and type, or all (default).", "ids", "names", "all"),
+    "path": flag("Whether to show the way from the root; by default with fields: all."),
+    "count": flag("Tell how many match in all."),
+}
 ITEM = record({**_NODE, "depth": COUNT, "isExpanded": {"type": "boolean"}}, *_NODE_KEYS, "depth")
-CUT = record(
-    {
-        "nodes": {**COUNT, "description": "All that is left out."},
-        "children": {**COUNT, "description": "Those of them that stand directly below a node that is shown."},
-        "parents": {**COUNT, "description": "How many of the nodes that are shown lack some."},
-        "hint": STRING,
-    },
-    "nodes",
-    "children",
-    "parents",
-    "hint",
-)
+CUT: Schema = {"type": "object", "description": "What is left out: nodes, or counts by place; hint says how to get it."}
 VIEW_ROOT = record(
     {
         "rootNodeId": STRING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,9 +12,11 @@ from toolgrove.notation.json_value import order_key
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
 from toolgrove.tools.schema import (
+    COUNT,
     FILTERS,
     HIT,
     PAGING,
+    SEARCH,
     STRING,
     Schema,
     anything,
@@ -36,7 +38,8 @@ from toolgrove.tree.view import Lens
 from toolgrove.types import Arguments, Result
 
 family = Family()
-_HITS = {"items": listing(HIT), "nextPageToken": STRING, "hint": STRING}
+_HITS = {"items": listing(HIT), "nextPageToken": STRING, "count": COUNT, "hint": STRING}
+_CRUMBS = 32
 ONLY_THE_START = "Only '{0}' itself matches, and a condition looks at what is below it. #{0} selects the node itself."
 _GROUPS = 16
 
@@ -109,19 +112,45 @@ def _check(condition: Any, where: str, argument: str, room: int) -> None:
         raise SchemaMismatch(path=f"{where}.op", problem=f"write one of {', '.join(ops)}", hint=hint)
 
 
-def hits(context: ToolContext, arguments: Arguments, nodes: list[Node]) -> list[Result]:
-    """Nodes as search results, each with its way from the root."""
+def hits(
+    context: ToolContext, arguments: Arguments, found: Iterator[Node], place: Callable[[Node], Any]
+) -> tuple[list[Result], dict[str, Any]]:
+    """The next nodes of a search as it wants them shown, and the token for those after them."""
     shown = context.filter(arguments, context.view.view_filter)
-    return [{**node_json(node, shown), "path": breadcrumb(node)} for node in nodes]
+    fields = arguments.get("fields", "all")
+    with_path = arguments.get("path", fields == "all")
+
+    def show(node: Node) -> Result:
+        if fields == "ids":
+            hit: Result = {"nodeId": node.id}
+        elif fields == "names":
+            name = node.name
+            hit = {"nodeId": node.id, **({} if name is None else {"name": name}), "payloadType": node.type}
+        else:
+            hit = node_json(node, shown)
+        return {**hit, **_way(node)} if with_path else hit
+
+    return context.page(arguments, found, place, show)
 
 
-def _found(
-    context: ToolContext, arguments: Arguments, nodes: list[Node], more: dict[str, str], root: Node, test: Predicate
-) -> Result:
+def _way(node: Node) -> Result:
+    """The way from the root to a node; of a long one, the beginning and the end."""
+    crumbs = breadcrumb(node)
+    if len(crumbs) <= _CRUMBS:
+        return {"path": crumbs}
+    return {"path": [crumbs[0], *crumbs[1 - _CRUMBS :]], "pathCut": len(crumbs) - _CRUMBS}
+
+
+def counted(arguments: Arguments, nodes: Iterable[Node]) -> Result:
+    """How many nodes there are in all, where the call asks for it."""
+    return {"count": sum(1 for _ in nodes)} if arguments.get("count") else {}
+
+
+def _found(arguments: Arguments, items: list[Result], more: dict[str, Any], root: Node, test: Predicate) -> Result:
     """A page of hits; an empty answer says if the node that was searched below would have been one."""
-    only = not nodes and "pageToken" not in arguments and test(root)
+    only = not items and "pageToken" not in arguments and test(root)
     hint = {"hint": f"Only {root.id!r} itself matches; a search looks below it. get_node reads it."} if only else {}
-    return {"items": hits(context, arguments, nodes), **more, **hint}
+    return {"items": items, **more, **hint}
 
 
 def only_the_start(selection: Selection) -> Result:
@@ -137,10 +166,13 @@ def _below(context: ToolContext, root: Node, visible_only: bool, after: list[Any
 
 def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Predicate) -> Result:
     after = ranks_of(context.place(arguments))
-    candidates = _below(context, root, arguments.get("visibleOnly", False), after)
-    found = (node for node in candidates if test(node))
-    nodes, more = context.page(arguments, found, lambda node: place_of(node, root))
-    return _found(context, arguments, nodes, more, root, test)
+    visible = arguments.get("visibleOnly", False)
+
+    def found(after: list[Any] | None) -> Iterator[Node]:
+        return (node for node in _below(context, root, visible, after) if test(node))
+
+    items, more = hits(context, arguments, found(after), lambda node: place_of(node, root))
+    return _found(arguments, items, {**more, **counted(arguments, found(None))}, root, test)
 
 
 @family.tool(
@@ -150,11 +182,12 @@ def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Pred
         "filters": listing(FILTER, "All of them must hold."),
         "visibleOnly": flag("Only what your view shows."),
         **FILTERS,
+        **SEARCH,
         **PAGING,
     },
     required=("rootNodeId", "filters"),
     returns=_HITS,
-    optional=("nextPageToken", "hint"),
+    optional=("nextPageToken", "count", "hint"),
     example={"rootNodeId": "root", "filters": [{"path": "name", "op": "contains", "value": "room"}]},
 )
 def search(context: ToolContext, arguments: Arguments) -> Result:
@@ -176,11 +209,12 @@ def search(context: ToolContext, arguments: Arguments) -> Result:
         ),
         "visibleOnly": flag("Only what your view shows."),
         **FILTERS,
+        **SEARCH,
         **PAGING,
     },
     required=("rootId", "predicates"),
     returns=_HITS,
-    optional=("nextPageToken", "hint"),
+    optional=("nextPageToken", "count", "hint"),
     example={
         "rootId": "root",
         "predicates": {
@@ -207,8 +241,8 @@ def search_advanced(context: ToolContext, arguments: Arguments) -> Result:
     found = context.ordered(arguments, sort)
     place = context.place(arguments)
     start = 0 if place is None else bisect_left(found, True, key=lambda node: order.is_after(node, place))
-    nodes, more = context.page(arguments, islice(found, start, None), order.place)
-    return _found(context, arguments, nodes, more, root, test)
+    items, more = hits(context, arguments, islice(found, start, None), order.place)
+    return _found(arguments, items, {**more, **counted(arguments, found)}, root, test)
 
 
 class Order:
@@ -252,11 +286,12 @@ class Order:
     arguments={
         "queryDsl": text("For example: //*[squareFeet > 100 and not status = done]", minLength=1),
         **FILTERS,
+        **SEARCH,
         **PAGING,
     },
     required=("queryDsl",),
     returns=_HITS,
-    optional=("nextPageToken", "hint"),
+    optional=("nextPageToken", "count", "hint"),
     example={"queryDsl": "//House/*[squareFeet > 100] | //*[@tag = urgent]"},
 )
 def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
@@ -267,17 +302,17 @@ def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
     Quote values of several words."""
     selection = Selection(context.tree, arguments["queryDsl"])
     after = ranks_of(context.place(arguments))
-    nodes, more = context.page(arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
-    hint = {} if nodes or after is not None else only_the_start(selection)
-    return {"items": hits(context, arguments, nodes), **more, **hint}
+    items, more = hits(context, arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
+    hint = {} if items or after is not None else only_the_start(selection)
+    return {"items": items, **more, **counted(arguments, selection.nodes()), **hint}
 
 
 @family.tool(
     READS,
-    arguments={"tag": text("The tag.", minLength=1), **FILTERS, **PAGING},
+    arguments={"tag": text("The tag.", minLength=1), **FILTERS, **SEARCH, **PAGING},
     required=("tag",),
     returns=_HITS,
-    optional=("nextPageToken", "hint"),
+    optional=("nextPageToken", "count", "hint"),
     example={"tag": "urgent"},
 )
 def query_by_tag(context: ToolContext, arguments: Arguments) -> Result:
@@ -292,5 +327,5 @@ def query_by_tag(context: ToolContext, arguments: Arguments) -> Result:
     after = ranks_of(context.place(arguments))
     start = 0 if after is None else bisect_right(placed, after, key=lambda pair: pair[0])
     found = (tree[key] for _, key in islice(placed, start, None))
-    nodes, more = context.page(arguments, found, lambda node: place_of(node, root))
-    return {"items": hits(context, arguments, nodes), **more}
+    items, more = hits(context, arguments, found, lambda node: place_of(node, root))
+    return {"items": items, **more, **({"count": len(placed)} if arguments.get("count") else {})}

@@ -6,7 +6,8 @@ from toolgrove.errors import Forbidden
 from toolgrove.notation.times import to_seconds
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, WRITES, Family
-from toolgrove.tools.schema import COUNT, DIFF, STRING, listing, node_id, record, text
+from toolgrove.tools.diff_answer import diff_answer
+from toolgrove.tools.schema import COUNT, DIFF, PAGING, STRING, listing, node_id, record, text
 from toolgrove.tree.diff import diff_subtrees
 from toolgrove.tree.effects import SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import VIEW
@@ -14,6 +15,7 @@ from toolgrove.types import Arguments, Result
 
 family = Family()
 _SNAPSHOT_ID = text("The id that snapshot_create gave.", minLength=1)
+_DIFF_PAGE = {**DIFF, "nextPageToken": STRING}
 _SNAPSHOT = {"snapshotId": STRING, "label": STRING, "agent": STRING, "createdAt": STRING, "nodeCount": COUNT}
 
 
@@ -96,23 +98,27 @@ def snapshot_delete(context: ToolContext, arguments: Arguments) -> Result:
     arguments={
         "a": text("A snapshot id, or 'current'.", minLength=1),
         "b": text("A snapshot id, or 'current'.", minLength=1),
+        **PAGING,
     },
     required=("a", "b"),
-    returns=DIFF,
+    returns=_DIFF_PAGE,
+    optional=("nextPageToken",),
     example={"a": "s1", "b": "current"},
 )
 def snapshot_diff(context: ToolContext, arguments: Arguments) -> Result:
     """What was added, removed, moved, reordered and changed from snapshot a to snapshot b."""
-    return context.workspace.diff(arguments["a"], arguments["b"]).to_json()
+    return diff_answer(context, arguments, context.workspace.diff(arguments["a"], arguments["b"]))
 
 
 @family.tool(
     READS,
-    arguments={"aId": node_id("The top of one subtree."), "bId": node_id("The top of the other.")},
+    arguments={"aId": node_id("The top of one subtree."), "bId": node_id("The top of the other."), **PAGING},
     required=("aId", "bId"),
-    returns=DIFF,
+    returns=_DIFF_PAGE,
+    optional=("nextPageToken",),
     example={"aId": "house", "bId": "property"},
 )
 def diff_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """Compare two subtrees of the tree: children pair up by type and name, then by order."""
-    return diff_subtrees(context.tree[arguments["aId"]], context.tree[arguments["bId"]]).to_json()
+    diff = diff_subtrees(context.tree[arguments["aId"]], context.tree[arguments["bId"]])
+    return diff_answer(context, arguments, diff)

@@ -10,6 +10,7 @@ import anyio
 from toolgrove.errors import EffectChanged, GroveError
 from toolgrove.giving_way import giving_way
 from toolgrove.store.journal import Behind, Stalled
+from toolgrove.tools.answer_size import fitted
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DEMANDS, SOURCE
@@ -25,6 +26,9 @@ from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Foreseen, Result, Tool
 
 Out = TypeVar("Out")
+_VERSION = 12
+DOCUMENTS = frozenset(("export_subtree", "export_view"))
+"""The tools whose answers are whole where a program asks: over MCP a model does."""
 
 
 class WorkspaceSource:
@@ -258,7 +262,12 @@ class WorkspaceSource:
 
     def _context(self, call: Call, workspace: Workspace, *, dry_run: bool) -> ToolContext:
         return ToolContext(
-            workspace=workspace, caller=call.caller, tool=call.name, now=self._clock.wall(), dry_run=dry_run
+            workspace=workspace,
+            caller=call.caller,
+            tool=call.name,
+            now=self._clock.wall(),
+            dry_run=dry_run,
+            budget=budget(call),
         )
 
     def _check_version(self, call: Call, workspace: Workspace) -> None:
@@ -277,7 +286,7 @@ class WorkspaceSource:
         context = self._context(call, workspace, dry_run=dry_run)
         recorded = None
         if not declaration.mutates:
-            result = declaration.run(context, arguments)
+            result = _bounded(declaration.run(context, arguments), context, declaration.rest)
         else:
             try:
                 result = declaration.run(context, arguments)
@@ -285,7 +294,8 @@ class WorkspaceSource:
                     workspace.check_boundary(call.caller)
                     result = {**result, "wouldChange": workspace.pending().to_json(), "dryRun": True}
                     workspace.tree.rollback()
-                else:
+                result = _bounded(result, context, "" if dry_run else declaration.rest)
+                if not dry_run:
                     if call.footprint is not None and call.footprint != _impact(context).digest:
                         raise EffectChanged
                     context.commit()
@@ -298,6 +308,20 @@ class WorkspaceSource:
                 raise
         result["version"] = workspace.version(call.caller)
         return result, recorded
+
+
+def budget(call: Call) -> int | None:
+    """How many tokens the answer to a call may have; None for a document that a program asked for."""
+    asked: int | None = call.arguments.get("maxTokens")
+    if asked is not None:
+        return asked
+    is_whole = call.name in DOCUMENTS and not call.over_mcp and not call.caller.is_delegated
+    return None if is_whole else call.caller.answer_tokens
+
+
+def _bounded(result: Result, context: ToolContext, rest: str) -> Result:
+    """The answer within its budget, with room for the version that comes last."""
+    return result if context.budget is None else fitted(result, context.budget - _VERSION, rest)
 
 
 def _impact(context: ToolContext) -> Impact:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from toolgrove.errors import InvalidArgument, NotFound
+from toolgrove.tools.answer_size import size
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, SETS, Family
-from toolgrove.tools.schema import (
-    COUNT,
-    CUT,
-    ID_LIST,
-    MAX_TOKENS,
-    OBJECT,
-    STRING,
-    choice,
-    either,
-    flag,
-    names,
-    node_id,
-    text,
-)
+from toolgrove.tools.schema import COUNT, CUT, ID_LIST, OBJECT, STRING, choice, either, flag, names, node_id, text
 from toolgrove.tools.viewing import lens_of, view_root
 from toolgrove.tree.document import dumps, export, loads, read
 from toolgrove.tree.footprint import VIEW
@@ -46,7 +33,6 @@ _DOCUMENT = either("A document of an export, as text or as an object.", STRING, 
     arguments={
         "rootNodeId": node_id("Where the view starts."),
         "includeViewRoot": flag("Put the header in that import_view restores from; true by default."),
-        "maxTokens": MAX_TOKENS,
         "versionToken": text("Checked if given: a conflict if anything changed since."),
     },
     required=("rootNodeId",),
@@ -60,16 +46,39 @@ def export_view(context: ToolContext, arguments: Arguments) -> Result:
     lens = lens_of(context, {})
     header: Result = {"viewRoot": view_root(context, root, lens)} if arguments.get("includeViewRoot", True) else {}
     header["path"] = [node.segment for node in root.ancestry()[1:]]
+    flags = _fitting_flags(context, header)
     view, cut = nested(
         root,
         lens,
-        max_tokens=arguments.get("maxTokens"),
+        max_tokens=context.budget,
         max_nodes=context.limits.view_nodes,
         cost=text_cost,
-        taken=len(json.dumps(dumps(header))),
+        taken=size(dumps(header)),
     )
     cut.hint = "Export the view of a node below, or raise maxTokens."
-    return {"viewJson": dumps({**header, "view": view}), **cut.noted()}
+    if size(dumps(view["payload"])) > max(context.room(size(dumps(header))), 0):
+        view["payload"] = {}
+        cut.payloads += 1
+    note, inside = cut.noted(), cut.inside()
+    if flags:
+        note = {"cut": {**note.get("cut", {"hint": cut.hint}), "left": {"viewRoot.expanded": flags}}}
+        inside = {"cut": {**inside.get("cut", {}), "expanded": flags}}
+    return {"viewJson": dumps({**inside, **header, "view": view}), **note}
+
+
+def _fitting_flags(context: ToolContext, header: Result) -> int:
+    """Leave out of a header what would take more than half of the answer; how many flags that are."""
+    flags: dict[str, bool] = header.get("viewRoot", {}).get("expanded", {})
+    room = context.room() // 2
+    kept: dict[str, bool] = {}
+    for key, is_open in flags.items():
+        room -= size(dumps({key: is_open}))
+        if room < 0:
+            break
+        kept[key] = is_open
+    if len(kept) < len(flags):
+        header["viewRoot"]["expanded"] = kept
+    return len(flags) - len(kept)
 
 
 @family.tool(
@@ -208,7 +217,6 @@ def _flags(
     arguments={
         "nodeId": node_id("The top of the subtree."),
         "includeViewRoot": flag("Add the header that import_view restores a view from."),
-        "maxTokens": MAX_TOKENS,
     },
     required=("nodeId",),
     returns={"json": STRING, "cut": CUT},
@@ -218,10 +226,13 @@ def _flags(
 def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     """A node and everything below it as a JSON text that import_merge reads back."""
     root = context.tree[arguments["nodeId"]]
-    document, cut = export(root, max_tokens=arguments.get("maxTokens"))
+    header: Result = {}
     if arguments.get("includeViewRoot"):
-        document = {"viewRoot": view_root(context, root, lens_of(context, {})), **document}
-    return {"json": dumps(document), **cut.noted()}
+        header["viewRoot"] = view_root(context, root, lens_of(context, {}))
+        _fitting_flags(context, header)
+    taken = size(dumps(header)) if header else 0
+    document, cut = export(root, max_tokens=None if context.budget is None else context.budget - taken // 4)
+    return {"json": dumps({**cut.inside(), **header, **document}), **cut.noted()}
 
 
 @family.tool(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from toolgrove.tools.answer_size import size
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tree.node import Node
 from toolgrove.tree.render import branch_cost, line, line_cost, nested, node_json, outline
@@ -17,14 +17,14 @@ def tree_answer(
     context: ToolContext, arguments: Arguments, root: Node, lens: Lens, *, word: str, header: Result
 ) -> Result:
     """What a read shows from a node down; `word` is what nested nodes are answered under."""
-    taken = len(json.dumps(header)) if header else 0
+    taken = size(header) if header else 0
     if "pageSize" in arguments or "pageToken" in arguments:
         return {**_page(context, arguments, root, lens, taken), **header}
     as_outline = arguments.get("format") == "outline"
     shown, cut = nested(
         root,
         lens,
-        max_tokens=arguments.get("maxTokens"),
+        max_tokens=context.budget,
         max_nodes=context.limits.view_nodes,
         cost=line_cost if as_outline else branch_cost,
         taken=taken,
@@ -37,16 +37,20 @@ def _page(context: ToolContext, arguments: Arguments, root: Node, lens: Lens, ta
     after = ranks_of(context.place(arguments))
     as_outline = arguments.get("format") == "outline"
 
-    def places(pair: tuple[Node, Result]) -> list[str]:
+    def places(pair: tuple[Node, Any]) -> list[str]:
         return place_of(pair[0], root)
 
     if as_outline:
         lines = ((node, _line(node, depth, lens)) for node, depth in lens.walk(root, after))
-        pairs, more = context.page(arguments, lines, places, cost=lambda pair: len(json.dumps(pair[1])), taken=taken)
-        return {"outline": "\n".join(text for _, text in pairs), **more}
+        texts, more = context.page(arguments, lines, places, _shown, taken=taken)
+        return {"outline": "\n".join(texts), **more}
     items = _items(root, lens, after)
-    found, more = context.page(arguments, items, places, cost=lambda pair: len(json.dumps(pair[1])) + 2, taken=taken)
-    return {"items": [item for _, item in found], **more}
+    found, more = context.page(arguments, items, places, _shown, taken=taken)
+    return {"items": found, **more}
+
+
+def _shown(pair: tuple[Node, Any]) -> Any:
+    return pair[1]
 
 
 def _items(root: Node, lens: Lens, after: list[Any] | None) -> Iterator[tuple[Node, Result]]:

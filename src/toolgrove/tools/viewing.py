@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import ChainMap, deque
 from collections.abc import Callable, Mapping
 
+from toolgrove.tools.answer_size import size
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import READS, SETS, WRITES, Effect, Family, Run
 from toolgrove.tools.schema import (
@@ -15,7 +16,6 @@ from toolgrove.tools.schema import (
     FORMAT,
     ID_LIST,
     ITEM,
-    MAX_TOKENS,
     STRING,
     VIEW_PAGING,
     VIEW_ROOT,
@@ -73,7 +73,6 @@ def lens_of(context: ToolContext, arguments: Arguments) -> Lens:
         **FILTERS,
         "depthLimit": DEPTH_LIMIT,
         **VIEW_PAGING,
-        "maxTokens": MAX_TOKENS,
         "format": FORMAT,
     },
     required=("rootNodeId",),
@@ -135,7 +134,7 @@ def _set(context: ToolContext, root: Node, expanded: bool, changed: Mapping[str,
     lens = Lens(
         filter=view.view_filter, expanded=ChainMap(dict(changed), view.expanded), default_expanded=view.default_expanded
     )
-    shown, cut = nested(root, lens, max_tokens=None, max_nodes=_ECHO)
+    shown, cut = nested(root, lens, max_tokens=context.budget, max_nodes=_ECHO, taken=size(list(changed)[:_ECHO]))
     return {
         "nodeId": root.id,
         "nodeIds": list(changed)[:_ECHO],

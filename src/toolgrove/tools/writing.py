@@ -35,6 +35,7 @@ from toolgrove.types import Arguments, Result
 
 family = Family()
 _NAMED_IDS = 200
+_OUTCOME = 36
 
 
 _PATCH = {
@@ -132,6 +133,7 @@ def update_payload(context: ToolContext, arguments: Arguments) -> Result:
         "hint": STRING,
     },
     optional=("hint",),
+    rest="Failed ones come first; select_nodes with the same filter lists the nodes.",
     example={"filter": "status = open", "patch": {"status": "done"}},
 )
 def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
@@ -144,6 +146,8 @@ def update_nodes(context: ToolContext, arguments: Arguments) -> Result:
     changed: set[str] = set()
     outcomes = [_update_one(context, node, patch, changed) for node in nodes]
     counts = [outcome["status"] for outcome in outcomes]
+    if len(outcomes) * _OUTCOME > context.room():
+        outcomes.sort(key=lambda outcome: outcome["status"] != "failed")
     note = _as_tags(patch) if outcomes else _only_the_root(context, arguments["filter"])
     return {"outcomes": outcomes, "updated": counts.count("updated"), "failed": counts.count("failed"), **note}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -33,6 +33,7 @@ _NODE_KEYS = frozenset(
         "isExpanded",
         "depth",
         "viewRoot",
+        "cut",
     )
 )
 _SHAPE = (
@@ -56,6 +57,11 @@ def export(root: Node, *, max_tokens: int | None = None) -> tuple[dict[str, Any]
     room = None if max_tokens is None else max_tokens * CHARS_PER_TOKEN - ENVELOPE
     everything = Lens()
     items = [_item(root, root, groups, flat=deep)]
+    if room is not None:
+        room -= _cost(items[0])
+        if room < 0 and items[0]["payload"]:
+            items[0]["payload"] = {}
+            cut.payloads += 1
     queue: deque[tuple[Node, dict[str, Any]]] = deque([(root, items[0])])
     while queue:
         node, branch = queue.popleft()
@@ -63,8 +69,7 @@ def export(root: Node, *, max_tokens: int | None = None) -> tuple[dict[str, Any]
         for child in (node.children or {}).values():
             shown = _item(child, root, groups, flat=deep)
             if room is not None:
-                # The document travels as a JSON string, so every quote in it counts twice.
-                room -= len(json.dumps(_encode(shown))) + 40
+                room -= _cost(shown)
                 if room < 0:
                     left = list(islice((node.children or {}).values(), len(children), None))
                     branch["moreChildren"] = len(left)
@@ -76,6 +81,11 @@ def export(root: Node, *, max_tokens: int | None = None) -> tuple[dict[str, Any]
         if children and not deep:
             branch["children"] = children
     return {"items": items} if deep else items[0], cut
+
+
+def _cost(shown: dict[str, Any]) -> int:
+    """The document travels as a JSON string, so every quote in it counts twice."""
+    return len(json.dumps(_encode(shown))) + 40
 
 
 def _item(node: Node, root: Node, groups: Mapping[str, str], *, flat: bool) -> dict[str, Any]:
@@ -151,6 +161,8 @@ def read(text: Any, *, limit: int) -> list[Incoming]:
     """The nodes of a document, parents before children, siblings in order."""
     document = loads(text)
     found = _read_items(document["items"], limit) if "items" in document else _read_nested(document, limit)
+    if "cut" in document and found:
+        found[0] = replace(found[0], is_cut=True)
     _refuse_root_below(found)
     _refuse_disagreement(found)
     return found

@@ -192,8 +192,8 @@ def _twins(segment: str) -> Conflict:
 
 def _ambiguous(segment: str, node_ids: list[str]) -> Conflict:
     return Conflict(
-        f"The path segment {segment!r} fits more than one node ({', '.join(node_ids)}). "
+        f"The path segment {segment!r} fits {len(node_ids)} nodes ({', '.join(node_ids[:10])}). "
         "Match by nodeId, or rename one of them.",
         reason="ambiguous_path",
-        nodeIds=node_ids,
+        nodeIds=node_ids[:50],
     )

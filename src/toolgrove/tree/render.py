@@ -47,12 +47,16 @@ def breadcrumb(node: Node) -> list[dict[str, Any]]:
 
 @dataclass(kw_only=True, slots=True)
 class Cut:
-    """What an answer left out: how many nodes in all, and how many of them are children of how many that it shows."""
+    """What an answer left out: how many nodes in all, and how many of them are children of how many that it shows.
+
+    `payloads` are those of nodes that it shows without, since one alone would be too long.
+    """
 
     hint: str = "Raise maxTokens, page with pageSize, or ask for a node below."
     nodes: int = 0
     children: int = 0
     parents: int = 0
+    payloads: int = 0
 
     def add(self, children: int, nodes: int) -> None:
         self.children += children
@@ -61,9 +65,16 @@ class Cut:
 
     def noted(self, key: str = "cut") -> dict[str, Any]:
         """The note for the answer, with what to do about it; nothing where nothing is left out."""
-        if not self.parents:
+        if not self.parents and not self.payloads:
             return {}
-        return {key: {"nodes": self.nodes, "children": self.children, "parents": self.parents, "hint": self.hint}}
+        more = {"payloads": self.payloads} if self.payloads else {}
+        counts = {"nodes": self.nodes, "children": self.children, "parents": self.parents, **more}
+        return {key: {**counts, "hint": self.hint}}
+
+    def inside(self) -> dict[str, Any]:
+        """The note for the document itself, by which whoever reads it later knows."""
+        noted = self.noted()
+        return {"cut": {"nodes": self.nodes, **({"payloads": self.payloads} if self.payloads else {})}} if noted else {}
 
 
 Cost = Callable[[dict[str, Any], int], int]
