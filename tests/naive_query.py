@@ -14,7 +14,8 @@ ABSENT = object()
 Node = dict[str, Any]
 
 GRAMMAR = r"""
-query: selection ("|" selection)*
+query: selection ("|" selection)* | lone
+lone: WORD -> lone_word | STRING -> lone_text
 selection: path | condition -> bare
 path: start step* | step+
 start: (IDENT | "#" STRING) filter*
@@ -97,6 +98,14 @@ def comparable(value: Any) -> bool:
 class Build(Transformer[Any, Any]):
     def query(self, *paths: Any) -> Any:
         return ast.Query(tuple(paths))
+
+    def lone_word(self, word: str) -> Any:
+        return self.bare(ast.AnyText(str(word)))
+
+    def lone_text(self, text: str) -> Any:
+        if unquote(text) == "":
+            raise Refused("nothing to look for")
+        return self.bare(ast.AnyText(unquote(text)))
 
     def selection(self, path: Any) -> Any:
         return path
@@ -230,6 +239,18 @@ def equal(left: Any, right: Any) -> bool:
     return bool(plain(left) == plain(right))
 
 
+def as_text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for inner in value.values() for leaf in leaves(inner)]
+    return [leaf for inner in value for leaf in leaves(inner)] if isinstance(value, list) else [value]
+
+
 def holds(op: str, found: Any, values: tuple[Any, ...]) -> bool:
     """One comparison of one value."""
     first = values[0]
@@ -239,9 +260,14 @@ def holds(op: str, found: Any, values: tuple[Any, ...]) -> bool:
     if op == "in":
         return any(equal(found, value) for value in values)
     if op == "contains":
-        if isinstance(found, str):
-            return isinstance(first, str) and first.casefold() in found.casefold()
-        return isinstance(found, list) and any(equal(item, first) for item in found)
+        wanted, held = as_text(first), as_text(found)
+        if held is not None:
+            return wanted is not None and wanted.casefold() in held.casefold()
+        return isinstance(found, list) and any(
+            equal(item, first)
+            or (wanted is not None and as_text(item) == wanted and isinstance(item, str) != isinstance(first, str))
+            for item in found
+        )
     if op == "startswith":
         return isinstance(found, str) and found.casefold()[: len(first.casefold())] == first.casefold()
     if op == "endswith":
@@ -315,6 +341,8 @@ def matches(node: Node, condition: Any, family: Family) -> bool:
             "descendant": family.descendants(node),
         }[condition.name]
         return any(matches(one, condition.inner, family) for one in relatives)
+    if isinstance(condition, ast.AnyText):
+        return any(holds("contains", leaf, (condition.text,)) for leaf in leaves(node["payload"]))
     found = operand_values(node, condition.operand, family)
     if isinstance(condition, ast.Presence):
         return bool(found) is condition.exists

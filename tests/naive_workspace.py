@@ -356,15 +356,64 @@ class NaiveWorkspace:
             if isinstance(low, str) is not isinstance(high, str) or low > high:
                 raise Refusal("invalid_argument")
 
-    def select_nodes(self, who: Any, queryDsl: str) -> Answer:
-        parsed = parse(queryDsl)
+    def select_nodes(self, who: Any, queryDsl: str, count: bool = False) -> Answer:
+        found = self.selected(queryDsl)
+        return {**self.hits(who, found), **({"count": len(found)} if count else {})}
+
+    def selected(self, query: str) -> list[Node]:
+        parsed = parse(query)
         for path in parsed.paths:
             if path.start is not None:
                 self.find(path.start)
-        return self.hits(who, [self.find(key) for key in naive_select(self.root, parsed)])
+        return [self.find(key) for key in naive_select(self.root, parsed)]
 
-    def query_by_tag(self, who: Any, tag: str) -> Answer:
-        return self.hits(who, [one for one in Family(self.root).order if tag in one["tags"]])
+    def query_by_tag(self, who: Any, tag: str, count: bool = False) -> Answer:
+        found = [one for one in Family(self.root).order if tag in one["tags"]]
+        return {**self.hits(who, found), **({"count": len(found)} if count else {})}
+
+    def aggregate(
+        self, who: Any, rootNodeId: str, query: str | None = None, groupBy: str | None = None, of: str = "a"
+    ) -> Answer:
+        """Always the same measures: how many, how many different values, and their sum."""
+        family = Family(self.root)
+        below = [one["nodeId"] for one in family.descendants(self.find(rootNodeId))]
+        chosen_ids = below if query is None else [one["nodeId"] for one in self.selected(query)]
+        nodes = [one for one in family.order if one["nodeId"] in below and one["nodeId"] in chosen_ids]
+        groups: dict[str, tuple[Any, list[Node]]] = {} if groupBy is not None else {"": (None, nodes)}
+        for node in nodes if groupBy is not None else []:
+            for key in {marked(one): one for one in self.counted(who, node, groupBy) or [None]}.values():
+                groups.setdefault(marked(key), (key, []))[1].append(node)
+        shown = []
+        for key, members in sorted(groups.values(), key=lambda group: -len(group[1])):
+            values = [value for node in members for value in self.counted(who, node, of)]
+            numbers = [value for value in values if type(value) in (int, float)]
+            group = {"count": len(members), f"distinct({of})": len({marked(one) for one in values})}
+            shown.append({**({"key": key} if groupBy is not None else {}), **group, f"sum({of})": sum(numbers)})
+        return {"groups": shown, "groupCount": len(shown), "nodeCount": len(nodes)}
+
+    def counted(self, who: Any, node: Node, path: str | None) -> list[Any]:
+        if path == "@type":
+            return [node["payloadType"]]
+        if path == "@tag":
+            return sorted(node["tags"])
+        found = values_at(self.shape(node, self.view(who)["view"])["payload"], str(path))
+        flat = [one for value in found for one in (value if isinstance(value, list) else [value])]
+        return [one for one in flat if one is not None]
+
+    def describe_tree(self, who: Any, rootNodeId: str) -> Answer:
+        family = Family(self.root)
+        top = self.find(rootNodeId)
+        nodes = [top, *family.descendants(top)]
+        above = len(family.ancestors(top))
+        payloads = [self.shape(node, self.view(who)["view"])["payload"] for node in nodes]
+        return {
+            "rootNodeId": rootNodeId,
+            "nodes": len(nodes),
+            "depth": max(len(family.ancestors(node)) for node in nodes) - above,
+            "types": tallied("payloadType", [node["payloadType"] for node in nodes]),
+            "properties": tallied("path", [path for payload in payloads for path in set(paths_in(payload))]),
+            "tags": tallied("tag", [tag for node in nodes for tag in node["tags"]]),
+        }
 
     def list_bookmarks(self, who: Any) -> Answer:
         items = []
@@ -1180,6 +1229,26 @@ MUTATIONS = frozenset(VIEW_CHANGES) | {
 
 def chosen(preset: Any, included: Any, excluded: Any) -> tuple[list[str], list[str]]:
     return (preset[0] if included is None else included, preset[1] if excluded is None else excluded)
+
+
+def marked(value: Any) -> str:
+    """A value such that equal ones look alike."""
+    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value, sort_keys=True)
+
+
+def paths_in(value: Any, above: str = "") -> list[str]:
+    if isinstance(value, list):
+        return [path for one in value if isinstance(one, dict) for path in paths_in(one, above)] if above else []
+    if not isinstance(value, dict):
+        return []
+    found = []
+    for key, inner in value.items():
+        found += [f"{above}{key}", *paths_in(inner, f"{above}{key}.")]
+    return found
+
+
+def tallied(word: str, found: list[str]) -> list[Answer]:
+    return sorted(({word: one, "count": found.count(one)} for one in set(found)), key=lambda entry: str(entry[word]))
 
 
 def filtered(value: Any, included: list[str], excluded: list[str], path: tuple[str, ...] = ()) -> Any:

@@ -74,6 +74,7 @@ PREDICATES = st.recursive(
 )
 LABELS = st.sampled_from(["x", "y"])
 MAYBE = st.booleans()
+COUNTED = st.sampled_from([{}, {"count": True}])
 SCHEMAS = {name: jsonschema_rs.validator_for(dict(tool.spec.output_schema)) for name, tool in DECLARATIONS.items()}
 
 
@@ -193,6 +194,11 @@ class Workspace(RuleBasedStateMachine):
         if tool in ("undo", "redo", "snapshot_restore", "import_merge"):
             self.same_roughly(tool, answer, expected)
             return
+        if tool == "describe_tree":
+            counted = {"types": "payloadType", "properties": "path", "tags": "tag"}
+            for name, word in counted.items():
+                entries = [{word: one[word], "count": one["count"]} for one in answer[name]]
+                answer[name] = sorted(entries, key=lambda one: str(one[word]))
         if tool == "export_view":
             answer["viewJson"] = unnamed_groups(json.loads(answer["viewJson"]))
         if tool == "diff_subtree":
@@ -510,7 +516,10 @@ class Workspace(RuleBasedStateMachine):
     def read_views(self, data: Any, tools: list[str]) -> None:
         self.read(data, tools)
 
-    @rule(data=st.data(), tools=three("search", "search_advanced", "select_nodes", "query_by_tag"))
+    @rule(
+        data=st.data(),
+        tools=three("search", "search_advanced", "select_nodes", "query_by_tag", "aggregate", "describe_tree"),
+    )
     def read_search(self, data: Any, tools: list[str]) -> None:
         self.read(data, tools)
 
@@ -585,9 +594,17 @@ class Workspace(RuleBasedStateMachine):
                 **draw(optional(sortBy=sort)),
             }
         elif tool == "select_nodes":
-            arguments = {"queryDsl": draw(QUERIES)}
+            arguments = {"queryDsl": draw(QUERIES), **draw(COUNTED)}
         elif tool == "query_by_tag":
-            arguments = {"tag": draw(st.sampled_from(["red", "old", "none"]))}
+            arguments = {"tag": draw(st.sampled_from(["red", "old", "none"])), **draw(COUNTED)}
+        elif tool == "aggregate":
+            of = draw(PATHS)
+            grouped = st.one_of(PATHS, st.sampled_from(["@type", "@tag"]))
+            arguments = {"rootNodeId": node_id, **draw(optional(query=QUERIES, groupBy=grouped))}
+            figures = [{"op": "count"}, {"op": "distinct", "path": of}, {"op": "sum", "path": of}]
+            options = {"naive": {"of": of}, "real": {"measures": figures}}
+        elif tool == "describe_tree":
+            arguments = {"rootNodeId": node_id}
         elif tool == "validate_tree":
             arguments = {"rulesetId": draw(st.sampled_from(["rules", "rules", "other"]))}
         elif tool == "lint_payload":

@@ -52,6 +52,8 @@ def large() -> list[dict[str, Any]]:
 
 RULES = {"houses": [{"id": f"needs-{at}", "required": [f"missing{at}"]} for at in range(40)]}
 CALLS: dict[str, list[dict[str, Any]]] = {
+    "aggregate": [{"groupBy": "name"}, {"groupBy": "text", "measures": [{"op": "max", "path": "property 3"}]}],
+    "describe_tree": [{}],
     "get_node": [{"nodeId": "fat"}, {"nodeId": "fat kid"}],
     "get_view": [{"rootNodeId": at, "defaultExpanded": True, "includeViewRoot": True} for at in ("root", "fat")],
     "search": [{"rootNodeId": "root", "filters": [], "limit": 200}],

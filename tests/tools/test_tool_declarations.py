@@ -67,6 +67,8 @@ SPECIFIED = {
     "changes_since": "version",
     "list_payload_types": "",
     "list_rulesets": "",
+    "aggregate": "rootNodeId query groupBy measures",
+    "describe_tree": "rootNodeId",
     "apply_changes": "changes atomic",
 }
 

@@ -338,11 +338,12 @@ hint: Quote it: startswith "5".""",
        ^
 expected: '=', '!=', '>', '>=', '<', '<=', contains, startswith, endswith, between, in
 hint: Write '= null' for a null value, or 'missing property' for an absent one.""",
-    "name": """an operator is missing before the end of the query at position 4
-  name
-      ^
+    "living room": """an operator is missing before 'room' at position 7
+  living room
+         ^
 expected: '=', '!=', '>', '>=', '<', '<=', contains, startswith, endswith, between, in
-hint: A condition reads: property operator value, for example status = done.""",
+hint: A condition reads: property operator value, for example status = done. Several words to look for stand in quotes: \
+"living room".""",
     "name = and": """a value is missing before 'and' at position 7
   name = and
          ^

@@ -156,6 +156,8 @@ EFFORTS: dict[str, Effort] = {
     "search_advanced": _search,
     "select_nodes": _all(3),
     "query_by_tag": _tagged,
+    "aggregate": _all(6),
+    "describe_tree": _all(10),
     "validate_tree": _all(10),
     "diff_subtree": _below(8, "aId", "bId"),
     "snapshot_diff": _since(16, "a", "b"),

@@ -9,6 +9,7 @@ from toolgrove.errors import BadPageToken
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
 from toolgrove.tools.schema import (
+    COUNT,
     CRUMBS,
     CUT,
     DEPTH_LIMIT,
@@ -20,6 +21,7 @@ from toolgrove.tools.schema import (
     ITEM,
     LIMIT,
     NODE,
+    OBJECT,
     PAGE_TOKEN,
     PAGING,
     STRING,
@@ -31,6 +33,7 @@ from toolgrove.tools.schema import (
     tree_of,
 )
 from toolgrove.tools.tree_answer import tree_answer
+from toolgrove.tree.description import describe
 from toolgrove.tree.position import resume
 from toolgrove.tree.render import breadcrumb, node_json
 from toolgrove.tree.view import Lens
@@ -170,3 +173,24 @@ def get_subtree(context: ToolContext, arguments: Arguments) -> Result:
     root = context.tree[flat["nodeId"]]
     lens = Lens(filter=context.filter(flat, context.view.view_filter), depth_limit=flat.get("depthLimit"))
     return tree_answer(context, flat, root, lens, word="subtree", header={})
+
+
+@family.tool(
+    READS,
+    arguments={"rootNodeId": node_id("The top of what to describe; the whole tree by default.")},
+    returns={
+        "rootNodeId": STRING,
+        "nodes": COUNT,
+        "depth": COUNT,
+        "types": listing(OBJECT),
+        "properties": listing(OBJECT),
+        "tags": listing(OBJECT),
+    },
+    rest="The most frequent are shown; describe a node below, or raise maxTokens.",
+    example={"rootNodeId": "property"},
+)
+def describe_tree(context: ToolContext, arguments: Arguments) -> Result:
+    """What there is, before you read it: how many nodes and levels, their types, property paths with kinds of values,
+    and tags, each with counts."""
+    root = context.tree[arguments.get("rootNodeId", context.tree.root.id)]
+    return describe(root, context.view.view_filter)

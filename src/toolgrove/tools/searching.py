@@ -28,7 +28,10 @@ from toolgrove.tools.schema import (
     record,
     text,
 )
+from toolgrove.tree.aggregate import OPS, Aggregation, read_measures
 from toolgrove.tree.dsl import Selection
+from toolgrove.tree.dsl.advice import Clue, advice, no_tag, on_clues
+from toolgrove.tree.dsl.syntax import Property
 from toolgrove.tree.node import Node
 from toolgrove.tree.position import position
 from toolgrove.tree.predicate import Predicate, compile_predicate, every
@@ -40,8 +43,10 @@ from toolgrove.types import Arguments, Result
 family = Family()
 _HITS = {"items": listing(HIT), "nextPageToken": STRING, "count": COUNT, "hint": STRING}
 _CRUMBS = 32
+_SIGNS = {"eq": "=", "gt": ">", "lt": "<"}
 ONLY_THE_START = "Only '{0}' itself matches, and a condition looks at what is below it. #{0} selects the node itself."
 _GROUPS = 16
+_MEASURES = 20
 
 
 def _predicate(*ops: str, value: str) -> Schema:
@@ -57,7 +62,7 @@ def _predicate(*ops: str, value: str) -> Schema:
     )
 
 
-FILTER = _predicate("eq", "contains", value="What to compare with; no type is converted.")
+FILTER = _predicate("eq", "contains", value="What to compare with; contains reads numbers as text.")
 PREDICATE = _predicate("eq", "contains", "gt", "lt", "between", value="What to compare with; between: [low, high].")
 CONDITION = record(
     {
@@ -146,16 +151,50 @@ def counted(arguments: Arguments, nodes: Iterable[Node]) -> Result:
     return {"count": sum(1 for _ in nodes)} if arguments.get("count") else {}
 
 
-def _found(arguments: Arguments, items: list[Result], more: dict[str, Any], root: Node, test: Predicate) -> Result:
-    """A page of hits; an empty answer says if the node that was searched below would have been one."""
-    only = not items and "pageToken" not in arguments and test(root)
-    hint = {"hint": f"Only {root.id!r} itself matches; a search looks below it. get_node reads it."} if only else {}
+def _found(
+    context: ToolContext,
+    arguments: Arguments,
+    items: list[Result],
+    more: dict[str, Any],
+    root: Node,
+    test: Predicate,
+    conditions: Any,
+) -> Result:
+    """A page of hits; an empty answer says why, where that can be known."""
+    if items or "pageToken" in arguments:
+        return {"items": items, **more}
+    if test(root):
+        hint = {"hint": f"Only {root.id!r} itself matches; a search looks below it. get_node reads it."}
+    else:
+        hint = no_match(context, conditions)
     return {"items": items, **more, **hint}
 
 
+def no_match(context: ToolContext, conditions: Any) -> Result:
+    """The hint of conditions that nothing meets, where there is one."""
+    return _hint(on_clues(_clues(conditions), context.tree, in_dsl=False))
+
+
+def _clues(conditions: Any) -> Iterator[Clue]:
+    for one in conditions if isinstance(conditions, list) else [conditions]:
+        for word in ("and", "or"):
+            if word in one:
+                yield from _clues(one[word])
+        if "path" in one:
+            value = one["value"]
+            values = tuple(value) if one["op"] == "between" else (value,)
+            yield Clue(Property(one["path"]), _SIGNS.get(one["op"], one["op"]), values)
+
+
 def only_the_start(selection: Selection) -> Result:
-    """The hint of a query that nothing matches but the node where it starts."""
-    return {"hint": ONLY_THE_START.format(selection.root.id)} if selection.matches_start() else {}
+    """The hint of a query that finds nothing: only the node where it starts would match, or what no node has."""
+    if selection.matches_start():
+        return {"hint": ONLY_THE_START.format(selection.root.id)}
+    return _hint(advice(selection.query, selection.tree))
+
+
+def _hint(text: str | None) -> Result:
+    return {} if text is None else {"hint": text}
 
 
 def _below(context: ToolContext, root: Node, visible_only: bool, after: list[Any] | None) -> Iterator[Node]:
@@ -164,7 +203,7 @@ def _below(context: ToolContext, root: Node, visible_only: bool, after: list[Any
     return (node for node, _ in lens.walk(root, after or []))
 
 
-def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Predicate) -> Result:
+def _searched(context: ToolContext, arguments: Arguments, root: Node, conditions: Any, test: Predicate) -> Result:
     after = ranks_of(context.place(arguments))
     visible = arguments.get("visibleOnly", False)
 
@@ -172,7 +211,7 @@ def _searched(context: ToolContext, arguments: Arguments, root: Node, test: Pred
         return (node for node in _below(context, root, visible, after) if test(node))
 
     items, more = hits(context, arguments, found(after), lambda node: place_of(node, root))
-    return _found(arguments, items, {**more, **counted(arguments, found(None))}, root, test)
+    return _found(context, arguments, items, {**more, **counted(arguments, found(None))}, root, test, conditions)
 
 
 @family.tool(
@@ -194,7 +233,8 @@ def search(context: ToolContext, arguments: Arguments) -> Result:
     """Find nodes below a root whose properties equal or contain a value; collapsed ones too. Each hit
     carries its path."""
     root = context.tree[arguments["rootNodeId"]]
-    return _searched(context, arguments, root, compile_predicates(arguments["filters"], "filters"))
+    conditions = arguments["filters"]
+    return _searched(context, arguments, root, conditions, compile_predicates(conditions, "filters"))
 
 
 @family.tool(
@@ -231,7 +271,7 @@ def search_advanced(context: ToolContext, arguments: Arguments) -> Result:
     root = context.tree[arguments["rootId"]]
     test = compile_predicates(arguments["predicates"], "predicates")
     if "sortBy" not in arguments:
-        return _searched(context, arguments, root, test)
+        return _searched(context, arguments, root, arguments["predicates"], test)
     order = Order(arguments["sortBy"], root)
 
     def sort() -> list[Node]:
@@ -242,7 +282,7 @@ def search_advanced(context: ToolContext, arguments: Arguments) -> Result:
     place = context.place(arguments)
     start = 0 if place is None else bisect_left(found, True, key=lambda node: order.is_after(node, place))
     items, more = hits(context, arguments, islice(found, start, None), order.place)
-    return _found(arguments, items, {**more, **counted(arguments, found)}, root, test)
+    return _found(context, arguments, items, {**more, **counted(arguments, found)}, root, test, arguments["predicates"])
 
 
 class Order:
@@ -328,4 +368,45 @@ def query_by_tag(context: ToolContext, arguments: Arguments) -> Result:
     start = 0 if after is None else bisect_right(placed, after, key=lambda pair: pair[0])
     found = (tree[key] for _, key in islice(placed, start, None))
     items, more = hits(context, arguments, found, lambda node: place_of(node, root))
-    return {"items": items, **more, **({"count": len(placed)} if arguments.get("count") else {})}
+    hint = {} if items or after is not None else _hint(no_tag(arguments["tag"], tree))
+    return {"items": items, **more, **({"count": len(placed)} if arguments.get("count") else {}), **hint}
+
+
+@family.tool(
+    READS,
+    arguments={
+        "rootNodeId": node_id("Below this node; the whole tree by default."),
+        "query": text("Only nodes that this DSL query selects.", minLength=1),
+        "groupBy": text("A property path, or @type, @tag, @depth …; without it all is one group.", minLength=1),
+        "measures": listing(
+            record({"op": choice("What to compute.", *OPS), "path": text("Of which property.", minLength=1)}, "op"),
+            "Default: count.",
+            maxItems=_MEASURES,
+        ),
+    },
+    returns={"groups": listing({"type": "object"}), "groupCount": COUNT, "nodeCount": COUNT, "hint": STRING},
+    optional=("hint",),
+    rest="The largest groups are shown; narrow it with query or rootNodeId, or raise maxTokens.",
+    example={"groupBy": "status", "measures": [{"op": "count"}, {"op": "avg", "path": "squareFeet"}]},
+)
+def aggregate(context: ToolContext, arguments: Arguments) -> Result:
+    """Count and compute instead of reading: groups [{key, count, "sum(path)": …}], the largest first. key is null where
+    there is no value; sum and avg look at numbers alone."""
+    root = context.tree[arguments.get("rootNodeId", context.tree.root.id)]
+    aggregation = Aggregation(
+        group_by=arguments.get("groupBy"),
+        measures=read_measures(arguments.get("measures", [])),
+        shown=context.view.view_filter,
+    )
+    selection = Selection(context.tree, arguments["query"]) if "query" in arguments else None
+    nodes = _below(context, root, False, None) if selection is None else _within(selection.nodes(), root)
+    groups, total = aggregation.run(nodes)
+    hint = {} if total or selection is None else only_the_start(selection)
+    return {"groups": groups, "groupCount": len(groups), "nodeCount": total, **hint}
+
+
+def _within(nodes: Iterator[Node], root: Node) -> Iterator[Node]:
+    """Those of some nodes that are below a root."""
+    if root.parent is None:
+        return (node for node in nodes if node is not root)
+    return (node for node in nodes if node is not root and node.is_within(root))

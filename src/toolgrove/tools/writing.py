@@ -26,7 +26,7 @@ from toolgrove.tools.schema import (
     record,
     text,
 )
-from toolgrove.tools.searching import CONDITIONS, ONLY_THE_START, compile_predicates, only_the_start
+from toolgrove.tools.searching import CONDITIONS, ONLY_THE_START, compile_predicates, no_match, only_the_start
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node
@@ -170,7 +170,8 @@ def _only_the_root(context: ToolContext, filter: Any) -> Result:
     root = context.tree.root
     if isinstance(filter, str):
         return only_the_start(Selection(context.tree, filter))
-    return {"hint": ONLY_THE_START.format(root.id)} if compile_predicates(filter, "filter")(root) else {}
+    only = compile_predicates(filter, "filter")(root)
+    return {"hint": ONLY_THE_START.format(root.id)} if only else no_match(context, filter)
 
 
 def _update_one(context: ToolContext, node: Node, patch: Patch, changed: set[str]) -> dict[str, Any]:

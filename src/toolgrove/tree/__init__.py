@@ -1,8 +1,10 @@
 """The tree: nodes, their history, and all that agents keep beside them; knows no tool, no store and no transport.
 
+- ``aggregate``: counts, sums and extremes over some nodes, by group
 - ``bookmarks``: labels that an agent puts on nodes for itself
 - ``boundary``: whether a change stays inside the subtree that an agent may write
 - ``delegated``: what a delegated run keeps for itself while it lasts
+- ``description``: what a subtree holds, without its nodes
 - ``diff``: what differs between two states, or between two subtrees
 - ``document``: trees as JSON documents, written and read
 - ``dsl``: the selection language

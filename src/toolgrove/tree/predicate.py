@@ -1,7 +1,8 @@
-"""Predicates over payloads, compiled to closures; no value is ever coerced to fit."""
+"""Predicates over payloads, compiled to closures; no value is coerced to fit, but `contains` reads numbers as text."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,15 +24,54 @@ def equals(value: Any) -> Test:
 
 
 def contains(value: Any) -> Test:
-    """Part of a string in any letter case, or a member of a list."""
-    folded = value.casefold() if isinstance(value, str) else None
+    """Part of a text in any letter case, where a number is the text that it is written as; or a member of a list."""
+    wanted = _as_text(value)
+    folded = None if wanted is None else wanted.casefold()
 
     def test(found: Any) -> bool:
         if type(found) is str:
             return folded is not None and folded in found.casefold()
-        return isinstance(found, list) and any(same(item, value) for item in found)
+        if type(found) in _NUMBERS:
+            return folded is not None and folded in _written(found)
+        return isinstance(found, list) and any(same(item, value) or _same_text(item, value) for item in found)
 
     return test
+
+
+def _as_text(value: Any) -> str | None:
+    """A text, or a number as it is written; None for all else."""
+    return value if type(value) is str else _written(value) if type(value) in _NUMBERS else None
+
+
+def _written(number: float) -> str:
+    return json.dumps(number)
+
+
+def _same_text(item: Any, value: Any) -> bool:
+    """Whether a number and a text are written alike."""
+    return (
+        {type(item), type(value)} & _NUMBERS != set()
+        and (text := _as_text(item)) is not None
+        and text == _as_text(value)
+    )
+
+
+def any_property(test: Test) -> Predicate:
+    """Apply a test to every value of a payload, nested ones too; one is enough."""
+
+    def predicate(node: Node) -> bool:
+        stack: list[Any] = list(node.payload.values())
+        while stack:
+            value = stack.pop()
+            if type(value) is dict:
+                stack.extend(value.values())
+            elif type(value) is list:
+                stack.extend(value)
+            elif test(value):
+                return True
+        return False
+
+    return predicate
 
 
 def starts_with(value: str) -> Test:

@@ -1,5 +1,6 @@
 """The selection language: a query is cut into tokens, parsed, compiled and walked.
 
+- ``advice``: why a query found nothing
 - ``condition``: conditions, compiled to closures over nodes
 - ``parser``: the grammar, and errors that point at the place
 - ``selection``: a query run over a tree, each node once

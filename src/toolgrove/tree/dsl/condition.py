@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolgrove.tree import predicate
-from toolgrove.tree.dsl.syntax import And, Attribute, Axis, Comparison, Condition, Not, Operand, Or, Presence
+from toolgrove.tree.dsl.syntax import And, AnyText, Attribute, Axis, Comparison, Condition, Not, Operand, Or, Presence
 from toolgrove.tree.node import Node
 from toolgrove.tree.predicate import Predicate, Test
 from toolgrove.tree.property_path import MISSING, Many, finder
@@ -72,6 +72,8 @@ def compile_condition(condition: Condition, memory: QueryMemory) -> Predicate:
         case Presence(operand, exists):
             find = _operand(operand, memory)
             return lambda node: (find(node) is not MISSING) is exists
+        case AnyText(text):
+            return predicate.any_property(predicate.contains(text))
         case Comparison():
             return _comparison(condition, memory)
 
@@ -105,7 +107,12 @@ def _operand(operand: Operand, memory: QueryMemory) -> Callable[[Node], Any]:
     if not isinstance(operand, Attribute):
         find = finder(operand.path)
         return lambda node: find(node.payload)
-    return _ATTRIBUTES[operand.name](memory)
+    return attribute(operand.name, memory)
+
+
+def attribute(name: str, memory: QueryMemory) -> Callable[[Node], Any]:
+    """What finds something that a node itself knows."""
+    return _ATTRIBUTES[name](memory)
 
 
 _ATTRIBUTES: dict[str, Callable[[QueryMemory], Callable[[Node], Any]]] = {

@@ -1,7 +1,7 @@
 """Reads a selection query; every error says where, what was expected and what to write instead.
 
 query     = selection { "|" selection }
-selection = path | condition
+selection = path | condition | word | string
 path      = [ "#" id { filter } ] { ("/" | "//") segment { filter } }
 segment   = "*" | word | string
 filter    = "[" condition "]"
@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 from toolgrove.errors import BadQuery, closest
 from toolgrove.tree.dsl.syntax import (
     And,
+    AnyText,
     Attribute,
     Axis,
     Comparison,
@@ -90,6 +91,8 @@ class _Parser:
     def selection(self) -> Path:
         if self.token.keyword in ("select", "where"):
             self.fail("this is not SQL", hint="Write only the condition: status = done and size > 5.")
+        if self.is_text():
+            return Path(None, (), (Step(True, None, (AnyText(self.take().text),)),))
         if self.token.kind not in ("/", "//", "id"):
             return Path(None, (), (Step(True, None, (self.condition(),)),))
         start: str | None = None
@@ -101,6 +104,11 @@ class _Parser:
             descendant = self.take().kind == "//"
             steps.append(Step(descendant, self.segment(), self.filters()))
         return Path(start, filters, tuple(steps))
+
+    def is_text(self) -> bool:
+        """Whether the whole query is one word or one quoted text, which any property may contain."""
+        is_one = len(self.tokens) == 2 and self.token.kind in ("word", "string")
+        return is_one and self.token.text != "" and self.token.keyword not in KEYWORDS
 
     def segment(self) -> str | None:
         if self.accept("*"):
@@ -278,7 +286,10 @@ class _Parser:
         elif hint is None and token.kind in ("/", "//"):
             hint = "A path starts with '/': write /House/Room, or use dots in a property path: meta.size."
         elif hint is None:
-            hint = "A condition reads: property operator value, for example status = done."
+            hint = (
+                "A condition reads: property operator value, for example status = done. "
+                'Several words to look for stand in quotes: "living room".'
+            )
         self.fail(f"an operator is missing before {self.shown()}", wanted, hint)
 
     def fail_wildcard(self) -> NoReturn:

@@ -24,6 +24,7 @@ class Selection:
 
     def __init__(self, tree: Tree, text: str) -> None:
         query = parse(text)
+        self.tree, self.query = tree, query
         self._memory = QueryMemory()
         self._bits = (1 << place for place in count())
         self._starts: dict[str, list[tuple[int, Predicate]]] = {}

@@ -41,6 +41,13 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
+class AnyText:
+    """Whether any property contains a text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Not:
     inner: Condition
 
@@ -63,7 +70,7 @@ class Axis:
     inner: Condition
 
 
-Condition = Comparison | Presence | Not | And | Or | Axis
+Condition = Comparison | Presence | AnyText | Not | And | Or | Axis
 
 
 @dataclass(frozen=True, slots=True)
