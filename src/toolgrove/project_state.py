@@ -70,7 +70,7 @@ class ProjectState:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its file was deleted or replaced while it was open."""
+        """Whether its file was deleted, replaced or overwritten while it was open."""
         return self._file is not None and self._file.is_lost
 
     def look(self) -> None:

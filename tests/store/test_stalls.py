@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -16,6 +17,7 @@ from faults.kit import Journal, fake
 from grove_kit import Hand, ManualClock, hand
 from store_kit import EDITORS, stored
 from toolgrove import Config, Grove
+from toolgrove.project_state import ProjectState
 from toolgrove.store.journal.sqlite.stall import PATIENCE
 from toolgrove.store.state import OPERATOR
 from waiting import DEADLINE, eventually
@@ -194,16 +196,20 @@ def held_later(path: Path) -> Iterator[Any]:
         other.close()
 
 
-@pytest.mark.parametrize("how", ["deleted", "replaced", "log deleted", "lock deleted"])
+@pytest.mark.parametrize("how", ["deleted", "replaced", "overwritten", "log cut", "log deleted", "lock deleted"])
 async def test_a_store_that_goes_away_under_a_gateway_takes_no_further_change(tmp_path: Path, how: str) -> None:
     path = tmp_path / "grove.db"
     with anyio.fail_after(2 * DEADLINE):
         async with Grove(stored(path)) as grove, asked(grove) as http:
-            ann = await hand(grove, "ann")
+            ann, first = await hand(grove, "ann"), bytes(100) + path.read_bytes()[100:]
             await ann.ok("add_child", **ADD)
             version = await ann.version()
             await ready(http)
             match how:
+                case "overwritten":
+                    path.write_bytes(first)
+                case "log cut":
+                    os.truncate(path.with_name("grove.db-wal"), 0)
                 case "log deleted":
                     path.with_name("grove.db-wal").unlink()
                 case "lock deleted":
@@ -218,6 +224,50 @@ async def test_a_store_that_goes_away_under_a_gateway_takes_no_further_change(tm
             assert "retryAfter" not in refused["error"]
             assert await unready(http) == ["store_gone"]
             assert (await ann.ok("get_node", nodeId="root"))["childrenCount"] == 1
+
+
+async def test_a_backup_that_is_copied_over_a_running_store_is_not_mixed_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "grove.db"
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(stored(path)) as grove:
+            await (await hand(grove, "ann")).ok("add_child", **ADD)
+        old = path.read_bytes()
+        async with Grove(stored(path)) as grove:
+            await (await hand(grove, "ann")).ok("add_child", **ADD)
+        async with Grove(stored(path)) as grove, asked(grove) as http:
+            await ready(http)
+            os.utime(path)  # its time alone is no sign
+            await (await hand(grove, "ann")).ok("add_child", **ADD)
+            path.write_bytes(old)
+            assert await unready(http) == ["store_gone"]
+        assert path.read_bytes() == old
+        assert sorted(one.name for one in tmp_path.iterdir() if "wal" in one.name) == ["grove.db-wal.overwritten"]
+        async with Grove(stored(path)) as grove:
+            assert await children(await hand(grove, "ann")) == 1
+
+
+async def test_a_state_file_that_is_overwritten_lets_nobody_in_and_one_that_others_write_does(tmp_path: Path) -> None:
+    config = Config.model_validate({"state": str(tmp_path / "state"), "agents": EDITORS})
+    path = tmp_path / "state" / "state.db"
+    with ProjectState.of(config, make=True) as state:
+        state.tokens.issue("ann", by="the test")
+    old = path.read_bytes()
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(config) as grove, asked(grove) as http:
+            await ready(http)
+            with closing(sqlite3.connect(path)) as other:  # as another process does, and its log goes into the file
+                other.execute("INSERT INTO met VALUES ('x')")
+                other.commit()
+                other.execute("PRAGMA wal_checkpoint(FULL)")
+            grove.tokens.issue("bob", by="the test")
+            await ready(http)
+        async with Grove(config) as grove, asked(grove) as http:
+            await ready(http)
+            path.write_bytes(old)
+            assert await unready(http) == ["state_gone"]
+            with pytest.raises(OSError, match="overwritten"):
+                grove.tokens.issue("ann", by="the test")
+        assert path.read_bytes() == old
 
 
 async def test_a_store_that_goes_away_is_noticed_though_nobody_writes(tmp_path: Path) -> None:
@@ -238,7 +288,7 @@ async def test_a_state_file_that_goes_away_lets_nobody_in(tmp_path: Path, caplog
             await ready(http)
             (tmp_path / "state" / "state.db").unlink()
             assert await unready(http) == ["state_gone"]
-            with pytest.raises(OSError, match="was deleted or replaced"):
+            with pytest.raises(OSError, match="was deleted, replaced or overwritten"):
                 grove.tokens.issue("ann", by="the test")
             with anyio.fail_after(DEADLINE):  # a copy of the tokens may be a second old
                 while (response := await http.get("/api/project")).status_code == 200:

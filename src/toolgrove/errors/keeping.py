@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from toolgrove.errors.kinds import GroveError
 
-_WORDS = {"store_locked": "Another program holds the store", "store_gone": "The store's files were deleted or replaced"}
+_WORDS = {
+    "store_locked": "Another program holds the store",
+    "store_gone": "The store's files were deleted, replaced or overwritten",
+}
 
 
 class NotKept(GroveError):

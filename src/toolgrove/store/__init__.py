@@ -4,6 +4,7 @@
 - ``audit``: audit records as such: sealing, reading and exporting them
 - ``state``: pins, approvals and tokens
 - ``backup``: all of it in one file, and back
+- ``file_contents``: whether a database file holds what we left in it
 - ``file_marks``: whether files are still the ones that were opened
 - ``gc_pause``: Python's cycle collector, kept from searching a large workspace
 - ``private_file``: makes a database file that is its owner's alone

@@ -68,12 +68,12 @@ class Stalled(OSError):
 
 
 class Gone(OSError):
-    """The files of the store were deleted or replaced while it was open."""
+    """The files of the store were deleted, replaced or overwritten while it was open."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The store's files were deleted or replaced while it was open. Stop the gateway, put them back or restore "
-            "a backup, and start again."
+            "The store's files were deleted, replaced or overwritten while it was open. Stop the gateway, put them "
+            "back or restore a backup, and start again."
         )
 
 

@@ -28,7 +28,7 @@ class Ready(Answer):
         list[Literal["store_locked", "store_unwritable", "store_gone", "state_gone", "stopping"]],
         Field(
             description="Another program holds the store; its disk refuses; its files, or those of the state, were "
-            "deleted or replaced; the gateway is shutting down."
+            "deleted, replaced or overwritten; the gateway is shutting down."
         ),
     ]
 

@@ -60,6 +60,7 @@ class Ledger:
             self._connection.execute("BEGIN IMMEDIATE")
             self._keep_records(rows, heard)
             self._commit(self._head._replace(audit_number=after.number, audit_hash=after.hash))
+        self._files.settle()
         self._tell_outside()
 
     def write(self, group: Sequence[Rows]) -> list[Outcome]:
@@ -72,6 +73,7 @@ class Ledger:
             self._begin()
             outcomes, head = self._fill(group)
             self._commit(head)
+            self._files.settle()
             if self._files.are_lost():
                 return [Gone() for _ in group]
         except Gone:
@@ -87,6 +89,7 @@ class Ledger:
         self._tell_outside()
         if self._head.floor != floor:
             compact(self._connection)
+            self._files.settle()
         return outcomes
 
     def look(self, *, thoroughly: bool) -> None:
@@ -96,6 +99,7 @@ class Ledger:
             if thoroughly:
                 self._head.write(self._connection)
                 self._connection.execute("COMMIT")
+                self._files.settle()
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -126,6 +130,7 @@ class Ledger:
         self.unfinished.take_back(unfinished)
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+        self._files.settle()
 
     def _seal(
         self,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_record, resume
+from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.sqlite import unfinished_calls
@@ -49,14 +50,13 @@ class OpenStore:
         self.copies.close()
         if self.archive is not None:
             self.archive.close()
-        self.reader.close()
         try:
             if not self.files.are_lost():
                 self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error:  # a full disk, say; the next start reads the -wal file
             pass
         finally:
-            self.connection.close()
+            self.files.close(self.reader, self.connection)
             if self.notary is not None:
                 self.notary.close()
             self.owner.release()
@@ -79,6 +79,7 @@ def open_store(
     except OSError as error:
         raise unusable(path, error) from None
     connections: list[sqlite3.Connection] = []
+    files: FileMarks | None = None
     try:
         create(path)
         if notary is not None:
@@ -99,7 +100,7 @@ def open_store(
         copies = AuditCopies(sinks, head.audit_number)
         retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive)
         unfinished = unfinished_calls.read(connection)
-        files = FileMarks.of_database(path, "-lock")
+        files = FileMarks.of_database(path, "-lock", contents=FileContents(path, _telling(connection)))
         bodies = AuditBodies(record_bytes)
         ledger = Ledger(connection, head, keys, copies, retention, bodies, unfinished, notary, files)
         archived = [archive.end] if archive is not None and archive.end is not None else []
@@ -108,6 +109,8 @@ def open_store(
     except BaseException as error:
         for one in connections:
             one.close()
+        if files is not None:
+            files.close()
         if notary is not None:
             notary.close()
         owner.release()
@@ -126,6 +129,13 @@ def open_store(
         archive=archive,
     )
     return opened, saved
+
+
+def _telling(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The parts of the file that tell one state of it from every other: its header, and the page of the head."""
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'head'").fetchone()
+    return [(0, 100), ((page - 1) * size, size)]
 
 
 def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:

@@ -1,6 +1,7 @@
 """The state file: pins, approvals, tokens and logins in one SQLite file that several processes share.
 
 - ``file``: the file, its tables and its transactions
+- ``shared_contents``: whether the file was overwritten
 - ``pins``: pins in it
 - ``approvals``: approvals in it
 - ``tokens``: tokens in it

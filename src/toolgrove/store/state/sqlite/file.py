@@ -16,8 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.private_file import create_private
+from toolgrove.store.state.sqlite.shared_contents import SharedContents
 
 log = logging.getLogger("toolgrove.store")
 VERSION = 10
@@ -123,12 +125,12 @@ class StateUnavailable(OSError):
 
 
 class StateGone(StateUnavailable):
-    """The state file was deleted or replaced while it was open."""
+    """The state file was deleted, replaced or overwritten while it was open."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} was deleted or replaced while it was open: stop the gateway, put the file back or restore a "
-            "backup, and start again."
+            f"{path} was deleted, replaced or overwritten while it was open: stop the gateway, put the file back or "
+            "restore a backup, and start again."
         )
 
 
@@ -152,6 +154,7 @@ class StateFile:
         self._connection: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._files: FileMarks | None = None
+        self._contents: SharedContents | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -170,24 +173,35 @@ class StateFile:
                     self._connection = _opened(self.path)
                     self._reader = _connect(self.path)
                     self._files = FileMarks.of_database(self.path)
+                    self._contents = SharedContents(self._connection, FileContents(self.path))
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was deleted or replaced while it was open, as of the last look."""
+        """Whether it was deleted, replaced or overwritten while it was open, as of the last look."""
         return self._files is not None and self._files.lost
 
     def look(self) -> None:
         """See whether it is still there; the log hears of it once if not."""
-        if self._files is not None and not self._files.lost and self._files.are_lost():
+        if self._files is None or self._files.lost:
+            return
+        if not self._files.are_lost() and self._lock.acquire(blocking=False):  # who writes looks for itself
+            try:
+                if self._contents is not None and self._contents.are_foreign():
+                    self._files.overwritten()
+            finally:
+                self._lock.release()
+        if self._files.lost:
             log.critical("%s", StateGone(self.path))
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock, self._reading:
-            for connection in (self._reader, self._connection):
-                if connection is not None:
-                    connection.close()
-            self._reader = self._connection = self._files = None
+            connections = [one for one in (self._reader, self._connection) if one is not None]
+            if self._files is not None:
+                self._files.close(*connections)
+            if self._contents is not None:
+                self._contents.close()
+            self._reader = self._connection = self._files = self._contents = None
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -215,6 +229,8 @@ class StateFile:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                     raise
+            if self._contents is not None:
+                self._contents.settle()
             self._check()  # what was written into a file that nobody finds again was not written
 
     def _check(self) -> None:
