@@ -45,7 +45,7 @@ class ProjectState:
     ) -> None:
         clock = clock or SystemClock()
         kept: Approvals
-        self._file = None if path is None else StateFile(path)
+        self._file = None if path is None else StateFile(path, clock)
         if self._file is None:
             self.deeds = deeds = MemoryDeeds()
             self.pins, self.tokens, kept = MemoryPins(clock, deeds), MemoryTokens(clock, deeds), MemoryApprovals(deeds)

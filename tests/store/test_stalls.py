@@ -20,6 +20,7 @@ from toolgrove import Config, Grove
 from toolgrove.project_state import ProjectState
 from toolgrove.store.journal.sqlite.stall import PATIENCE
 from toolgrove.store.state import OPERATOR
+from toolgrove.store.state.sqlite.file import PATIENCE as STATE_PATIENCE
 from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -278,6 +279,40 @@ async def test_a_store_that_goes_away_is_noticed_though_nobody_writes(tmp_path: 
             path.unlink()
             assert await unready(http) == ["store_gone"]
             assert (await http.get("/api/audit")).status_code == 503
+
+
+async def test_approvals_share_one_wait_for_a_state_file_that_is_held_and_a_retry_is_safe(tmp_path: Path) -> None:
+    agents = {"ann": {"role": "editor", "tools": ["*"], "approve": ["add_child"]}}
+    config, clock = Config.model_validate({"state": str(tmp_path / "state"), "agents": agents}), ManualClock()
+    answers: list[dict[str, Any]] = []
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(config, clock=clock) as grove:
+            ann = await hand(grove, "ann")
+            version = await ann.version()
+
+            async def write() -> None:
+                answers.append(await ann("add_child", **ADD, versionToken=version))
+
+            await write()
+            assert answers.pop()["error"]["reason"] == "approval_required"
+            with held(tmp_path / "state" / "state.db"):
+                async with anyio.create_task_group() as writing:
+                    for _ in range(3):
+                        writing.start_soon(write)
+                    await anyio.wait_all_tasks_blocked()
+                    assert len(await grove.approvals.list("pending")) == 1  # who looks waits for nobody
+                    assert not answers
+                    clock.now += STATE_PATIENCE
+                await write()  # the wait is over for all who come later
+                assert len(answers) == 4
+                for answer in answers:
+                    error = answer["error"]
+                    assert (error["code"], error["reason"]) == ("forbidden", "approval_unavailable")
+                    assert error["retryAfter"] > 0
+                    assert "to repeat the call is safe" in error["message"]
+            await write()
+            assert answers[-1]["error"]["reason"] == "approval_required"
+            assert len(await grove.approvals.list("pending")) == 1
 
 
 async def test_a_state_file_that_goes_away_lets_nobody_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

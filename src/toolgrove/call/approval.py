@@ -24,10 +24,11 @@ from toolgrove.errors import (
 from toolgrove.notation.json_value import canonical
 from toolgrove.notation.times import to_seconds
 from toolgrove.notation.unseen_text import visible_json
-from toolgrove.store.state import Approval, ApprovalRequest
+from toolgrove.store.state import Approval, ApprovalRequest, StateBusy
 from toolgrove.types import Arguments, Call, Foreseen, Next, Result, Tool, UsedApproval
 
 MAX_ARGUMENTS = 256 * 1024
+_RETRY = 2.0
 # Conditions on a built-in write, not part of it: a retry may come with fresh ones.
 _ASIDE = frozenset(("idempotencyKey", "versionToken"))
 _QUESTION = {
@@ -113,6 +114,13 @@ class ApprovalStep:
                 tool=call.name,
                 problem=f"{error.facts['limit']} calls of this agent wait for one already",
                 hint="Wait until a person has decided about them; do not send more.",
+            ) from None
+        except StateBusy:
+            raise ApprovalUnavailable(
+                tool=call.name,
+                problem="another program holds the inbox",
+                hint=f"Nothing was sent, and to repeat the call is safe: try again in {_RETRY:g} s.",
+                retry_after=_RETRY,
             ) from None
         except OSError:
             raise ApprovalUnavailable(

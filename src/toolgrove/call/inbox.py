@@ -130,12 +130,12 @@ class Inbox:
 
     async def get(self, approval_id: str) -> Approval:
         """One approval as it stands now."""
-        found = await self._approvals.transact(lambda table: _found(table, approval_id))
+        found = await self._approvals.look(lambda table: _found(table, approval_id))
         return found.at(self._now())
 
     async def list(self, state: ApprovalState | None = None) -> Sequence[Approval]:
         """Every approval, or those in one state, oldest first."""
-        kept = await self._approvals.transact(lambda table: table.all())
+        kept = await self._approvals.look(lambda table: table.all())
         now = self._now()
         found = [approval.at(now) for approval in kept]
         return [approval for approval in found if state is None or approval.state == state]

@@ -12,13 +12,23 @@ from toolgrove.cli.screen import Screen
 from toolgrove.config import Config
 from toolgrove.errors import AgentNotFound
 from toolgrove.grove import Grove
+from toolgrove.store.journal.sqlite.owner import Owner
+from toolgrove.store.restore_plan import finish, is_cut_off
 
 OPENING = "Opening the project …"
 
 
 def load(chosen: argparse.Namespace) -> Config:
-    """The configuration in the project file."""
-    return Config.load(file(chosen))
+    """The configuration in the project file; a restore that was cut off is finished before anybody looks."""
+    config = Config.load(file(chosen))
+    store = config.workspace.store_path
+    if store is not None and is_cut_off(store):
+        owner = Owner(store)
+        try:
+            finish(store)
+        finally:
+            owner.release()
+    return config
 
 
 @asynccontextmanager

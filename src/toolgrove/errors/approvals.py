@@ -48,8 +48,10 @@ class ApprovalRejected(Forbidden):
 class ApprovalUnavailable(Forbidden):
     """There is nobody who could be asked for the approval."""
 
-    def __init__(self, *, tool: str, problem: str, hint: str) -> None:
-        super().__init__(f"{tool} needs an approval, and {problem}. {hint}", reason="approval_unavailable")
+    def __init__(self, *, tool: str, problem: str, hint: str, retry_after: float | None = None) -> None:
+        message = f"{tool} needs an approval, and {problem}. {hint}"
+        super().__init__(message, reason="approval_unavailable", retryAfter=retry_after)
+        self.retryable = retry_after is not None
 
 
 class InboxFull(Forbidden):

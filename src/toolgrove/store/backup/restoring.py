@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from toolgrove.store.audit import Notary, Place, Proof, private
 from toolgrove.store.backup.checking import check_state, check_store, is_whole
 from toolgrove.store.backup.contents import ARCHIVE, LOG, STATE, STORE, Manifest, Places, unreadable
 from toolgrove.store.journal.sqlite.owner import Owner
+from toolgrove.store.restore_plan import RestorePlan, finish
 from toolgrove.store.state import Deed, SqliteDeeds, StateFile
 
 _SIDES = ("", "-wal", "-shm")
@@ -62,7 +62,7 @@ def restore_backup(places: Places, file: Path, *, notary: Notary | None, by: str
             elif place is not None and name in present:
                 staged.take(backup, name, place, file)
         had = None if notary is None else notary.noted()
-        kept = staged.put(datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ"))
+        kept = staged.put(places.store, datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ"))
     return Restored(made=manifest.made, end=checked.end, had=had, proof=checked.proof, kept=kept, stays=stays)
 
 
@@ -77,6 +77,7 @@ def _owned(store: Path) -> Iterator[None]:
     """Keep every process from using a store meanwhile."""
     owner = Owner(store)
     try:
+        finish(store)
         yield
     finally:
         owner.release()
@@ -122,55 +123,13 @@ class _Staged:
         except (BadZipFile, EOFError, ValueError):
             raise unreadable(file) from None
 
-    def put(self, stamp: str) -> list[Path]:
-        """Put all in place, or none; the files that were there, under their new names."""
-        moved: list[tuple[Path, Path]] = []
+    def put(self, store: Path, stamp: str) -> list[Path]:
+        """Put all in place, or none, also where this process is killed; the files that were there, under new names."""
+        plan = RestorePlan(store=store, stamp=stamp, staged=self._files)
+        plan.settle()
+        plan.write()
         try:
-            for place, staged in self._files.items():
-                _settle(place)
-                for side in _SIDES:
-                    there = place.with_name(place.name + side)
-                    if there.exists():
-                        beside = place.with_name(f"{place.name}.before-restore-{stamp}{side}")
-                        _keep(there, beside, linked=not side)
-                        moved.append((there, beside))
-                os.replace(staged, place)
-                moved.append((staged, place))
+            return plan.carry_out()
         except BaseException:
-            for before, after in reversed(moved):
-                if before.exists() and before.samefile(after):
-                    after.unlink()
-                else:
-                    os.replace(after, before)
+            plan.take_back()
             raise
-        for folder in {place.parent for place in self._files}:
-            _sync(folder)
-        return [beside for _, beside in moved if ".before-restore-" in beside.name]
-
-
-def _settle(place: Path) -> None:
-    """Bring a database that nobody uses into its one file, so that nothing of it is lost between two renames."""
-    if place.with_name(f"{place.name}-wal").exists():
-        with suppress(sqlite3.Error), closing(sqlite3.connect(place)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _keep(there: Path, beside: Path, *, linked: bool) -> None:
-    """Give a file a second name, so that its place is never empty; where there are no links, another name."""
-    if linked:
-        with suppress(OSError):
-            os.link(there, beside)
-            return
-    os.rename(there, beside)
-
-
-def _sync(folder: Path) -> None:
-    """Make renames outlive the machine's power, where a folder can be synced."""
-    try:
-        number = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

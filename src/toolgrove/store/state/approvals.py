@@ -127,6 +127,11 @@ class ApprovalTable(Protocol):
 
 
 class Approvals(Protocol):
-    """Where approvals are kept; `transact` runs work whole or not at all, and raises OSError if it cannot."""
+    """Where approvals are kept; `transact` runs work whole or not at all, and raises OSError if it cannot.
+
+    `look` runs work that changes nothing, and waits for nobody who writes.
+    """
 
     async def transact(self, work: Callable[[ApprovalTable], T]) -> T: ...
+
+    async def look(self, work: Callable[[ApprovalTable], T]) -> T: ...

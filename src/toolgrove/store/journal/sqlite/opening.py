@@ -24,6 +24,7 @@ from toolgrove.store.journal.sqlite.ledger import Ledger
 from toolgrove.store.journal.sqlite.loading import load
 from toolgrove.store.journal.sqlite.owner import Owner, create
 from toolgrove.store.journal.sqlite.schema import connect, connect_reader, establish, flaw
+from toolgrove.store.restore_plan import finish
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
@@ -81,6 +82,7 @@ def open_store(
     connections: list[sqlite3.Connection] = []
     files: FileMarks | None = None
     try:
+        finish(path)
         create(path)
         if notary is not None:
             notary.open()

@@ -37,6 +37,14 @@ class SqliteApprovals:
             self._turn = anyio.CapacityLimiter(1)  # one file, one writer: no second thread could do more than wait
         return await anyio.to_thread.run_sync(self._transact, work, limiter=self._turn)
 
+    async def look(self, work: Callable[[ApprovalTable], T]) -> T:
+        """Run work that changes nothing; it waits for nobody who writes."""
+        return await anyio.to_thread.run_sync(self._look, work)
+
+    def _look(self, work: Callable[[ApprovalTable], T]) -> T:
+        with self._state.reading() as connection:
+            return work(_Rows(connection))
+
     def _transact(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.writing() as connection:
             return work(_Rows(connection))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,10 +21,12 @@ from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.private_file import create_private
 from toolgrove.store.state.sqlite.shared_contents import SharedContents
+from toolgrove.types import Clock, SystemClock
 
 log = logging.getLogger("toolgrove.store")
 VERSION = 10
 PATIENCE = 2.0
+_AGAIN = 0.01
 _SCHEMA = """
 CREATE TABLE pins (
     server TEXT NOT NULL,
@@ -124,6 +127,13 @@ class StateUnavailable(OSError):
     """The state file cannot be read or written now."""
 
 
+class StateBusy(StateUnavailable):
+    """Another process holds the state file; nothing was written, and to try again is safe."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"another process holds {path}; nothing was changed, and trying again is safe")
+
+
 class StateGone(StateUnavailable):
     """The state file was deleted, replaced or overwritten while it was open."""
 
@@ -147,8 +157,10 @@ class StateTooNew(Exception):
 class StateFile:
     """One SQLite file, readable by its owner only."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self.path = path
+        self._clock = clock or SystemClock()
+        self._held_since: float | None = None
         self._lock = threading.RLock()
         self._reading = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -221,7 +233,7 @@ class StateFile:
             self._check()
             with _as_unavailable(self.path):
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                connection.execute("BEGIN IMMEDIATE")
+                self._begin(connection)
                 try:
                     yield connection
                     connection.execute("COMMIT")
@@ -232,6 +244,24 @@ class StateFile:
             if self._contents is not None:
                 self._contents.settle()
             self._check()  # what was written into a file that nobody finds again was not written
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock; all who want it share one wait, which begins when it is first found taken."""
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            else:
+                self._held_since = None
+                return
+            now = self._clock.monotonic()
+            if self._held_since is None:
+                self._held_since = now
+            if now - self._held_since >= PATIENCE:
+                raise StateBusy(self.path)
+            time.sleep(_AGAIN)
 
     def _check(self) -> None:
         self.look()
@@ -252,6 +282,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         _migrate(connection, path)
+        connection.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         connection.close()
         raise
