@@ -125,6 +125,20 @@ def test_over_stdio_the_first_list_has_the_tools_of_a_slow_server(come: Callable
 
 
 @pytest.mark.usefixtures("come")
+@pytest.mark.parametrize("asks_first", [False, True])
+def test_over_stdio_a_client_that_leaves_ends_the_waiting(journal: Journal, tmp_path: Path, asks_first: bool) -> None:
+    with _stdio(tmp_path) as process:
+        assert process.stdin is not None
+        if asks_first:
+            _ask(process.stdin, {"id": 1, "method": "ping"})
+        process.stdin.close()
+        assert process.wait(DEADLINE) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    assert not [pid for pid in journal.pids if alive(pid)]
+
+
+@pytest.mark.usefixtures("come")
 def test_over_stdio_a_signal_ends_the_waiting(journal: Journal, tmp_path: Path) -> None:
     with _stdio(tmp_path) as process:
         process.terminate()

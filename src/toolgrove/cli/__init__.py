@@ -12,6 +12,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``demo``: the command; a sample project, served at once
 - ``doctor``: the command; is everything in order
 - ``explain``: the command; why an agent has a tool or does not
+- ``hang_up``: hearing that whoever talks to us over stdin is gone
 - ``init``: the command; a project file to start from
 - ``install``: the command; an agent in an MCP client's configuration
 - ``last_exit``: serving until a signal comes, and ending within the budget

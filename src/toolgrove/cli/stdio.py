@@ -13,6 +13,7 @@ import anyio
 from mcp_serve.signals import LAST_WORDS, Stop
 from mcp_serve.stdio import run_stdio
 from toolgrove.agent import Agent
+from toolgrove.cli.hang_up import hang_up
 from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
 from toolgrove.cli.options import file
 from toolgrove.cli.patience import add_patience, all_asked, still_starting
@@ -55,7 +56,7 @@ async def _run(project: ConfigFile, name: str, wait: float, stop: Stop) -> None:
 
 
 async def _ready(grove: Grove, name: str, stop: Stop) -> Agent | None:
-    """The agent with the tools of every server that starts; None if a signal comes first."""
+    """The agent with the tools of every server that starts; None if a signal comes first, or the client leaves."""
     if name not in grove.config.agents:
         raise AgentNotFound(name, list(grove.config.agents))
     agent: Agent | None = None
@@ -65,7 +66,14 @@ async def _ready(grove: Grove, name: str, stop: Stop) -> Agent | None:
             await stop.wait()
             tasks.cancel_scope.cancel()
 
+        async def leave() -> None:
+            if await hang_up():  # it asked first: whoever pipes requests in waits for the answers
+                await anyio.sleep(grove.config.startup_budget)
+            log.info("The client left while servers were still starting.")
+            tasks.cancel_scope.cancel()
+
         tasks.start_soon(give_up)
+        tasks.start_soon(leave)
         await all_asked(grove, lambda late: log.info("%s", still_starting(late)))
         agent = await grove.agent(name)
         tasks.cancel_scope.cancel()
