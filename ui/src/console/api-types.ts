@@ -253,7 +253,7 @@ export interface Project {
 /** Whether the gateway can do its work now, for whoever sends it clients. */
 export interface Ready {
   status: "ready" | "unready";
-  /** Another program holds the store; its disk refuses; its files, or those of the state, were deleted or replaced; the gateway is shutting down. */
+  /** Another program holds the store; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; the gateway is shutting down. */
   troubles: ("store_locked" | "store_unwritable" | "store_gone" | "state_gone" | "stopping")[];
 }
 
