@@ -14,6 +14,7 @@ from toolgrove import Grove
 from toolgrove.mcp_face import mcp_endpoint
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.source import DOCUMENTS
+from toolgrove.tree.formats.writing import WRITES
 
 pytestmark = pytest.mark.anyio
 WIDE = 400
@@ -100,7 +101,11 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "snapshot_delete": [{"snapshotId": "s1"}],
     "snapshot_diff": [{"a": "s1", "b": "current"}, {"a": "current", "b": "s1"}],
     "diff_subtree": [{"aId": "wide", "bId": "d0"}, {"aId": "wide", "bId": "fat"}],
-    "export_subtree": [{"nodeId": "root", "includeViewRoot": True}, {"nodeId": "fat"}],
+    "export_subtree": [
+        {"nodeId": "root", "includeViewRoot": True},
+        {"nodeId": "fat"},
+        *({"nodeId": at, "format": form} for form in WRITES for at in ("root", "fat")),
+    ],
     "import_merge": [
         {"json": {"items": [{**one, "parentId": "fat"} for one in large()[1:WIDE]]}, "strategy": "upsert"},
         {"json": {"items": large()}, "strategy": "upsert", "matchBy": "path", "parentNodeId": "d0"},

@@ -131,7 +131,7 @@ def _taking_back(again: bool) -> Effort:
 
 
 def _merge(workspace: Workspace, caller: Caller, arguments: Arguments) -> float:
-    document = arguments["json"]
+    document: Any = arguments.get("json", arguments.get("text", ""))
     if isinstance(document, str):
         return len(document) / _TEXT_OF_A_NODE * 20
     items = document.get("items")

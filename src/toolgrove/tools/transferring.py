@@ -12,8 +12,11 @@ from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, SETS, Family
 from toolgrove.tools.schema import COUNT, CUT, ID_LIST, OBJECT, STRING, choice, either, flag, names, node_id, text
 from toolgrove.tools.viewing import lens_of, view_root
-from toolgrove.tree.document import dumps, export, loads, read
+from toolgrove.tree.document import Incoming, dumps, export, loads, read
 from toolgrove.tree.footprint import VIEW
+from toolgrove.tree.formats.reading import READS as READS_TEXT
+from toolgrove.tree.formats.reading import read_text
+from toolgrove.tree.formats.writing import WRITES, write_text
 from toolgrove.tree.merge import Merge
 from toolgrove.tree.node import Node, name_of
 from toolgrove.tree.property_path import PropertyFilter
@@ -216,16 +219,22 @@ def _flags(
     READS,
     arguments={
         "nodeId": node_id("The top of the subtree."),
-        "includeViewRoot": flag("Add the header that import_view restores a view from."),
+        "includeViewRoot": flag("Add the header that import_view restores a view from; json alone."),
+        "format": choice("json by default; any other is answered as text.", "json", *WRITES),
     },
     required=("nodeId",),
-    returns={"json": STRING, "cut": CUT},
-    optional=("cut",),
+    returns={"json": STRING, "text": STRING, "cut": CUT},
+    optional=("json", "text", "cut"),
     example={"nodeId": "house"},
 )
 def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
-    """A node and everything below it as a JSON text that import_merge reads back."""
+    """A node and everything below it as a document. import_merge reads json, csv (properties and tags), markdown and
+    opml (names and nesting) back."""
     root = context.tree[arguments["nodeId"]]
+    form = arguments.get("format", "json")
+    if form != "json":
+        text, cut = write_text(root, form, max_tokens=context.budget)
+        return {"text": text, **cut.noted()}
     header: Result = {}
     if arguments.get("includeViewRoot"):
         header["viewRoot"] = view_root(context, root, lens_of(context, {}))
@@ -239,6 +248,9 @@ def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     DESTROYS,
     arguments={
         "json": _DOCUMENT,
+        "text": STRING | {"description": "Instead of json: a text in a format."},
+        "format": choice("Of text.", *READS_TEXT),
+        "payloadType": text("The type of new nodes of text that does not say it.", minLength=1),
         "strategy": choice(
             "upsert: update and add; replace: make it exactly so, removing the rest below; skip: only add.",
             "upsert",
@@ -248,7 +260,7 @@ def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
         "matchBy": choice("How nodes are recognised; nodeId by default.", "nodeId", "path"),
         "parentNodeId": node_id("Where a new top node goes; the root by default."),
     },
-    required=("json", "strategy"),
+    required=("strategy",),
     returns={
         "created": ID_LIST,
         "updated": ID_LIST,
@@ -271,9 +283,9 @@ def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     },
 )
 def import_merge(context: ToolContext, arguments: Arguments) -> Result:
-    """Merge a document into the tree: nested {nodeId?, payloadType, payload, tags?, children} or flat
-    {items: [{nodeId, parentId, …}]}. All of it, or nothing if any part is refused."""
-    incoming = read(arguments["json"], limit=context.limits.import_nodes)
+    """Merge a document into the tree: json, nested {nodeId?, payloadType, payload, tags?, children} or flat
+    {items: [{nodeId, parentId, …}]}; or text. All of it, or nothing if any part is refused."""
+    incoming = _incoming(context, arguments)
     merge = Merge(
         context.tree,
         context.types,
@@ -292,3 +304,19 @@ def import_merge(context: ToolContext, arguments: Arguments) -> Result:
         "skippedCount": done.skipped,
         "idMap": done.id_map,
     }
+
+
+def _incoming(context: ToolContext, arguments: Arguments) -> list[Incoming]:
+    """The nodes of a call, which come as json or as text."""
+    limit = context.limits.import_nodes
+    if ("json" in arguments) == ("text" in arguments):
+        raise InvalidArgument(
+            "Send either json, or text with its format (markdown, opml or csv).", reason="document", path="json"
+        )
+    if "json" in arguments:
+        return read(arguments["json"], limit=limit)
+    if "format" not in arguments:
+        raise InvalidArgument(
+            "Say in which format the text is: markdown, opml or csv.", reason="document", path="format"
+        )
+    return read_text(arguments["text"], arguments["format"], payload_type=arguments.get("payloadType"), limit=limit)

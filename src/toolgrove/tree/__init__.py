@@ -10,6 +10,7 @@
 - ``dsl``: the selection language
 - ``effects``: what one call does to a workspace, as plain data that a store can keep
 - ``footprint``: what a call rests on, so that only changes to that make its version stale
+- ``formats``: subtrees as Markdown, OPML, CSV and Mermaid
 - ``history``: the commits, and the states that their before-images lead back to
 - ``impact``: what a transaction removes or overwrites, as a digest and as a sentence in names
 - ``merge``: a document merged into a tree

@@ -124,7 +124,8 @@ def _depth(root: Node) -> int:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incoming:
     """A node as a document describes it; `parent` is its parent's place in the document, `group` names those that
-    share its payload."""
+    share its payload. One of `names_only` says nothing of its type, tags and other properties: a node that is there
+    keeps them."""
 
     node_id: str | None
     parent: int | None
@@ -134,6 +135,7 @@ class Incoming:
     tags: frozenset[str] | None
     group: str | None
     is_cut: bool
+    names_only: bool = False
 
     @property
     def segment(self) -> str:

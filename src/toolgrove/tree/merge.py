@@ -47,8 +47,8 @@ class Merge:
         """Create and update nodes; with `replace`, also remove those that the document does not have."""
         if self.strategy == "replace" and any(node.is_cut for node in incoming):
             raise InvalidArgument(
-                "This document was cut to a budget (moreChildren); replacing with it would delete what "
-                "was cut. Export without maxTokens, or use strategy 'upsert'.",
+                "This document was cut to a budget (it says so in 'cut' or moreChildren); replacing with it would "
+                "delete what was cut. Export it with a larger maxTokens, or use strategy 'upsert'.",
                 reason="document",
             )
         placed: list[Node] = []
@@ -106,6 +106,8 @@ class Merge:
         if self.strategy == "skip":
             self.done.skipped += 1
             return node
+        if one.names_only:
+            return node  # found by its name, so there is nothing else to say
         replace = self.strategy == "replace"
         payload = one.payload if replace else {**node.payload, **one.payload}
         tags = (one.tags or NO_TAGS) if replace else node.tags | (one.tags or NO_TAGS)

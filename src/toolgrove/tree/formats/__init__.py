@@ -1,0 +1,16 @@
+"""Subtrees as texts that other programs read: lists, tables and diagrams, out and mostly back in.
+
+- ``diagram``: a Mermaid flowchart, out only
+- ``fitting``: which nodes of a subtree a text has room for, and how it says that some are missing
+- ``lines``: a node as a line of a text says it, and how a line is refused
+- ``markdown``: nested lists
+- ``opml``: outlines of outliners
+- ``reading``: texts as nodes to merge
+- ``table``: CSV, with properties and tags
+- ``writing``: a subtree in any of them
+"""
+
+from toolgrove.tree.formats.reading import read_text
+from toolgrove.tree.formats.writing import write_text
+
+__all__ = ["read_text", "write_text"]
