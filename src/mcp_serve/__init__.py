@@ -15,6 +15,7 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``lane``: answers plain requests at once, and passes all others on
 - ``line``: the answers to plain requests of one endpoint
 - ``listing``: `tools/list` as bytes, written once
+- ``log_levels``: how much of a tool's log a client hears
 - ``own_loop``: serves in a loop of its own, and leaves nothing behind
 - ``plain``: which way a request takes
 - ``presence``: work that ends when its client goes away

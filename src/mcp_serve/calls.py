@@ -33,6 +33,7 @@ class Question(NamedTuple):
     id: str
     message: str
     schema: Json
+    url: str | None = None
 
 
 Outcome = Answer | Question
@@ -41,15 +42,19 @@ Outcome = Answer | Question
 class Channel(NamedTuple):
     """How one request reaches its client. Without `ask`, a question ends the request and suspends the run.
 
-    `modern` is the era in which the client speaks: from 2026-07-28 on.
+    `modern` is the era in which the client speaks: from 2026-07-28 on. A client that `can_open` shows links to a
+    person; `log_level` is what it asked to hear of a tool's log.
     """
 
     send_progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
     wants_chunks: bool = False
     can_answer: bool = False
-    ask: Callable[[str, Json], Coroutine[Any, Any, Any]] | None = None
+    ask: Callable[[Json], Coroutine[Any, Any, Json]] | None = None
     meta: Any = None
     modern: bool = True
+    can_open: bool = False
+    log_level: str | None = None
+    send_log: Callable[[str, Any, str], Awaitable[None]] | None = None
 
     @property
     def may_suspend(self) -> bool:
@@ -67,7 +72,7 @@ class ToolRun:
         self._suspend = suspend
         self._loop = asyncio.get_running_loop()
         self._last_progress = -math.inf
-        self._answer: asyncio.Future[Any | None] | None = None
+        self._answer: asyncio.Future[Json | None] | None = None
         self._on_cancel: list[Callable[[], object]] = []
         self.attach(channel)
 
@@ -98,7 +103,7 @@ class ToolRun:
         self.channel = Channel()
         self.resume(None)
 
-    def resume(self, answer: Any | None) -> None:
+    def resume(self, answer: Json | None) -> None:
         """Give the tool the answer to its question."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
@@ -120,7 +125,26 @@ class ToolRun:
 
     async def elicit(self, message: str, schema: Json | None) -> Any | None:
         """Ask the user; None if nobody can answer, or the user declines. From any thread."""
-        return await self._at_home(self._elicit(message, schema or FREE_FORM))
+        return accepted(await self.ask({"message": message, "requestedSchema": schema or FREE_FORM}))
+
+    async def ask(self, question: Json) -> Json | None:
+        """Put a question to the user, in the words of `elicitation/create`; the answer in those of its result."""
+        answer: Json | None = await self._at_home(self._elicit(question))
+        return answer
+
+    def answers(self, mode: str) -> bool:
+        """Whether the user can be asked in this mode, `form` or `url`."""
+        return self.channel.can_answer and (mode == "form" or self.channel.can_open)
+
+    @property
+    def log_level(self) -> str | None:
+        """The least level of a log that the client asked for."""
+        return self.channel.log_level
+
+    async def log(self, level: str, data: Any, logger: str) -> None:
+        """Send the client a message of a log, if it wants that level."""
+        if self.channel.send_log is not None:
+            await self.channel.send_log(level, data, logger)
 
     async def _at_home(self, work: Any) -> Any:
         """Run on the server's loop, whichever loop and thread the tool is in."""
@@ -138,20 +162,21 @@ class ToolRun:
         self._last_progress = progress
         await send(progress, total, message)
 
-    async def _elicit(self, message: str, schema: Json) -> Any | None:
+    async def _elicit(self, question: Json) -> Json | None:
         if not self.channel.can_answer or self._turn.done():
             return None
         if self.channel.ask is not None:
-            return await self._ask(self.channel.ask(message, schema))
+            return await self._ask(self.channel.ask(question))
         question_id = self._suspend(self)
         if question_id is None:
             return None
         self._answer = self._loop.create_future()
-        self.question = Question(question_id, message, schema)
+        schema: Json = question.get("requestedSchema", {})
+        self.question = Question(question_id, question["message"], schema, question.get("url"))
         self._turn.set_result(self.question)
         return await self._answer
 
-    async def _ask(self, asking: Coroutine[Any, Any, Any]) -> Any | None:
+    async def _ask(self, asking: Coroutine[Any, Any, Json]) -> Json | None:
         """The client's answer, or None as soon as nobody waits for the run."""
 
         def answered(ask: asyncio.Future[Any]) -> None:
@@ -165,6 +190,11 @@ class ToolRun:
             return await self._answer
         finally:
             task.cancel()
+
+
+def accepted(answer: Json | None) -> Any | None:
+    """What the user entered, or None unless the user accepted."""
+    return (answer.get("content") or {}) if answer is not None and answer.get("action") == "accept" else None
 
 
 RunTool = Callable[[str, Json | None, ToolRun], Awaitable[Answer]]
@@ -202,7 +232,7 @@ class Calls:
         work.add_done_callback(self._running.pop)
         return await run.turn()
 
-    async def resume(self, question_id: str, answer: Any | None, channel: Channel, answered: bool = True) -> Outcome:
+    async def resume(self, question_id: str, answer: Json | None, channel: Channel, answered: bool = True) -> Outcome:
         """Go on with a suspended run; a request that brings no answer is asked again."""
         run = self._suspended.pop(question_id, None)
         if run is None or run.question is None or run not in self._running.values():

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from secrets import token_bytes
+from secrets import token_bytes, token_hex
 from typing import Any, Literal, TypeVar
 
 import mcp_types as types
@@ -26,6 +26,7 @@ from mcp_serve.answer import Answer, Refusal, refusal
 from mcp_serve.calls import ANSWER_WITHIN, Calls, Channel, Question, RunTool, User
 from mcp_serve.line import Line
 from mcp_serve.listing import Listing
+from mcp_serve.log_levels import is_heard, set_level, wanted_level
 from mcp_serve.prompts import NotGiven, Prompts
 from mcp_serve.resources import Documentation, NotRead, Resources
 from mcp_serve.sdk_internals import (
@@ -60,7 +61,8 @@ class Endpoint:
     """Lists, calls, documents and announces the tools of one table; `refuse` words what it refuses by itself.
 
     `resources` are what clients can read here; without any, the documentation of the tools. `prompts` are what they can
-    get beside that. With `page`, `tools/list` gives so many tools at a time.
+    get beside that. With `page`, `tools/list` gives so many tools at a time. `logs` says whether tools may log to their
+    clients; without it none does.
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class Endpoint:
         resources: Resources | None = None,
         prompts: Prompts | None = None,
         page: int | None = None,
+        logs: Callable[[], bool] | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
         self._tools = tools
         self._refuse = refuse
         self._prompts = prompts
+        self._logs = logs
         self._resources: Resources = resources or Documentation(tools)
         self._logger = logger or logging.getLogger(__name__)
         self.calls = Calls(run, in_place=in_place, logger=self._logger)
@@ -108,6 +112,8 @@ class Endpoint:
             **schema_lookup(self._header_schema),
         )
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
+        if logs is not None:
+            self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         drop_idle_tracing(self.server)
         security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=_user_id)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
@@ -203,7 +209,7 @@ class Endpoint:
             outcome = await self.calls.begin(params.name, params.arguments, channel, _user(ctx))
         else:
             answer = (params.input_responses or {}).get("answer")
-            outcome = await self.calls.resume(params.request_state, accepted(answer), channel, answer is not None)
+            outcome = await self.calls.resume(params.request_state, _answered(answer), channel, answer is not None)
         if isinstance(outcome, Question):
             return _asked(outcome)
         given = self._refuse(outcome.text) if isinstance(outcome, Refusal) else outcome
@@ -223,10 +229,17 @@ class Endpoint:
         if resources is not None:
             resources = resources.model_copy(update={"subscribe": self._resources.watchable})
         prompts, completions = found.prompts, found.completions
+        log = found.logging if self._logs is not None and self._logs() else None
         if self._prompts is not None:
             prompts = prompts if self._prompts.offered else None
             completions = completions if self._prompts.completes else None
-        return found.model_copy(update={"resources": resources, "prompts": prompts, "completions": completions})
+        return found.model_copy(
+            update={"resources": resources, "prompts": prompts, "completions": completions, "logging": log}
+        )
+
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        set_level(ctx.session, params.level)
+        return types.EmptyResult()
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
         offered = [] if self._prompts is None else await self._prompts.listed()
@@ -289,16 +302,21 @@ def _kept(kind: type[_Listed], wire: Json, name: str) -> _Listed | None:
     return entry
 
 
-def accepted(answer: Any) -> Any | None:
-    """What the user entered, or None unless the user accepted."""
-    if isinstance(answer, types.ElicitResult) and answer.action == "accept":
-        return answer.content or {}
-    return None
+def _answered(answer: Any) -> Json | None:
+    """What the user said, in the form of the wire."""
+    if not isinstance(answer, types.ElicitResult):
+        return None
+    said: Json = answer.model_dump(by_alias=True, exclude_none=True, mode="json", include={"action", "content"})
+    return said
 
 
 def _asked(question: Question) -> types.InputRequiredResult:
-    form = types.ElicitRequestFormParams(message=question.message, requested_schema=question.schema)
-    asked: Any = {"answer": types.ElicitRequest(params=form)}
+    params: types.ElicitRequestParams
+    if question.url is None:
+        params = types.ElicitRequestFormParams(message=question.message, requested_schema=question.schema)
+    else:
+        params = types.ElicitRequestURLParams(message=question.message, url=question.url)
+    asked: Any = {"answer": types.ElicitRequest(params=params)}
     return types.InputRequiredResult(input_requests=asked, request_state=question.id)
 
 
@@ -306,9 +324,23 @@ def _channel(ctx: Context) -> Channel:
     session = ctx.session
     is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
-    async def ask(message: str, schema: Any) -> Any | None:
-        return accepted(await session.elicit_form(message, schema, related_request_id=ctx.request_id))
+    async def ask(question: Json) -> Json:
+        message, url = question["message"], question.get("url")
+        if url is None:
+            schema = question["requestedSchema"]
+            answer = await session.elicit_form(message, schema, related_request_id=ctx.request_id)
+        else:
+            answer = await session.elicit_url(message, url, token_hex(8), related_request_id=ctx.request_id)
+        return _answered(answer) or {"action": "cancel"}
 
+    async def send_log(level: Any, data: Any, logger: str) -> None:
+        if not is_heard(level, session, ctx.meta):
+            return
+        params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+        await session.send_notification(types.LoggingMessageNotification(params=params), ctx.request_id)
+
+    client = session.client_capabilities
+    elicitation = None if client is None else client.elicitation
     return Channel(
         send_progress=session.report_progress,
         wants_chunks=ctx.meta is not None and "progress_token" in ctx.meta,
@@ -316,6 +348,9 @@ def _channel(ctx: Context) -> Channel:
         ask=None if is_modern else ask,
         meta=ctx.meta,
         modern=is_modern,
+        can_open=elicitation is not None and elicitation.url is not None,
+        log_level=wanted_level(session, ctx.meta),
+        send_log=send_log,
     )
 
 

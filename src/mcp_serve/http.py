@@ -55,7 +55,7 @@ class StreamableHTTP:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])
-        if version in HANDSHAKE_PROTOCOL_VERSIONS or b'"progressToken"' in scope.get(BODY, b""):
+        if version in HANDSHAKE_PROTOCOL_VERSIONS or _wants_words(scope.get(BODY, b"")):
             await self._streams.handle_request(owned(scope), receive, send)
             return
         is_answered = False
@@ -101,3 +101,8 @@ def http_transport(name: str, endpoint: Endpoint, logger: logging.Logger) -> Str
         logger.warning("SSE transport is deprecated; use streamable-http instead")
         return Sse(endpoint)
     return StreamableHTTP(endpoint)
+
+
+def _wants_words(body: bytes) -> bool:
+    """Whether a request asks for words before its answer: its progress, or its log."""
+    return b'"progressToken"' in body or b'logLevel"' in body

@@ -72,6 +72,11 @@ def connection_of(session: ServerSession) -> Hashable:
     return session._connection
 
 
+def connection_state(session: ServerSession) -> dict[str, Any]:
+    """What is remembered for all requests of a connection."""
+    return session._connection.state
+
+
 def owned(scope: Scope) -> Scope:
     """The request by a user of the SDK's own kind: only for those does a session belong to who opened it."""
     user: Any = scope.get("user")

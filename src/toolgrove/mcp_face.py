@@ -52,6 +52,7 @@ class McpFace:
             refuse=_not_served,
             resources=self._shelf,
             prompts=_Prompter(self),
+            logs=self._logs,
         )
         self._follow_lists()
 
@@ -67,6 +68,10 @@ class McpFace:
         if agent.prompts != before.prompts:
             self.endpoint.changed("prompts")
         self._follow_lists()
+
+    def _logs(self) -> bool:
+        """Whether the agent has a tool of a server, whose log may be passed on."""
+        return any(spec.as_given is not None for spec in self.agent.granted)
 
     def close(self) -> None:
         """Hear of no more changes at servers."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from toolgrove.notation.json_value import compact
 
@@ -242,6 +242,29 @@ class Client(Protocol):
     async def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
 
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None: ...
+
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""From the least to the most important."""
+
+
+@runtime_checkable
+class Counterpart(Client, Protocol):
+    """A client to which a server's own words can be passed on: what it logs while it works, and what it asks.
+
+    `log_level` is the least level that it asked for, None if it asked for none. `answers` says whether a person can be
+    asked in a mode, `form` or `url`. `ask` takes a question as MCP writes it, and gives the answer in the same way;
+    None if nobody answered.
+    """
+
+    @property
+    def log_level(self) -> str | None: ...
+
+    def answers(self, mode: str) -> bool: ...
+
+    async def log(self, level: str, data: Any, logger: str) -> None: ...
+
+    async def ask(self, question: dict[str, Any]) -> dict[str, Any] | None: ...
 
 
 class EarlierCall(NamedTuple):

@@ -31,7 +31,10 @@ CONTENT: dict[str, list[dict[str, object]]] = {
         IMAGE,
         resource("test://mixed-content-resource", '{"test":"data","value":123}', "application/json"),
     ],
+    "tool_with_logging": [{"type": "text", "text": "Tool with logging executed."}],
+    "trigger_prompt_change": [{"type": "text", "text": "Told of other prompts."}],
 }
+LOGGED = ("Tool execution started", "Tool processing data", "Tool execution completed")
 PROMPTS = {
     "simple_prompt": [],
     "prompt_with_arguments": ["arg1", "arg2"],
@@ -40,7 +43,13 @@ PROMPTS = {
 }
 OPENING: dict[str, object] = {
     "protocolVersion": "2025-11-25",
-    "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
+    "capabilities": {
+        "tools": {},
+        "resources": {"subscribe": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+    },
     "serverInfo": {"name": "content", "version": "1"},
 }
 
@@ -52,7 +61,7 @@ def answer(method: str, params: dict[str, object]) -> dict[str, object]:
         schema = {"type": "object", "properties": {}}
         return {"tools": [{"name": name, "description": f"Answers {name}.", "inputSchema": schema} for name in CONTENT]}
     if method == "resources/list":
-        listed = [("static-text", "text/plain"), ("static-binary", "image/png")]
+        listed = [("static-text", "text/plain"), ("static-binary", "image/png"), ("watched-resource", "text/plain")]
         return {"resources": [{"uri": f"test://{name}", "name": name, "mimeType": kind} for name, kind in listed]}
     if method == "resources/templates/list":
         template = {"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"}
@@ -92,7 +101,7 @@ def read(uri: str) -> dict[str, object]:
         number = uri.split("/")[3]
         data = json.dumps({"id": number, "templateTest": True, "data": f"Data for ID: {number}"})
         return {"contents": [{"uri": uri, "mimeType": "application/json", "text": data}]}
-    if uri == "test://static-text":
+    if uri in ("test://static-text", "test://watched-resource"):
         return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": "This is the static text resource."}]}
     raise LookupError(uri)
 
@@ -100,6 +109,12 @@ def read(uri: str) -> dict[str, object]:
 if __name__ == "__main__":
     for line in sys.stdin:
         message = json.loads(line)
+        if message.get("params", {}).get("name") == "tool_with_logging":
+            for text in LOGGED:
+                log: Any = {"method": "notifications/message", "params": {"level": "info", "data": text}}
+                print(json.dumps({"jsonrpc": "2.0", **log}), flush=True)
+        if message.get("params", {}).get("name") == "trigger_prompt_change":
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}), flush=True)
         if "id" in message:
             try:
                 told: dict[str, object] = {"result": answer(message["method"], message.get("params") or {})}

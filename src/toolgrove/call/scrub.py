@@ -16,7 +16,7 @@ from toolgrove.call.strip import STRIPPED, without_unseen
 from toolgrove.errors import GroveError, ToolError
 from toolgrove.notation.json_value import text_size
 from toolgrove.notation.unseen_text import stripped, visible
-from toolgrove.types import Call, Client, Next, Result, Tool
+from toolgrove.types import Call, Client, Counterpart, Next, Result, Tool
 
 WORKSPACE = "workspace"
 SCRUBBED = "secrets"
@@ -168,6 +168,26 @@ class _Scrubbed:
         if self._strips:
             clean = self._secrets.scrub_text(stripped(clean))
         return await self._client.elicit(visible(clean), self._secrets.scrub(schema))
+
+    @property
+    def log_level(self) -> str | None:
+        level: str | None = getattr(self._client, "log_level", None)
+        return level
+
+    def answers(self, mode: str) -> bool:
+        return isinstance(self._client, Counterpart) and self._client.answers(mode)
+
+    async def log(self, level: str, data: Any, logger: str) -> None:
+        if isinstance(self._client, Counterpart):
+            clean = self._shown(data) if isinstance(data, str) else self._secrets.scrub(data)
+            await self._client.log(level, clean, logger)
+
+    async def ask(self, question: dict[str, Any]) -> dict[str, Any] | None:
+        if not isinstance(self._client, Counterpart):
+            return None
+        clean: dict[str, Any] = self._secrets.scrub(question)
+        shown = stripped(clean["message"]) if self._strips else clean["message"]
+        return await self._client.ask({**clean, "message": visible(self._secrets.scrub_text(shown))})
 
     def _shown(self, message: str) -> str:
         clean = self._messages.feed(message)

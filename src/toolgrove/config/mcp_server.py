@@ -98,6 +98,11 @@ class McpServerConfig(OwnNames):
     trust_hints: bool = Field(
         default=False, description="Whether its own `readOnlyHint` is believed where `reads` and `changes` are silent."
     )
+    elicitation: bool = Field(
+        default=False,
+        description="Pass on what it asks while a call runs to the person at the client that made the call, where that "
+        "client can ask; each question names the server.",
+    )
     pins: PinMode | None = Field(
         default=None, description="Which of its definitions are accepted without a person; else as the project says."
     )

@@ -69,6 +69,19 @@ class Noticing(Protocol):
 
 
 @runtime_checkable
+class Speaking(Protocol):
+    """A source that says something of its own: how it wants to be used, and what it logs."""
+
+    @property
+    def instructions(self) -> str:
+        """Its word on how it wants to be used, for the operator to read; a model never sees it."""
+
+    @property
+    def messages(self) -> Mapping[str, int]:
+        """How much it logged, by level."""
+
+
+@runtime_checkable
 class Distrusting(Protocol):
     """A source whose definitions are somebody else's: those that speak of the tools of others wait for a person."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from toolgrove.pool.definition_lint import mentioned
-from toolgrove.pool.offer import Distrusting, Noticing, Offer, PoolSource, Unavailable
+from toolgrove.pool.offer import Distrusting, Noticing, Offer, PoolSource, Speaking, Unavailable
 from toolgrove.pool.prompts import PromptServer
 from toolgrove.pool.resources import ResourceServer
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState, compose
@@ -93,6 +93,12 @@ class Pool:
     def prompt_servers(self) -> Sequence[PromptServer]:
         """The sources that have prompts too, in the order of the file."""
         return [source for source in self._sources.values() if isinstance(source, PromptServer)]
+
+    def messages(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """How much each source logged by itself, by its name and the level."""
+        for name, source in self._sources.items():
+            if isinstance(source, Speaking):
+                yield from (((name, level), count) for level, count in source.messages.items())
 
     def invalidate(self, name: str) -> None:
         """Ask a source again before the next resolution."""
@@ -219,6 +225,7 @@ class Pool:
                 tools=len(self._offers.get(name, ())),
                 problem=self._problems.get(name, "" if name in self._offers else "not asked yet"),
                 notice=source.notice if isinstance(source, Noticing) else "",
+                instructions=source.instructions if isinstance(source, Speaking) else "",
             )
             for name, source in self._sources.items()
         }

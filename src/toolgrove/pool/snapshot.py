@@ -12,13 +12,17 @@ from toolgrove.types import OWN_TOOLS, Kind, ToolSpec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceState:
-    """How a source stands; `problem` is empty while it is up, `notice` while nobody needs to do anything for it."""
+    """How a source stands; `problem` is empty while it is up, `notice` while nobody needs to do anything for it.
+
+    Its `instructions` are a stranger's text for the operator, and not for a model.
+    """
 
     name: str
     kind: Kind
     tools: int = 0
     problem: str = ""
     notice: str = ""
+    instructions: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,5 +91,6 @@ def _content(offers: Mapping[str, Offer], rejected: Iterable[Offer], sources: Ma
         known_as = "\0".join((name, *offer.also, offer.formerly))
         digest.update(f"{known_as}\0{offer.source}\0{offer.standing}\0{mark}\n".encode())
     for name in sorted(sources):
-        digest.update(f"{name}\0{sources[name].problem}\0{sources[name].notice}\n".encode())
+        state = sources[name]
+        digest.update(f"{name}\0{state.problem}\0{state.notice}\0{state.instructions}\n".encode())
     return digest.hexdigest()[:16]

@@ -23,4 +23,5 @@
 - ``sessions``: MCP sessions by the token that opened them
 - ``slow_down``: makes those wait who keep coming with wrong tokens
 - ``streams``: the event streams under way
+- ``upstream_messages``: how much MCP servers log, for Prometheus
 """

@@ -38,6 +38,7 @@ from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import Health, Ready
 from toolgrove.web.slow_down import SlowDown
 from toolgrove.web.streams import Streams
+from toolgrove.web.upstream_messages import UpstreamMessages
 
 LAST_WORDS = 0.3
 """Seconds that streams have to end in, and again when they were told to."""
@@ -63,7 +64,7 @@ class Gateway:
             Live(),
             Runs(),
             Streams(),
-            Metrics(project.clock, project.misdeeds, Room(project)),
+            Metrics(project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool)),
         )
         self._listeners = (self._live.publish, metrics.count, self._follow)
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)

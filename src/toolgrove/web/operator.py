@@ -63,7 +63,7 @@ class OperatorApi:
         return schemas.Project(
             project=project.config.project,
             revision=snapshot.revision,
-            sources=[schemas.Source.of(state) for state in snapshot.sources.values()],
+            sources=[schemas.SourceOverview.of(state) for state in snapshot.sources.values()],
             rejected=[schemas.RejectedTool.of(offer) for offer in snapshot.rejected],
             tools=len(snapshot.offers),
             agents=agents,

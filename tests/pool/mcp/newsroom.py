@@ -1,6 +1,6 @@
-"""An MCP server whose offers change, on the official SDK, both eras: `python newsroom.py JOURNAL [PORT]`.
+"""An MCP server that talks by itself, on the official SDK, both eras: `python newsroom.py JOURNAL [PORT]`.
 
-Every subscription and every end of one is a line of the journal. Tools of its own make it tell of changes.
+Every subscription and every end of one is a line of the journal. Tools make it tell of changes, log and ask.
 """
 
 import json
@@ -20,11 +20,15 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
 )
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 
 from mcp_serve.sdk_internals import AnnouncingServer
 
-TOOLS = ("touch", "grow", "crash")
-SCHEMA: Any = {"type": "object", "properties": {"uri": {"type": "string"}}}
+TOOLS = ("touch", "grow", "crash", "ask", "open", "sample", "speak", "hang")
+FORM: Any = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+MODERN = "2026-07-28"
+SCHEMA: Any = {"type": "object", "properties": {"uri": {"type": "string"}, "text": {"type": "string"}}}
 bus = InMemorySubscriptionBus()
 listening = ListenHandler(bus)
 sessions: list[Any] = []
@@ -60,9 +64,48 @@ async def get_prompt(ctx: Any, params: Any) -> types.GetPromptResult:
     return types.GetPromptResult(messages=[])
 
 
-async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
+def said(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)])
+
+
+async def asked(ctx: Any, params: Any) -> Any:
+    """Ask in the way of the era; the result tells what was answered, and what the client had announced."""
+    able = ctx.session.client_capabilities
+    can = sorted(able.model_dump(exclude_none=True)) if able is not None else []
+    url = (params.arguments or {}).get("uri", "")
+    question: Any = types.ElicitRequestFormParams(message="How large?", requested_schema=FORM)
+    if params.name == "open":
+        question = types.ElicitRequestURLParams(message="Sign here.", url=url, elicitation_id="e1")
+    request: Any = types.ElicitRequest(params=question)
+    if params.name == "sample":
+        text: Any = types.SamplingMessage(role="user", content=types.TextContent(text="Say all you know."))
+        request = types.CreateMessageRequest(params=types.CreateMessageRequestParams(messages=[text], max_tokens=9))
+    if ctx.protocol_version == MODERN:
+        answer = (params.input_responses or {}).get("q")
+        if answer is None:
+            return types.InputRequiredResult(input_requests={"q": request}, request_state="s1")
+        return said(json.dumps([can, params.request_state, answer.action, answer.content]))
+    kind: Any = types.CreateMessageResult if params.name == "sample" else types.ElicitResult
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    try:
+        answer = await ctx.session.send_request(request, kind, metadata=related)
+    except MCPError as refused:
+        return said(json.dumps([can, refused.error.code, refused.error.message]))
+    return said(json.dumps([can, "s1", answer.action, answer.content]))
+
+
+async def call_tool(ctx: Any, params: Any) -> Any:
     if params.name == "crash":
         os._exit(3)
+    if params.name in ("ask", "open", "sample"):
+        return await asked(ctx, params)
+    if params.name == "speak":
+        text = (params.arguments or {}).get("text", "")
+        for level in ("debug", "info", "error"):
+            await ctx.session.send_log_message(level, f"{level} {text}", "desk", related_request_id=ctx.request_id)
+    if params.name == "hang":
+        note("hanging")
+        await anyio.sleep_forever()
     if params.name == "touch":
         uri = (params.arguments or {})["uri"]
         await bus.publish(ResourceUpdated(uri))
@@ -75,7 +118,7 @@ async def call_tool(ctx: Any, params: Any) -> types.CallToolResult:
         for session in sessions:
             await session.send_resource_list_changed()
             await session.send_prompt_list_changed()
-    return types.CallToolResult(content=[types.TextContent(text="done")])
+    return said("done")
 
 
 async def subscribe(ctx: Any, params: Any) -> types.EmptyResult:
@@ -99,6 +142,11 @@ async def listen(ctx: Any, params: Any) -> Any:
             note("unwatch", uri)
 
 
+async def set_level(ctx: Any, params: Any) -> types.EmptyResult:
+    note("level", params.level)
+    return types.EmptyResult()
+
+
 async def initialized(ctx: Any, params: Any) -> None:
     sessions.append(ctx.session)
 
@@ -106,6 +154,7 @@ async def initialized(ctx: Any, params: Any) -> None:
 server: Server[Any] = AnnouncingServer(
     "newsroom",
     adjust=lambda found: found,
+    instructions=f"Call touch first. The key is {os.environ.get('KEY', 'none')}.",
     on_list_tools=list_tools,
     on_call_tool=call_tool,
     on_list_resources=list_resources,
@@ -117,6 +166,7 @@ server: Server[Any] = AnnouncingServer(
     on_subscriptions_listen=listen,
 )
 server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
+server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
 manager = StreamableHTTPSessionManager(server)
 
 

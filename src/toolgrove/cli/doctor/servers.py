@@ -12,9 +12,12 @@ from toolgrove.cli.doctor.launch import shown, unpinned
 from toolgrove.cli.doctor.literal import hidden
 from toolgrove.config import Config, McpServerConfig
 from toolgrove.config.mcp_server import RESTRICTING
+from toolgrove.notation.unseen_text import one_line
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.mcp.sandbox import obstacle
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState
+
+_SAID = 300
 
 
 def check(config: Config, snapshot: PoolSnapshot | None) -> Iterator[Finding]:
@@ -27,6 +30,7 @@ def check(config: Config, snapshot: PoolSnapshot | None) -> Iterator[Finding]:
             yield _answer(name, snapshot.sources[name])
             if not snapshot.sources[name].problem:
                 yield from _effects(name, server, snapshot)
+                yield from _said(name, snapshot.sources[name].instructions)
     if snapshot is not None:
         for name, state in snapshot.sources.items():
             if name not in config.mcp_servers:
@@ -52,6 +56,7 @@ def _facts(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]
         "tools": None if state is None else state.tools,
         "problem": state.problem if state is not None else "",
         "ignored": list(server.ignored),
+        "instructions": state.instructions if state is not None else "",
     }
 
 
@@ -91,6 +96,13 @@ def _answer(name: str, state: SourceState) -> Finding:
     if state.problem:
         return _finding("error", name, f"is unavailable: {state.problem}")
     return _finding("ok", name, f"answered with {state.tools} tool{'s' * (state.tools != 1)}")
+
+
+def _said(name: str, instructions: str) -> Iterator[Finding]:
+    """What the server says of itself, as somebody else's text."""
+    if instructions:
+        text = one_line(instructions if len(instructions) <= _SAID else f"{instructions[:_SAID]}…")
+        yield _finding("note", name, f"has instructions, which no agent is told: {text}")
 
 
 def _effects(name: str, server: McpServerConfig, snapshot: PoolSnapshot) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``awaited``: an answer that is still to come
 - ``backoff``: how long to wait before a server is tried again
 - ``breaker``: stops calls to a server that fails time after time
+- ``callers``: whose a word of the server is, where nothing says so
 - ``catalog``: the tools that a server lists now, each held against its pin
 - ``child``: a server as our child process
 - ``connection``: HTTP/1.1 to one server, with a few kept connections
@@ -12,6 +13,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``effect_policy``: which tools change something, by the operator's word
 - ``era``: what each of the two protocol eras adds to a request
 - ``faults``: what can go wrong with a server
+- ``front``: passes on to the client of a call what the server logs and asks meanwhile
 - ``http``: a link over Streamable HTTP
 - ``inbound_budget``: how much a server may say without being asked
 - ``jsonrpc``: messages: written, read and bounded
@@ -25,6 +27,7 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``result``: from a server's answer to what the agent gets
 - ``sandbox``: runs a server under bubblewrap
 - ``scopes``: which scopes a server wants
+- ``server_log``: what a server logs by way of the protocol
 - ``server``: keeps one server connected and its tools listed
 - ``session``: opens a conversation in the right era, lists tools, calls them
 - ``source``: one server as a source of the pool; bounds every call

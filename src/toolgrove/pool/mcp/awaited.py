@@ -7,17 +7,17 @@ from collections import deque
 import anyio
 
 from toolgrove.pool.mcp.faults import Fault
-from toolgrove.pool.mcp.jsonrpc import Message, Progress, relay
+from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, relay
 
-_KEPT_PROGRESS = 64
+_KEPT_WORDS = 64
 
 
 class Awaited:
-    """One who waits for an answer, and hears of progress meanwhile; a slow listener misses the oldest."""
+    """One who waits for an answer, and hears of progress and the log meanwhile; a slow listener misses the oldest."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
-        self._progress: deque[Message] = deque(maxlen=_KEPT_PROGRESS)
+        self._words: deque[tuple[bool, Message]] = deque(maxlen=_KEPT_WORDS)
         self._message: Message | None = None
         self._fault: Fault | None = None
 
@@ -39,15 +39,24 @@ class Awaited:
 
     def tell(self, params: Message) -> None:
         """Take a word on how far it is."""
-        self._progress.append(params)
+        self._words.append((False, params))
         self._event.set()
 
-    async def answer(self, progress: Progress | None) -> Message:
+    def log(self, params: Message) -> None:
+        """Take a message of the server's log."""
+        self._words.append((True, params))
+        self._event.set()
+
+    async def answer(self, request: RpcRequest) -> Message:
         """Wait for the answer, and pass on what is told meanwhile."""
         while True:
             await self._event.wait()
-            while self._progress and progress is not None:
-                await relay(progress, self._progress.popleft())
+            while self._words:
+                logged, params = self._words.popleft()
+                if logged and request.front is not None:
+                    await request.front.log(params)
+                elif not logged and request.progress is not None:
+                    await relay(request.progress, params)
             if self._message is not None:
                 return self._message
             if self._fault is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 from opentelemetry import trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -21,6 +21,16 @@ _META = "io.modelcontextprotocol/"
 _TRACE = TraceContextTextMapPropagator()
 
 
+class Party(Protocol):
+    """For whom a request is made: what it wants to hear, and which kinds of question it answers."""
+
+    @property
+    def log_level(self) -> str | None: ...
+
+    @property
+    def modes(self) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Era:
     """What is spoken with a server: the version, and what each request carries because of it."""
@@ -28,15 +38,17 @@ class Era:
     version: str
     modern: bool
 
-    def params(self, params: Message, token: int | None = None) -> Message:
+    def params(self, params: Message, token: int | None = None, party: Party | None = None) -> Message:
         """The parameters of a request with its envelope; `token` asks for progress."""
         meta: Message = {} if token is None else {"progressToken": token}
         if self.modern:
             meta |= {
                 f"{_META}protocolVersion": self.version,
                 f"{_META}clientInfo": CLIENT,
-                f"{_META}clientCapabilities": {},
+                f"{_META}clientCapabilities": {} if party is None else capabilities(party.modes),
             }
+            if party is not None and party.log_level is not None:
+                meta[f"{_META}logLevel"] = party.log_level
         if trace.get_current_span().get_span_context().is_valid:
             _TRACE.inject(meta)
         return {**params, "_meta": meta} if meta else params
@@ -52,7 +64,19 @@ class Era:
 
 
 MODERN_ERA = Era(version=MODERN, modern=True)
-OPENING = {"protocolVersion": HANDSHAKE[-1], "capabilities": {}, "clientInfo": CLIENT}
+
+
+def opening(*, elicitation: bool) -> Message:
+    """The parameters of `initialize`."""
+    offered = capabilities(("form", "url") if elicitation else ())
+    return {"protocolVersion": HANDSHAKE[-1], "capabilities": offered, "clientInfo": CLIENT}
+
+
+def capabilities(modes: Iterable[str]) -> Message:
+    """What a server may ask of us: questions of these kinds, and nothing else."""
+    asked: Message = {mode: {} for mode in modes}
+    return {"elicitation": asked} if asked else {}
+
 
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _WRAPPED = re.compile(r"=\?base64\?.*\?=")

@@ -35,10 +35,11 @@ from toolgrove.pool.mcp.jsonrpc import (
     encode,
     notification,
     outcome,
+    params_of,
     relay,
     reply,
 )
-from toolgrove.pool.mcp.link import End, Told, is_request, params_of, unheard
+from toolgrove.pool.mcp.link import ELICIT, LOGGED, End, Told, is_request, unheard
 from toolgrove.pool.mcp.scopes import missing_scopes
 from toolgrove.pool.mcp.sse import Events
 from toolgrove.pool.misdeeds import Misdeeds
@@ -240,7 +241,13 @@ class HttpLink:
         raise Broken("ended its stream without an answer")
 
     async def _heard_meanwhile(self, message: Message, request: RpcRequest) -> None:
-        if message["method"] != "notifications/progress":
+        method, front = message["method"], request.front
+        is_question = method == ELICIT and is_request(message)
+        if is_question and front is not None and front.ask(message, self._send_quietly):
+            return
+        if method == LOGGED and front is not None:
+            await front.log(params_of(message))
+        if method != "notifications/progress":
             self._heard(message)
             return
         params = params_of(message)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from toolgrove.notation import strict_json
 from toolgrove.pool.mcp.faults import Nonsense, Rejected
@@ -15,15 +15,27 @@ MAX_MESSAGE = 8 * 1024 * 1024
 MAX_NESTING = 200
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+INVALID_REQUEST = -32600
 UNSUPPORTED_VERSION = -32022
 
 Message = dict[str, Any]
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
+class Front(Protocol):
+    """The side that a request is made for: hears what the server logs meanwhile, and may answer what it asks."""
+
+    async def log(self, params: Message) -> None: ...
+
+    def ask(self, request: Message, send: Callable[[Message], Awaitable[None]]) -> bool: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RpcRequest:
-    """A request on its way to a server; `headers` are those that HTTP mirrors from the body."""
+    """A request on its way to a server; `headers` are those that HTTP mirrors from the body.
+
+    `whose` names the agent that it is made for, `front` that one's side.
+    """
 
     id: int
     method: str
@@ -31,6 +43,8 @@ class RpcRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     progress: Progress | None = None
     cancellable: bool = True
+    front: Front | None = None
+    whose: str = ""
 
     def encoded(self) -> bytes:
         """The request as one JSON-RPC message."""
@@ -112,7 +126,18 @@ def reply(message: Message) -> Message:
     head = {"jsonrpc": "2.0", "id": message.get("id")}
     if message.get("method") == "ping":
         return {**head, "result": {}}
-    return {**head, "error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}}
+    return refusal(message, METHOD_NOT_FOUND, "Method not found")
+
+
+def refusal(message: Message, code: int, text: str) -> Message:
+    """What we say to a request of the server that is not answered."""
+    return {"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": code, "message": text}}
+
+
+def params_of(message: Message) -> Message:
+    """The parameters of a message, whatever it has in their place."""
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}
 
 
 async def relay(progress: Progress, params: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,9 +16,12 @@ LIST_CHANGED = "notifications/tools/list_changed"
 RESOURCES_CHANGED = "notifications/resources/list_changed"
 PROMPTS_CHANGED = "notifications/prompts/list_changed"
 UPDATED = "notifications/resources/updated"
+LOGGED = "notifications/message"
+ELICIT = "elicitation/create"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
+SEVERAL = "Several calls are under way, and nothing says which of them asks. One at a time can be asked about."
 Told = Callable[[str, Message], None]
 """Takes a notification: its method and its parameters."""
 
@@ -77,9 +80,3 @@ def unheard(method: str, params: Message) -> None:
 def is_request(message: Message) -> bool:
     """Whether the server wants an answer."""
     return isinstance(message.get("method"), str) and isinstance(message.get("id"), str | int)
-
-
-def params_of(message: Message) -> dict[str, Any]:
-    """The parameters of a message, whatever it has in their place."""
-    params = message.get("params")
-    return params if isinstance(params, dict) else {}

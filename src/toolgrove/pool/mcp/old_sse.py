@@ -9,11 +9,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from toolgrove.pool.mcp.awaited import Awaited
+from toolgrove.pool.mcp.callers import Callers
 from toolgrove.pool.mcp.connection import Address, Connection, Reach
 from toolgrove.pool.mcp.faults import Broken, Busy, Fault, Misconfigured, Nonsense, Rejected, ScopeMissing, Unauthorized
 from toolgrove.pool.mcp.http import Authorization, HttpLink, whole
-from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, likely_id, outcome
-from toolgrove.pool.mcp.link import params_of
+from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, likely_id, outcome, params_of
+from toolgrove.pool.mcp.link import ELICIT, LOGGED, is_request
 from toolgrove.pool.mcp.sse import MESSAGES, Events
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.types import Clock
@@ -43,6 +44,7 @@ class OldSseLink(HttpLink):
         super().__init__(server, url, headers, reach=reach, clock=clock, misdeeds=misdeeds, authorization=authorization)
         self._url = url
         self._awaited: dict[int, Awaited] = {}
+        self._callers = Callers()
         self._told = anyio.Event()
 
     async def open(self, tasks: TaskGroup) -> None:
@@ -145,20 +147,27 @@ class OldSseLink(HttpLink):
             awaited = self._awaited.get(token) if type(token) is int else None
             if awaited is not None:
                 awaited.tell(params)
-        else:
-            self._heard(message)
+            return
+        is_question = message["method"] == ELICIT and is_request(message)
+        if is_question and self._callers.asked(message, self._send_quietly):
+            return
+        if message["method"] == LOGGED and (request := self._callers.surely()) is not None:
+            self._awaited[request.id].log(params_of(message))
+        self._heard(message)
 
     async def _exchange(self, request: RpcRequest, connection: Connection) -> Message:
         """Post a request, and wait for its answer in the stream; who stops waiting tells the server so."""
         awaited = self._awaited[request.id] = Awaited()
+        self._callers.begin(request)
         try:
             await self._post(request, connection)
-            return outcome(await awaited.answer(request.progress))
+            return outcome(await awaited.answer(request))
         except anyio.get_cancelled_exc_class():
             self._cancel(request)
             raise
         finally:
             del self._awaited[request.id]
+            self._callers.end(request)
 
     async def _post(self, request: RpcRequest, connection: Connection) -> None:
         try:

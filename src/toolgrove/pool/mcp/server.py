@@ -21,10 +21,19 @@ from toolgrove.pool.mcp.connection import reach_of
 from toolgrove.pool.mcp.faults import Broken, Expired, Fault, Gone, Misconfigured
 from toolgrove.pool.mcp.http import HttpLink
 from toolgrove.pool.mcp.jsonrpc import Message
-from toolgrove.pool.mcp.link import ACKNOWLEDGED, LIST_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, UPDATED, Link
+from toolgrove.pool.mcp.link import (
+    ACKNOWLEDGED,
+    LIST_CHANGED,
+    LOGGED,
+    PROMPTS_CHANGED,
+    RESOURCES_CHANGED,
+    UPDATED,
+    Link,
+)
 from toolgrove.pool.mcp.news import News
 from toolgrove.pool.mcp.old_sse import OldSseLink
 from toolgrove.pool.mcp.sandbox import ProjectFolders, sandboxed
+from toolgrove.pool.mcp.server_log import ServerLog
 from toolgrove.pool.mcp.session import Negotiation, Session
 from toolgrove.pool.mcp.stdio import StdioLink
 from toolgrove.pool.mcp.subscriptions import Subscriptions
@@ -73,6 +82,7 @@ class Server:
         self.freshness = ToolListFreshness()
         self.news = News()
         self.subscriptions = Subscriptions(self.news)
+        self.log = ServerLog(name, secrets, clock)
         self._config = config
         self._catalog = catalog
         self._secrets = secrets
@@ -82,7 +92,9 @@ class Server:
         self._folders = folders
         self._misdeeds = misdeeds
         self._offspring = offspring
-        self._negotiation = Negotiation("legacy" if config.type == "sse" else config.protocol)
+        self._negotiation = Negotiation(
+            "legacy" if config.type == "sse" else config.protocol, elicitation=config.elicitation
+        )
         self._backoff = Backoff(random)
         self._settled = anyio.Event()
         self._retry_at = 0.0
@@ -197,6 +209,8 @@ class Server:
             self.news.list_changed("prompts")
         elif method == UPDATED:
             self.subscriptions.updated(params)
+        elif method == LOGGED:
+            self.log.take(params)
 
     def _lose(self, fault: Fault) -> None:
         """Say what is wrong; where only a session is over, nothing is, and those who ask wait for the next one."""

@@ -11,26 +11,33 @@ from typing import Any
 import anyio
 
 from toolgrove.pool.mcp.backoff import Backoff
-from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, OPENING, Era, Mirrors, mirrored
+from toolgrove.pool.mcp.era import HANDSHAKE, MODERN, MODERN_ERA, Era, Mirrors, mirrored, opening
 from toolgrove.pool.mcp.faults import Fault, Nonsense, Rejected
+from toolgrove.pool.mcp.front import CallFront
 from toolgrove.pool.mcp.jsonrpc import UNSUPPORTED_VERSION, Message, Progress, RpcRequest, encode, notification
 from toolgrove.pool.mcp.link import Link
-from toolgrove.types import COMPLETE, GET_PROMPT, READ_RESOURCE
+from toolgrove.types import COMPLETE, GET_PROMPT, LOG_LEVELS, READ_RESOURCE
 
 log = logging.getLogger("toolgrove.pool")
 MAX_LISTED = 5_000
 MAX_PAGES = 200
 MAX_LIST = 16 * 1024 * 1024
 PROBE = 2.0
+_LEVEL = 2.0
 
 
 class Session:
     """A server that answered; knows its era and what it can do."""
 
-    def __init__(self, link: Link, era: Era, capabilities: Mapping[str, Any], numbers: count[int]) -> None:
+    def __init__(self, link: Link, era: Era, greeting: Message, numbers: count[int]) -> None:
         self.link = link
         self.era = era
+        said = greeting.get("instructions")
+        self.instructions = said if isinstance(said, str) else ""
         self._numbers = numbers
+        self._level = len(LOG_LEVELS)
+        capabilities = _capabilities(greeting)
+        self._logs = isinstance(capabilities.get("logging"), dict)
         self._has_tools = isinstance(capabilities.get("tools"), dict)
         self._has_completions = isinstance(capabilities.get("completions"), dict)
         self.has_prompts = isinstance(capabilities.get("prompts"), dict)
@@ -89,13 +96,34 @@ class Session:
             params = {"cursor": cursor}
 
     async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], *, mirrors: Mirrors = (), progress: Progress | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        whose: str,
+        mirrors: Mirrors = (),
+        progress: Progress | None = None,
+        front: CallFront | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> Message:
-        """Call a tool; the request is never sent a second time from here."""
+        """Call a tool; the request is never sent a second time from here. `more` goes on with a call that asked."""
         headers = self.era.headers("tools/call", name)
         if mirrors and self.era.modern:
             headers.update(mirrored(mirrors, arguments))
-        return await self._sent("tools/call", {"name": name, "arguments": arguments}, headers, progress)
+        params = {"name": name, "arguments": arguments, **(more or {})}
+        return await self._sent("tools/call", params, headers, progress, front, whose)
+
+    async def hear_log(self, level: str) -> None:
+        """Have a server of the handshake era log what somebody wants to hear; never less than before."""
+        wanted = LOG_LEVELS.index(level)
+        if self.era.modern or not self._logs or wanted >= self._level:
+            return
+        self._level = wanted
+        with anyio.move_on_after(_LEVEL):
+            try:
+                await self._ask("logging/setLevel", {"level": level})
+            except Fault as fault:
+                log.debug("a server %s when it was told how much to log", fault)
 
     async def read_resource(self, uri: str, *, progress: Progress | None = None) -> Message:
         """Read a resource."""
@@ -131,15 +159,23 @@ class Session:
         await self.link.request(RpcRequest(id=key, method=method, params=params, headers=self.era.headers(method)))
 
     async def _sent(
-        self, method: str, params: Message, headers: Mapping[str, str], progress: Progress | None
+        self,
+        method: str,
+        params: Message,
+        headers: Mapping[str, str],
+        progress: Progress | None,
+        front: CallFront | None = None,
+        whose: str = "",
     ) -> Message:
         key = next(self._numbers)
         request = RpcRequest(
             id=key,
             method=method,
-            params=self.era.params(params, key if progress is not None else None),
+            params=self.era.params(params, key if progress is not None else None, front),
             headers=headers,
             progress=progress,
+            front=front,
+            whose=whose,
         )
         return await self.link.request(request)
 
@@ -178,7 +214,8 @@ class Session:
 class Negotiation:
     """Finds out which era a server speaks, and remembers it for the next time."""
 
-    def __init__(self, protocol: str) -> None:
+    def __init__(self, protocol: str, *, elicitation: bool = False) -> None:
+        self._opening = opening(elicitation=elicitation)
         self._wanted = {"modern": True, "legacy": False}.get(protocol)
         self._known: bool | None = None
 
@@ -190,7 +227,7 @@ class Negotiation:
             if modern is None:
                 session = await self._either(link, numbers)
             else:
-                session = await (_discover if modern else _initialize)(link, numbers)
+                session = await (_discover(link, numbers) if modern else self._initialize(link, numbers))
         except Fault as fault:
             # A server that broke at one question may still answer the other.
             self._known = False if modern is None else None
@@ -225,7 +262,7 @@ class Negotiation:
             with anyio.move_on_after(PROBE):
                 await refused.wait()
             try:
-                found.append(await _initialize(link, numbers))
+                found.append(await self._initialize(link, numbers))
                 tasks.cancel_scope.cancel()
             except Fault as fault:
                 faults.append(fault)
@@ -235,6 +272,15 @@ class Negotiation:
         if not found:
             raise faults[-1]
         return found[0]
+
+    async def _initialize(self, link: Link, numbers: count[int]) -> Session:
+        result = await link.request(
+            RpcRequest(id=next(numbers), method="initialize", params=self._opening, cancellable=False)
+        )
+        version = result.get("protocolVersion")
+        if version not in HANDSHAKE:
+            raise Nonsense("speaks a protocol version that we do not know")
+        return Session(link, Era(version=str(version), modern=False), result, numbers)
 
 
 async def _discover(link: Link, numbers: count[int]) -> Session:
@@ -251,17 +297,7 @@ async def _discover(link: Link, numbers: count[int]) -> Session:
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or MODERN not in versions:
         raise Nonsense(f"does not speak protocol {MODERN}")
-    return Session(link, MODERN_ERA, _capabilities(result), numbers)
-
-
-async def _initialize(link: Link, numbers: count[int]) -> Session:
-    result = await link.request(
-        RpcRequest(id=next(numbers), method="initialize", params=dict(OPENING), cancellable=False)
-    )
-    version = result.get("protocolVersion")
-    if version not in HANDSHAKE:
-        raise Nonsense("speaks a protocol version that we do not know")
-    return Session(link, Era(version=str(version), modern=False), _capabilities(result), numbers)
+    return Session(link, MODERN_ERA, result, numbers)
 
 
 def _says(capabilities: Mapping[str, Any], kind: str, what: str) -> bool:

@@ -12,12 +12,14 @@ import anyio
 
 from toolgrove.config import McpServerConfig, PinMode
 from toolgrove.errors import Forbidden, ResourceNotFound, RightsMissing, ToolNotFound, UpstreamFailed
+from toolgrove.notation.unseen_text import visible
 from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
 from toolgrove.pool.host import Resolve, resolve_host
 from toolgrove.pool.mcp.breaker import Breakers
 from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
 from toolgrove.pool.mcp.effect_policy import EffectPolicy
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, ScopeMissing, Unsent
+from toolgrove.pool.mcp.front import CallFront
 from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.offered_lists import OfferedList, of_prompt, of_resource, of_template
 from toolgrove.pool.mcp.pin_policy import PinPolicy
@@ -90,6 +92,7 @@ class McpSource:
         logins: Logins | None = None,
     ) -> None:
         self.name = name
+        self._elicitation = config.elicitation
         self._timeout = config.timeout
         self._secrets = secrets
         clock = clock or SystemClock()
@@ -169,16 +172,42 @@ class McpSource:
     async def call(self, call: Call) -> Result:
         """Call a tool of the server, once; what may have arrived is never sent again."""
         tool = call.granted
+        front: CallFront | None = None
+        if self._elicitation or call.client is not None:
+            front = CallFront(self.name, call, may_ask=self._elicitation, secrets=self._secrets)
 
         async def ask(session: Session) -> tuple[Message, CatalogEntry]:
             entry = self._catalog.entry(tool)  # when the answer comes, the tool may be another or gone
-            progress = None if call.client is None else call.client.progress
-            own_name, mirrors = entry.tool.own_name, entry.mirrors
-            return await session.call_tool(own_name, call.arguments, mirrors=mirrors, progress=progress), entry
+            return await self._asked(session, call, entry, front), entry
 
         return await self._bounded(
-            call, partial(self._gate, tool, share_of(call)), ask, lambda answer: self._read(call, *answer)
+            call, partial(self._gate, tool, share_of(call)), ask, lambda answer: self._read(call, *answer), front
         )
+
+    async def _asked(self, session: Session, call: Call, entry: CatalogEntry, front: CallFront | None) -> Message:
+        """The answer to a call; what the server asks meanwhile is put to who made the call."""
+        progress = None if call.client is None else call.client.progress
+        send = partial(
+            session.call_tool,
+            entry.tool.own_name,
+            call.arguments,
+            whose=share_of(call),
+            mirrors=entry.mirrors,
+            progress=progress,
+            front=front,
+        )
+        if front is None:
+            return await send()
+        if front.log_level is not None:
+            await session.hear_log(front.log_level)
+        if not front.may_ask:
+            return await send()
+        if not session.era.modern:
+            return await _answering(front, send)
+        answer = await send()
+        while answer.get("resultType") == "input_required":
+            answer = await send(more=await front.fulfilled(answer))
+        return answer
 
     async def resources(self) -> Sequence[Message]:
         """The resources that the server lists."""
@@ -234,6 +263,19 @@ class McpSource:
 
         return await self._bounded(call, partial(self._well, share_of(call)), ask, lambda answer: answer)
 
+    @property
+    def instructions(self) -> str:
+        """How the server says that it wants to be used: for the operator alone, as a stranger's text."""
+        session = self._server.session
+        if session is None or not session.instructions:
+            return ""
+        return visible(self._secrets.scrub_text(brief(session.instructions, self._secrets.beginning)))
+
+    @property
+    def messages(self) -> Mapping[str, int]:
+        """How much the server logged by way of the protocol, by level."""
+        return self._server.log.counts
+
     async def prompts(self) -> Sequence[Message]:
         """The prompts that the server lists."""
         return await self._prompts.latest()
@@ -265,6 +307,7 @@ class McpSource:
         gate: Callable[[], Session],
         ask: Callable[[Session], Awaitable[_Answer]],
         read: Callable[[_Answer], Result],
+        front: CallFront | None = None,
     ) -> Result:
         """Ask the server if `gate` opens: in turn, in time, and with an answer that can be read."""
         deadline = anyio.current_time() + self._timeout
@@ -274,7 +317,9 @@ class McpSource:
             gate()
             async with self._shares.place(share_of(call), self._timeout):
                 # The server's time begins now: what a call spent in line is no fault of the server.
-                with anyio.move_on_after(self._timeout):
+                with anyio.move_on_after(self._timeout) as scope:
+                    if front is not None:
+                        front.scope = scope
                     return read(await self._exchange(call, gate, ask))
                 self._breakers.timed_out(share_of(call))
                 self._server.freshness.look()
@@ -374,6 +419,20 @@ class McpSource:
         advice = " Try again in a moment." if retryable else ""
         end = "" if what.endswith(".") else "."
         return UpstreamFailed(f"Server {self.name!r} {what}{end}{advice}", reason=reason, retryable=retryable, **facts)
+
+
+async def _answering(front: CallFront, send: Callable[[], Awaitable[Message]]) -> Message:
+    """The answer to a request, while the questions of the handshake era are answered beside it."""
+    ended: list[Message | Exception] = []
+    async with anyio.create_task_group() as tasks:
+        with front.answering(tasks):
+            try:
+                ended.append(await send())
+            except Exception as problem:  # raised again outside of the task group, which would wrap it
+                ended.append(problem)
+    if isinstance(ended[0], Exception):
+        raise ended[0]
+    return ended[0]
 
 
 def _advice(call: Call) -> str:

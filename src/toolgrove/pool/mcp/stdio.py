@@ -10,13 +10,26 @@ import anyio
 from anyio.abc import TaskGroup
 
 from toolgrove.pool.mcp.awaited import Awaited
+from toolgrove.pool.mcp.callers import Callers
 from toolgrove.pool.mcp.child import Child, Command
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import Broken, Fault, Gone, Nonsense, Unsent
 from toolgrove.pool.mcp.inbound_budget import InboundBudget
-from toolgrove.pool.mcp.jsonrpc import Message, RpcRequest, decode, encode, likely_id, notification, outcome, reply
+from toolgrove.pool.mcp.jsonrpc import (
+    INVALID_REQUEST,
+    Message,
+    RpcRequest,
+    decode,
+    encode,
+    likely_id,
+    notification,
+    outcome,
+    params_of,
+    refusal,
+    reply,
+)
 from toolgrove.pool.mcp.line_reader import LineReader
-from toolgrove.pool.mcp.link import End, Told, is_request, params_of, unheard
+from toolgrove.pool.mcp.link import ELICIT, LOGGED, SEVERAL, End, Told, is_request, unheard
 from toolgrove.pool.mcp.stderr import ErrorOutput
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offspring import Offspring
@@ -54,6 +67,7 @@ class StdioLink:
         self._ended: dict[int, bool] = {}
         self._lines = LineReader()
         self._waiting: dict[int, Awaited] = {}
+        self._callers = Callers()
         self._child = Child(wrote=self._wrote, complained=self._errors.feed, gone=self._gone, offspring=offspring)
         self._started = False
 
@@ -67,15 +81,17 @@ class StdioLink:
         if self.end.fault is not None:
             raise self.end.fault.with_traceback(None)
         waiting = self._waiting[request.id] = Awaited()
+        self._callers.begin(request)
         try:
             await self._send(request)
-            return outcome(await waiting.answer(request.progress))
+            return outcome(await waiting.answer(request))
         except anyio.get_cancelled_exc_class():
             if request.cancellable:
                 self._cancel(request)
             raise
         finally:
             del self._waiting[request.id]
+            self._callers.end(request)
             self._remember(request.id, answered=waiting.settled)
 
     def _remember(self, key: int, *, answered: bool) -> None:
@@ -183,7 +199,7 @@ class StdioLink:
         if not isinstance(method, str):
             return
         if is_request(message):
-            self._child.write(encode(reply(message)))
+            self._asked(message)
         elif method == "notifications/progress":
             params = params_of(message)
             token = params.get("progressToken")
@@ -191,4 +207,15 @@ class StdioLink:
             if waiting is not None:
                 waiting.tell(params)
         else:
+            if method == LOGGED and (request := self._callers.surely()) is not None:
+                self._waiting[request.id].log(params_of(message))
             self.told(method, params_of(message))
+
+    def _asked(self, message: Message) -> None:
+        """Answer what the server asks: here, or by the client of the one call that it can be about."""
+        if message["method"] == ELICIT and self._callers.asked(message, self.notify):
+            return
+        if message["method"] == ELICIT and self._callers.several:
+            self._child.write(encode(refusal(message, INVALID_REQUEST, SEVERAL)))
+        else:
+            self._child.write(encode(reply(message)))

@@ -20,7 +20,7 @@ from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, U
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
 from toolgrove.web.schemas.overview import AgentSummary, Health, Project, Ready, TrafficMinute
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
-from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source
+from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source, SourceOverview
 
 __all__ = [
     "MAX_CALLS",
@@ -54,6 +54,7 @@ __all__ = [
     "Run",
     "RunCall",
     "Source",
+    "SourceOverview",
     "TrafficMinute",
     "UsedApproval",
     "Verdict",

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from toolgrove.types import Role
 from toolgrove.web.schemas.json_object import Answer
-from toolgrove.web.schemas.pool import RejectedTool, Source
+from toolgrove.web.schemas.pool import RejectedTool, SourceOverview
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +61,7 @@ class Project(Answer):
 
     project: str
     revision: Annotated[int, Field(description="Counts the states of the pool.")]
-    sources: list[Source]
+    sources: list[SourceOverview]
     rejected: list[RejectedTool]
     tools: int
     agents: list[AgentSummary]

@@ -29,6 +29,27 @@ class Source(Answer):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SourceOverview(Source):
+    """A source as the operator sees it."""
+
+    instructions: Annotated[
+        str, Field(description="How the server says that it wants to be used. No agent is told; judge it yourself.")
+    ]
+
+    @classmethod
+    def of(cls, found: snapshot.SourceState) -> SourceOverview:
+        """How a source of the pool stands, and what it says of itself."""
+        return cls(
+            name=found.name,
+            kind=found.kind,
+            tools=found.tools,
+            problem=found.problem,
+            notice=found.notice,
+            instructions=found.instructions,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RejectedTool(Answer):
     """A tool that did not come into the pool."""
 
