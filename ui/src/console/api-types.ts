@@ -238,7 +238,7 @@ export interface Project {
   project: string;
   /** Counts the states of the pool. */
   revision: number;
-  sources: Source[];
+  sources: SourceOverview[];
   rejected: RejectedTool[];
   tools: number;
   agents: AgentSummary[];
@@ -300,6 +300,19 @@ export interface Source {
   problem: string;
   /** What you should do though it is up, such as a login with more rights. */
   notice: string;
+}
+
+/** A source as the operator sees it. */
+export interface SourceOverview {
+  name: string;
+  kind: "builtin" | "extension" | "mcp" | "http";
+  tools: number;
+  /** Empty while it is up. */
+  problem: string;
+  /** What you should do though it is up, such as a login with more rights. */
+  notice: string;
+  /** How the server says that it wants to be used. No agent is told; judge it yourself. */
+  instructions: string;
 }
 
 /** How many calls a minute had, and how many of them failed or were refused. */
