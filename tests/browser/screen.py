@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 from axe_playwright_python.sync_playwright import Axe
@@ -10,7 +9,10 @@ from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, 
 
 from e2e.servers import Address
 
+AXE = Axe().axe_script
 STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
+"""The rules whose verdict a theme can change: the themes differ in nothing but colours."""
 _REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation",
     (event) => window.reportViolation(`${event.violatedDirective} ${event.blockedURI}`));
@@ -77,13 +79,21 @@ class Watched:
         assert self.noise == [], self.noise
 
     def assert_accessible(self, state: str) -> None:
-        """No WCAG A or AA finding, and nothing wider than the screen."""
-        rules: dict[str, Any] = {"runOnly": {"type": "tag", "values": STANDARD}, "resultTypes": ["violations"]}
-        found = Axe().run(self.page, options=rules).response["violations"]
-        findings = [(state, each["id"], [node["target"] for node in each["nodes"]]) for each in found]
+        """No WCAG A or AA finding, in light and in dark, and nothing wider than the screen."""
+        findings = [f"{state}: {finding}" for finding in self._findings("tag", STANDARD)]
+        self.page.emulate_media(color_scheme="dark")
+        findings += [f"{state}, dark: {finding}" for finding in self._findings("rule", OF_COLOURS)]
+        self.page.emulate_media(color_scheme="light")
         assert findings == [], findings
         overflow = "document.documentElement.scrollWidth - innerWidth"
         assert self.page.evaluate(overflow) <= 0, f"{state}: wider than the screen"
+
+    def _findings(self, kind: str, rules: list[str]) -> list[str]:
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE)
+        options = {"runOnly": {"type": kind, "values": rules}, "resultTypes": ["violations"]}
+        found = self.page.evaluate("options => axe.run(document, options)", options)["violations"]
+        return [f"{each['id']} {[node['target'] for node in each['nodes']]}" for each in found]
 
 
 class Screen(Watched):

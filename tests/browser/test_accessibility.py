@@ -9,9 +9,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.requirement("FR-EXPLORER-001")]
 
 
 @pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_state_is_accessible(visit: Visit, theme: str, width: int) -> None:
-    screen = visit(theme=theme, width=width)
+def test_every_state_is_accessible(visit: Visit, width: int) -> None:
+    screen = visit(width=width)
     screen.assert_accessible("list")
     screen.open("orders.create")
     screen.assert_accessible("detail")

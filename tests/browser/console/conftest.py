@@ -117,12 +117,10 @@ def tab(chromium: Browser, gateway: Gateway) -> Iterator[Visit]:
     pages: list[ConsolePage] = []
     with ExitStack() as stack:
 
-        def opened(
-            fragment: str = "", *, at: Gateway = gateway, width: int = 1280, height: int = 800, theme: Any = "light"
-        ) -> ConsolePage:
+        def opened(fragment: str = "", *, at: Gateway = gateway, width: int = 1280, height: int = 800) -> ConsolePage:
             context = chromium.new_context(
                 viewport={"width": width, "height": height},
-                color_scheme=theme,
+                color_scheme="light",
                 reduced_motion="reduce",
                 permissions=["clipboard-read", "clipboard-write"],
             )

@@ -10,10 +10,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, theme: str, width: int) -> None:
+def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, width: int) -> None:
     asked = writer.refused("remove_node", nodeId=house)
-    page = visit(theme=theme, width=width)
+    page = visit(width=width)
     expect(page.by("figures")).to_be_visible()
     expect(page.by("latest-calls").locator("li").first).to_be_visible()
     page.assert_accessible("overview")
@@ -25,8 +24,8 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, theme:
     page.assert_accessible("tree")
     page.go("tree", "writer", f"{house}-kitchen")
     expect(page.by("node")).to_be_visible()
-    writer.ok("update_payload_property", nodeId=f"{house}-kitchen", propertyName="status", newValue=f"{theme} {width}")
-    expect(page.value("status")).to_have_text(f"{theme} {width}")
+    writer.ok("update_payload_property", nodeId=f"{house}-kitchen", propertyName="status", newValue=f"width {width}")
+    expect(page.value("status")).to_have_text(f"width {width}")
     page.button("Edit size").click()
     page.assert_accessible("node")
     page.button("Cancel").click()
@@ -35,7 +34,7 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, theme:
     page.assert_accessible("add dialog")
     page.page.keyboard.press("Escape")
     page.tab("Snapshots").click()
-    page.field("Label of the new snapshot").fill(f"{theme} {width}")
+    page.field("Label of the new snapshot").fill(f"width {width}")
     page.button("Take").click()
     writer.ok("update_payload_property", nodeId=f"{house}-kitchen", propertyName="status", newValue="done")
     page.by("compare").click()
@@ -68,9 +67,8 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, theme:
     page.page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_sign_in_is_accessible(tab: Visit, theme: str) -> None:
-    page = tab(theme=theme, width=360)
+def test_the_sign_in_is_accessible(tab: Visit) -> None:
+    page = tab(width=360)
     expect(page.by("sign-in")).to_be_visible()
     page.assert_accessible("sign-in")
     assert all("401" in line for line in page.noise)
