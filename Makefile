@@ -77,6 +77,7 @@ bench: $(READY)
 	$(BIN)/python -m bench.tree --calls
 	$(BIN)/python -m bench.store
 	$(BIN)/python -m bench.long_calls
+	$(BIN)/python -m bench.economy
 
 docs: $(READY)
 	$(BIN)/python tools/conformance.py
