@@ -35,7 +35,8 @@ def exactly(left: Any, right: Any) -> bool:
 class NaiveWorkspace:
     """Answers every tool call from a nested dict."""
 
-    def __init__(self, agents: dict[str, dict[str, Any]], concurrency: str = "tree") -> None:
+    def __init__(self, agents: dict[str, dict[str, Any]], rules: list[Any], concurrency: str = "tree") -> None:
+        self.rules = [{"severity": "error", **rule} for rule in rules]
         self.agents = agents
         self.concurrency = concurrency
         self.root: Node = {
@@ -234,6 +235,7 @@ class NaiveWorkspace:
             "payloadType": node["payloadType"],
             "payload": filtered(node["payload"], *filters),
             "childrenCount": len(node["children"]),
+            **({"tags": node["tags"]} if node["tags"] else {}),
             **({"payloadGroup": True} if len(self.holders(node)) > 1 else {}),
         }
 
@@ -415,6 +417,16 @@ class NaiveWorkspace:
             "tags": tallied("tag", [tag for node in nodes for tag in node["tags"]]),
         }
 
+    def list_tags(self, who: Any, rootNodeId: str = "root") -> Answer:
+        root = self.find(rootNodeId)
+        held = [tag for one in [root, *Family(self.root).descendants(root)] for tag in one["tags"]]
+        return {
+            "items": [
+                {"tag": tag, "count": held.count(tag)}
+                for tag in sorted(set(held), key=lambda tag: (-held.count(tag), tag))
+            ]
+        }
+
     def list_bookmarks(self, who: Any) -> Answer:
         items = []
         for label, key in sorted(self.bookmarks[who[0]].items()):
@@ -457,6 +469,11 @@ class NaiveWorkspace:
     def list_rulesets(self, who: Any) -> Answer:
         return {"items": [{"rulesetId": "rules", "ruleCount": 3, "ruleIds": ["sized", "few", "named"]}]}
 
+    def get_ruleset(self, who: Any, rulesetId: str) -> Answer:
+        if rulesetId != "rules":
+            raise Refusal("not_found")
+        return {"rulesetId": "rules", "rules": self.rules}
+
     def snapshot_list(self, who: Any) -> Answer:
         return {
             "items": [
@@ -489,11 +506,16 @@ class NaiveWorkspace:
                     "parentId": side["parent"],
                     "payloadType": side["type"],
                     "payload": side["payload"],
+                    **({"tags": side["tags"]} if side["tags"] else {}),
+                    "index": (was if two is None else now)[side["parent"]]["children"].index(key),
                 }
                 diff["added" if one is None else "removed"].append(entry)
                 continue
             if one["parent"] != two["parent"]:
-                diff["moved"].append({"nodeId": key, "oldParentId": one["parent"], "newParentId": two["parent"]})
+                moved = {"nodeId": key, "oldParentId": one["parent"], "newParentId": two["parent"]}
+                moved["oldIndex"] = was[one["parent"]]["children"].index(key)
+                moved["newIndex"] = now[two["parent"]]["children"].index(key)
+                diff["moved"].append(moved)
             change: Answer = {"nodeId": key}
             properties = property_changes(one["payload"], two["payload"])
             if properties:
@@ -503,7 +525,7 @@ class NaiveWorkspace:
             if one["tags"] != two["tags"]:
                 change["tags"] = {"old": one["tags"], "new": two["tags"]}
             if len(change) > 1:
-                diff["changed"].append(change)
+                diff["changed"].append({**change, "parentId": two["parent"]})
         return diff
 
     def diff_subtree(self, who: Any, aId: str, bId: str) -> Answer:
@@ -518,8 +540,10 @@ class NaiveWorkspace:
         properties = property_changes(one["payload"], two["payload"])
         if properties:
             change["properties"] = properties
+        if one["tags"] != two["tags"]:
+            change["tags"] = {"old": one["tags"], "new": two["tags"]}
         if len(change) > 2:
-            diff["changed"].append(change)
+            diff["changed"].append({**change, "parentId": self.shape(one)["parentId"]})
 
         def kind(node: Node) -> Any:
             return (node["payloadType"], name_of(node))
@@ -538,6 +562,8 @@ class NaiveWorkspace:
                         shape = self.shape(gone)
                         del shape["childrenCount"]
                         shape.pop("payloadGroup", None)
+                        above = self.find(shape["parentId"])
+                        shape["index"] = [other["nodeId"] for other in above["children"]].index(gone["nodeId"])
                         diff[side].append(shape)
         pairs = [(child, partner(child, left, right)) for child in left]
         matched = [(child, other) for child, other in pairs if other is not None]
@@ -1033,6 +1059,13 @@ class NaiveWorkspace:
             self.merge(top, above, strategy, done, groups, placed=top.get("parentId") is not None)
         if strategy == "replace":
             self.trim(forms, done)
+        elif strategy == "upsert":
+            for form in forms:
+                node = self.find(form["nodeId"])
+                listed = [child["nodeId"] for child in form.get("children", [])]
+                held = {child["nodeId"]: child for child in node["children"]}
+                coming = iter([held[key] for key in listed if key in held])
+                self.put_in_order(node, [next(coming) if key in listed else child for key, child in held.items()], done)
         self.touched = touched_between(before, self.root)
         for name in ("created", "updated", "removed"):
             done[f"{name}Count"] = len(done[name])
@@ -1112,7 +1145,14 @@ class NaiveWorkspace:
             wanted = [child["nodeId"] for child in form.get("children", [])]
             node = self.find(form["nodeId"])
             order = {key: at for at, key in enumerate(wanted)}
-            node["children"].sort(key=lambda child: order.get(child["nodeId"], len(order)))
+            ordered = sorted(node["children"], key=lambda child: order.get(child["nodeId"], len(order)))
+            self.put_in_order(node, ordered, done)
+
+    def put_in_order(self, node: Node, children: list[Node], done: Answer) -> None:
+        for old, new in zip(node["children"], children, strict=True):
+            if old is not new and new["nodeId"] not in (*done["created"], *done["updated"]):
+                done["updated"].append(new["nodeId"])
+        node["children"] = children
 
 
 ABSENT = object()

@@ -112,7 +112,7 @@ class Workspace(RuleBasedStateMachine):
         }
         self.config = Config.model_validate(self.configured(config))
         self.grove = self.opened()
-        self.model = NaiveWorkspace(AGENTS, self.concurrency)
+        self.model = NaiveWorkspace(AGENTS, RULES, self.concurrency)
         self.runner = asyncio.Runner()
         self.tokens: dict[int, str] = {}
         self.count = 0
@@ -523,12 +523,16 @@ class Workspace(RuleBasedStateMachine):
     def read_search(self, data: Any, tools: list[str]) -> None:
         self.read(data, tools)
 
-    @rule(data=st.data(), tools=three("validate_tree", "lint_payload", "list_payload_types", "list_rulesets"))
+    @rule(
+        data=st.data(),
+        tools=three("validate_tree", "lint_payload", "list_payload_types", "list_rulesets", "get_ruleset"),
+    )
     def read_rules(self, data: Any, tools: list[str]) -> None:
         self.read(data, tools)
 
     @rule(
-        data=st.data(), tools=three("list_bookmarks", "snapshot_list", "snapshot_diff", "diff_subtree", "changes_since")
+        data=st.data(),
+        tools=three("list_tags", "list_bookmarks", "snapshot_list", "snapshot_diff", "diff_subtree", "changes_since"),
     )
     def read_history(self, data: Any, tools: list[str]) -> None:
         self.read(data, tools)
@@ -605,8 +609,10 @@ class Workspace(RuleBasedStateMachine):
             options = {"naive": {"of": of}, "real": {"measures": figures}}
         elif tool == "describe_tree":
             arguments = {"rootNodeId": node_id}
-        elif tool == "validate_tree":
+        elif tool in ("validate_tree", "get_ruleset"):
             arguments = {"rulesetId": draw(st.sampled_from(["rules", "rules", "other"]))}
+        elif tool == "list_tags":
+            arguments = draw(optional(rootNodeId=st.just(node_id)))
         elif tool == "lint_payload":
             arguments = {"nodeId": node_id, "rulesetId": "rules"}
         elif tool == "snapshot_diff":

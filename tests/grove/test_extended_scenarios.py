@@ -407,10 +407,16 @@ async def test_a_diff_tells_added_removed_moved_reordered_and_changed_apart() ->
     diff = await editor.ok("snapshot_diff", a=first, b="current")
     assert ids(diff, "added") == [added]
     assert ids(diff, "removed") == ["living"]
-    assert diff["moved"] == [{"nodeId": "shed", "oldParentId": "property", "newParentId": "house"}]
+    assert diff["moved"] == [
+        {"nodeId": "shed", "oldParentId": "property", "newParentId": "house", "oldIndex": 1, "newIndex": 3}
+    ]
     assert diff["reordered"] == [{"nodeId": "bath", "parentId": "house", "oldIndex": 1, "newIndex": 0}]
     assert diff["changed"] == [
-        {"nodeId": "house", "properties": {"status": {"old": "for sale", "new": "sold"}, "year": {"new": 1}}}
+        {
+            "nodeId": "house",
+            "properties": {"status": {"old": "for sale", "new": "sold"}, "year": {"new": 1}},
+            "parentId": "property",
+        }
     ]
     copy = await editor.ok("copy_subtree", sourceId="house", targetParentId="root", mode="duplicate")
     same = await editor.ok("diff_subtree", aId="house", bId=copy["nodeId"])
@@ -473,14 +479,16 @@ async def test_the_three_merge_strategies_differ_as_they_say() -> None:
     assert house == {"name": "House", "status": "for sale"}
 
 
-async def test_replacing_takes_over_the_order_of_the_document_and_upserting_does_not() -> None:
+async def test_replacing_and_upserting_take_over_the_order_of_the_document_and_skipping_does_not() -> None:
     _, editor = await sample()
     document = json.loads((await editor.ok("export_subtree", nodeId="house"))["json"])
     document["children"].reverse()
-    await editor.ok("import_merge", json=document, strategy="upsert", matchBy="nodeId")
+    await editor.ok("import_merge", json=document, strategy="skip", matchBy="nodeId")
     assert await children(editor, "house") == ["kitchen", "living", "bath"]
-    await editor.ok("import_merge", json=document, strategy="replace", matchBy="nodeId")
-    assert await children(editor, "house") == ["bath", "living", "kitchen"]
+    for strategy in ("upsert", "replace"):
+        await editor.ok("import_merge", json=document, strategy=strategy, matchBy="nodeId")
+        assert await children(editor, "house") == ["bath", "living", "kitchen"]
+        await editor.ok("undo")
 
 
 async def test_a_merge_by_path_recognises_nodes_by_name() -> None:

@@ -193,6 +193,8 @@ def inverted(diff: dict[str, Any]) -> dict[str, Any]:
 
 def plain(diff: dict[str, Any]) -> str:
     names = ("added", "removed", "moved", "reordered", "changed")
+    for entry in diff["changed"]:
+        entry.pop("parentId", None)  # the one that it has at the end
     return json.dumps({name: sorted(map(str_of, diff[name])) for name in names}, sort_keys=True)
 
 

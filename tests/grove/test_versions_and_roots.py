@@ -334,7 +334,9 @@ ODD = [
 async def test_odd_property_names_are_data_and_nothing_else(name: str) -> None:
     editor = await hand(Grove())
     node = (
-        await editor.ok("add_child", parentNodeId="root", payloadType="T", payloadProps={"café": 0, "cafe\u0301": 0})
+        await editor.ok(
+            "add_child", parentNodeId="root", payloadType="T", payloadProps={"café": 0, "cafe\u0301": 0, "a.b": 0}
+        )
     )["nodeId"]
     await editor.ok("update_payload_property", nodeId=node, propertyName=name, newValue=1)
     assert (await editor.ok("get_node", nodeId=node))["payload"][name] == 1

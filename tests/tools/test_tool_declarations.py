@@ -69,6 +69,8 @@ SPECIFIED = {
     "list_rulesets": "",
     "aggregate": "rootNodeId query groupBy measures",
     "describe_tree": "rootNodeId",
+    "get_ruleset": "rulesetId",
+    "list_tags": "rootNodeId",
     "apply_changes": "changes atomic",
 }
 

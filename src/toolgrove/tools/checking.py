@@ -125,6 +125,19 @@ def list_payload_types(context: ToolContext, arguments: Arguments) -> Result:
 
 @family.tool(
     READS,
+    arguments={"rulesetId": _RULESET},
+    required=("rulesetId",),
+    returns={"rulesetId": STRING, "rules": listing(OBJECT, "id, severity, types? and one check with its setting.")},
+    example={"rulesetId": "houses"},
+)
+def get_ruleset(context: ToolContext, arguments: Arguments) -> Result:
+    """Read the rules of a ruleset: what each one checks, of which types, and how bad a violation is."""
+    ruleset = _ruleset(context, arguments["rulesetId"])
+    return {"rulesetId": ruleset.id, "rules": [rule.to_json() for rule in ruleset.rules]}
+
+
+@family.tool(
+    READS,
     arguments={},
     returns={
         "items": listing(
@@ -134,7 +147,7 @@ def list_payload_types(context: ToolContext, arguments: Arguments) -> Result:
     example={},
 )
 def list_rulesets(context: ToolContext, arguments: Arguments) -> Result:
-    """List the rulesets that validate_tree and lint_payload can apply."""
+    """List the rulesets that validate_tree and lint_payload can apply; get_ruleset reads one."""
     return {
         "items": [
             {"rulesetId": known.id, "ruleCount": len(known.rules), "ruleIds": [rule.id for rule in known.rules]}

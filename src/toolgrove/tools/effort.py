@@ -158,6 +158,7 @@ EFFORTS: dict[str, Effort] = {
     "query_by_tag": _tagged,
     "aggregate": _all(6),
     "describe_tree": _all(10),
+    "list_tags": _below(1, "rootNodeId"),
     "validate_tree": _all(10),
     "diff_subtree": _below(8, "aId", "bId"),
     "snapshot_diff": _since(16, "a", "b"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
+from itertools import islice
+
 from toolgrove.errors import Unnamed
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import READS, SETS, Family
-from toolgrove.tools.schema import ID_LIST, STRING, listing, names, node_id, record, text
+from toolgrove.tools.schema import COUNT, ID_LIST, PAGING, STRING, listing, names, node_id, record, text
 from toolgrove.tree.effects import BookmarkChange
 from toolgrove.tree.footprint import VIEW, of_node
+from toolgrove.tree.tree import walk
 from toolgrove.types import Arguments, Result
 
 family = Family()
@@ -33,6 +38,26 @@ def tag_node(context: ToolContext, arguments: Arguments) -> Result:
     context.limits.check("tags", len(tags), context.limits.tags)
     context.tree.tag(node, tags)
     return {"nodeId": node.id, "tags": sorted(tags)}
+
+
+@family.tool(
+    READS,
+    arguments={"rootNodeId": node_id("Count at and below this node; the whole tree by default."), **PAGING},
+    returns={"items": listing(record({"tag": STRING, "count": COUNT}, "tag", "count")), "nextPageToken": STRING},
+    optional=("nextPageToken",),
+    example={},
+)
+def list_tags(context: ToolContext, arguments: Arguments) -> Result:
+    """List the tags there are, each with how many nodes carry it; the most common first."""
+    tree = context.tree
+    counts = {tag: len(held) for tag, held in tree.tagged.items()}
+    if "rootNodeId" in arguments:
+        counts = Counter(tag for node in walk(tree[arguments["rootNodeId"]]) for tag in node.tags)
+    placed = sorted((-count, tag) for tag, count in counts.items())
+    place = context.place(arguments)
+    start = 0 if place is None else bisect_right(placed, (place[0], place[1]))
+    found, more = context.page(arguments, islice(placed, start, None), list)
+    return {"items": [{"tag": tag, "count": -count} for count, tag in found], **more}
 
 
 @family.tool(

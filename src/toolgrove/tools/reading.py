@@ -51,11 +51,11 @@ _NAMED_IDS = 50
         **NODE["properties"],
         "sharedWith": {**ID_LIST, "description": f"Others that hold the same payload, at most {_NAMED_IDS} of them."},
     },
-    optional=("payloadGroup", "sharedWith"),
+    optional=("tags", "payloadGroup", "sharedWith"),
     example={"nodeId": "kitchen", "includedProperties": ["name"]},
 )
 def get_node(context: ToolContext, arguments: Arguments) -> Result:
-    """Read one node: its parent, type, payload and number of children, and with whom it shares its payload."""
+    """Read one node: its parent, type, payload, tags and number of children, and with whom it shares its payload."""
     node = context.tree[arguments["nodeId"]]
     shown = node_json(node, context.filter(arguments, context.view.node_filter))
     if not node.is_shared:

@@ -89,9 +89,10 @@ _NODE = {
     "payloadType": STRING,
     "payload": OBJECT,
     "childrenCount": COUNT,
+    "tags": ID_LIST,
     "payloadGroup": text("Nodes with the same one share their payload: a change through one shows in all."),
 }
-_NODE_KEYS = tuple(key for key in _NODE if key != "payloadGroup")
+_NODE_KEYS = tuple(key for key in _NODE if key not in ("tags", "payloadGroup"))
 _CRUMB = record({"nodeId": STRING, "name": STRING, "depth": COUNT}, "nodeId", "depth")
 CRUMBS = listing(_CRUMB)
 NODE = record(_NODE, *_NODE_KEYS)

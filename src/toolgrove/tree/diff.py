@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolgrove.notation.json_value import copied, identical
 from toolgrove.tree.history import Images
 from toolgrove.tree.node import Image, Node, Payload
+from toolgrove.tree.rank import Rank
 from toolgrove.tree.tree import Tree, walk
 
 Entry = dict[str, Any]
@@ -37,18 +38,20 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
     shuffled: dict[str, list[str]] = {}
     # The older of two states differs from the live tree wherever the younger one does.
     touched = old if len(old) >= len(new) else new
+    before, after = _Orders(tree, old), _Orders(tree, new)
     for node_id in touched:
         was = old[node_id] if node_id in old else live(node_id)
         now = new[node_id] if node_id in new else live(node_id)
         if was is None or now is None:
             if now is not None:
-                diff.added.append(_state(node_id, now))
+                diff.added.append({**_state(node_id, now), **_place(after, node_id, now)})
             elif was is not None:
-                diff.removed.append(_state(node_id, was))
+                diff.removed.append({**_state(node_id, was), **_place(before, node_id, was)})
             continue
         old_parent, new_parent = was.parent_id, now.parent_id
-        if old_parent != new_parent:
-            diff.moved.append({"nodeId": node_id, "oldParentId": old_parent, "newParentId": new_parent})
+        if old_parent is not None and new_parent is not None and old_parent != new_parent:
+            places = {"oldIndex": before.index(old_parent, node_id), "newIndex": after.index(new_parent, node_id)}
+            diff.moved.append({"nodeId": node_id, "oldParentId": old_parent, "newParentId": new_parent, **places})
         elif was.rank != now.rank and new_parent is not None:
             shuffled.setdefault(new_parent, []).append(node_id)
         change = _change(node_id, was, now)
@@ -61,8 +64,40 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
     return diff
 
 
+class _Orders:
+    """The places of children in one state, given how it differs from the live tree; each list is made once."""
+
+    def __init__(self, tree: Tree, images: Images) -> None:
+        self._tree, self._images = tree, images
+        self._arrived: dict[str, list[tuple[Rank, str]]] | None = None
+        self._places: dict[str, dict[str, int]] = {}
+
+    def index(self, parent_id: str, node_id: str) -> int:
+        """The place of a child among its siblings, from 0."""
+        if parent_id not in self._places:
+            parent = self._tree.nodes.get(parent_id)
+            stayed = ((one.rank, one.id) for one in (parent.children or {}).values()) if parent is not None else ()
+            ranked = [(rank, one) for rank, one in stayed if one not in self._images]
+            ranked += self._arrivals().get(parent_id, [])
+            self._places[parent_id] = {one: place for place, (_, one) in enumerate(sorted(ranked))}
+        return self._places[parent_id][node_id]
+
+    def _arrivals(self) -> dict[str, list[tuple[Rank, str]]]:
+        if self._arrived is None:
+            self._arrived = {}
+            for node_id, image in self._images.items():
+                if image is not None and image.parent_id is not None:
+                    self._arrived.setdefault(image.parent_id, []).append((image.rank, node_id))
+        return self._arrived
+
+
+def _place(orders: _Orders, node_id: str, state: State) -> Entry:
+    return {} if state.parent_id is None else {"index": orders.index(state.parent_id, node_id)}
+
+
 def _state(node_id: str, state: State) -> Entry:
-    return {"nodeId": node_id, "parentId": state.parent_id, "payloadType": state.type, "payload": copied(state.payload)}
+    form = {"nodeId": node_id, "parentId": state.parent_id, "payloadType": state.type, "payload": copied(state.payload)}
+    return {**form, "tags": sorted(state.tags)} if state.tags else form
 
 
 def _change(node_id: str, was: State, now: State) -> Entry | None:
@@ -75,7 +110,7 @@ def _change(node_id: str, was: State, now: State) -> Entry | None:
         entry["payloadType"] = {"old": was.type, "new": now.type}
     if was.tags is not now.tags and was.tags != now.tags:
         entry["tags"] = {"old": sorted(was.tags), "new": sorted(now.tags)}
-    return entry if len(entry) > 1 else None
+    return {**entry, "parentId": now.parent_id} if len(entry) > 1 else None
 
 
 def payload_changes(was: Payload, now: Payload) -> dict[str, Any]:
@@ -132,17 +167,19 @@ def diff_subtrees(left: Node, right: Node) -> Diff:
         one, other = queue.popleft()
         properties = payload_changes(one.payload, other.payload)
         entry: Entry = {"nodeId": one.id, "otherNodeId": other.id}
+        if one.tags != other.tags:
+            entry["tags"] = {"old": sorted(one.tags), "new": sorted(other.tags)}
         if one.type != other.type:
             entry["payloadType"] = {"old": one.type, "new": other.type}
         if properties:
             entry["properties"] = properties
         if len(entry) > 2:
-            diff.changed.append(entry)
+            diff.changed.append({**entry, "parentId": one.parent_id})
         ours, theirs = _keyed(one), _keyed(other)
         gone = [child for key, child in ours.items() if key not in theirs]
         new = [child for key, child in theirs.items() if key not in ours]
-        diff.removed.extend(_state(node.id, node) for child in gone for node in walk(child))
-        diff.added.extend(_state(node.id, node) for child in new for node in walk(child))
+        diff.removed.extend(_below(one, gone))
+        diff.added.extend(_below(other, new))
         pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
         order = {theirs[key].id: place for place, key in enumerate(key for key in theirs if key in ours)}
         for place, (mine, yours) in enumerate(pairs):
@@ -158,6 +195,16 @@ def diff_subtrees(left: Node, right: Node) -> Diff:
                 )
         queue.extend(pairs)
     return diff
+
+
+def _below(parent: Node, children: Iterable[Node]) -> Iterator[Entry]:
+    """Some children of a node with all below them, each with its place."""
+    places = {child: place for place, child in enumerate(parent.children or ())}
+    for child in children:
+        yield {**_state(child.id, child), "index": places[child.id]}
+        for node in walk(child):
+            for place, inner in enumerate((node.children or {}).values()):
+                yield {**_state(inner.id, inner), "index": place}
 
 
 def _keyed(node: Node) -> Mapping[tuple[str, str | None, int], Node]:

@@ -62,6 +62,8 @@ class Merge:
             self._share(one, placed[-1])
         if self.strategy == "replace":
             self._trim(incoming, placed)
+        elif self.strategy == "upsert":
+            self._arrange(incoming, placed)
         return self.done
 
     def _outer_parent(self, one: Incoming) -> Node:
@@ -155,10 +157,7 @@ class Merge:
 
     def _trim(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
         """Remove what is below a listed node but not listed, save the way to another listed one."""
-        wanted: dict[str, list[Node]] = {node.id: [] for node in placed}
-        for one, node in zip(incoming, placed, strict=True):
-            if one.parent is not None:
-                wanted[placed[one.parent].id].append(node)
+        wanted = _families(incoming, placed)
         staying = self._with_all_above(placed)
         for listed in placed:
             stack = [listed]
@@ -172,7 +171,20 @@ class Merge:
             if wanted[node.id]:
                 first = {child.id for child in wanted[node.id]}
                 rest = [child for child in (node.children or {}).values() if child.id not in first]
-                self.tree.reorder(node, [*wanted[node.id], *rest])
+                self._reorder(node, [*wanted[node.id], *rest])
+
+    def _arrange(self, incoming: Sequence[Incoming], placed: Sequence[Node]) -> None:
+        """Bring the listed children of listed nodes into the document's order; the others keep their places."""
+        for parent_id, listed in _families(incoming, placed).items():
+            parent, names = self.tree[parent_id], {child.id for child in listed}
+            if len(listed) > 1:
+                following = iter(listed)
+                children = list((parent.children or {}).values())
+                self._reorder(parent, [next(following) if child.id in names else child for child in children])
+
+    def _reorder(self, parent: Node, order: list[Node]) -> None:
+        for node_id in self.tree.reorder(parent, order):
+            self._tell_updated(self.tree[node_id])
 
     def _with_all_above(self, placed: Sequence[Node]) -> set[str]:
         above: set[str] = set()
@@ -182,6 +194,15 @@ class Merge:
                 above.add(at.id)
                 at = at.parent
         return above
+
+
+def _families(incoming: Sequence[Incoming], placed: Sequence[Node]) -> dict[str, list[Node]]:
+    """The listed nodes, each with those that the document has below it and that stand there."""
+    families: dict[str, list[Node]] = {node.id: [] for node in placed}
+    for one, node in zip(incoming, placed, strict=True):
+        if one.parent is not None and node.parent is placed[one.parent]:
+            families[placed[one.parent].id].append(node)
+    return families
 
 
 def _twins(segment: str) -> Conflict:

@@ -24,15 +24,19 @@ _MORE = len('"moreChildren": 000000, ')
 
 
 def node_json(node: Node, shown: PropertyFilter = EVERYTHING) -> dict[str, Any]:
-    """A node as answers show it, without its children; one that shares its payload names the group."""
-    form = {
+    """A node as answers show it, without its children: tags if it has any, and the group that shares its payload."""
+    form: dict[str, Any] = {
         "nodeId": node.id,
         "parentId": node.parent_id,
         "payloadType": node.type,
         "payload": shown(node.payload),
         "childrenCount": node.children_count,
     }
-    return {**form, "payloadGroup": node.group} if node.is_shared else form
+    if node.tags:
+        form["tags"] = sorted(node.tags)
+    if node.is_shared:
+        form["payloadGroup"] = node.group
+    return form
 
 
 def breadcrumb(node: Node) -> list[dict[str, Any]]:
@@ -152,10 +156,18 @@ def line_cost(branch: dict[str, Any], depth: int) -> int:
 
 
 def line(branch: dict[str, Any], depth: int, hidden: int) -> str:
-    """A node in an outline: id, type, payload, `=group` where it is shared, `+n` for children not shown."""
+    """A node in an outline: id, type, payload, `tags`, `=group` where it is shared, `+n` for children not shown."""
     payload = _compact(branch["payload"]) if branch["payload"] else ""
+    tags = f"tags{_compact(branch['tags'])}" if "tags" in branch else ""
     shared = f"={branch['payloadGroup']}" if "payloadGroup" in branch else ""
-    parts = ["  " * depth + branch["nodeId"], branch["payloadType"], payload, shared, f"+{hidden}" if hidden else ""]
+    parts = [
+        "  " * depth + branch["nodeId"],
+        branch["payloadType"],
+        payload,
+        tags,
+        shared,
+        f"+{hidden}" if hidden else "",
+    ]
     return " ".join(part for part in parts if part)
 
 

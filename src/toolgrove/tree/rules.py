@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolgrove.notation.json_schema import compiled
-from toolgrove.notation.json_value import canonical
+from toolgrove.notation.json_value import canonical, copied
 from toolgrove.tree.node import Node
 from toolgrove.tree.property_path import MISSING, Many, finder
 from toolgrove.tree.tree import walk
@@ -53,6 +53,11 @@ class Rule:
     def payload_only(self) -> bool:
         """Whether the rule looks at nothing but the payload."""
         return self.check in _PAYLOAD_CHECKS
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as an agent reads it, in the words of the configuration."""
+        types = {"types": sorted(self.types)} if self.types else {}
+        return {"id": self.id, "severity": self.severity, **types, self.check: copied(self.setting)}
 
     def start(self) -> Check:
         """The check, fresh for one run."""
