@@ -56,8 +56,10 @@ def list_tags(context: ToolContext, arguments: Arguments) -> Result:
     placed = sorted((-count, tag) for tag, count in counts.items())
     place = context.place(arguments)
     start = 0 if place is None else bisect_right(placed, (place[0], place[1]))
-    found, more = context.page(arguments, islice(placed, start, None), list)
-    return {"items": [{"tag": tag, "count": -count} for count, tag in found], **more}
+    items, more = context.page(
+        arguments, islice(placed, start, None), list, lambda one: {"tag": one[1], "count": -one[0]}
+    )
+    return {"items": items, **more}
 
 
 @family.tool(
