@@ -274,8 +274,14 @@ class NaiveWorkspace:
         shared = [key for key in (chains[0] if chains else []) if all(key in chain for chain in chains)]
         return {"nodeId": shared[-1] if shared else None}
 
-    def get_subtree(self, who: Any, nodeId: str, depthLimit: int | None = None, paged: bool = False) -> Answer:
-        return self.look(self.find(nodeId), self.view(who)["view"], None, False, depthLimit, paged, "subtree")
+    def get_subtree(
+        self, who: Any, nodeId: str, depthLimit: int | None = None, paged: bool = False, asOf: str | None = None
+    ) -> Answer:
+        live, self.root = self.root, self.root if asOf is None else self.moment(asOf)
+        try:
+            return self.look(self.find(nodeId), self.view(who)["view"], None, False, depthLimit, paged, "subtree")
+        finally:
+            self.root = live
 
     def get_view(
         self,

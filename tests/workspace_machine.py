@@ -577,7 +577,8 @@ class Workspace(RuleBasedStateMachine):
                 ),
             }
         elif tool == "get_subtree":
-            arguments = {"nodeId": node_id, **draw(optional(depthLimit=st.integers(0, 2)))}
+            past = st.sampled_from([*self.model.snapshots, "s99"])
+            arguments = {"nodeId": node_id, **draw(optional(depthLimit=st.integers(0, 2), asOf=past))}
         elif tool in ("list_children", "get_path", "export_subtree"):
             arguments = {"nodeId": node_id}
         elif tool == "export_view":

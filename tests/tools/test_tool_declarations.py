@@ -34,7 +34,7 @@ SPECIFIED = {
     "export_view": "rootNodeId includeViewRoot",
     "import_view": "viewJson payloadTypes rootLookupStrategy",
     "get_path": "nodeId",
-    "get_subtree": "nodeId depthLimit filters paging",
+    "get_subtree": "nodeId depthLimit filters paging asOf",
     "get_common_ancestor": "nodeIds",
     "search_advanced": "rootId predicates sortBy limit pageToken",
     "select_nodes": "queryDsl",
@@ -70,6 +70,8 @@ SPECIFIED = {
     "aggregate": "rootNodeId query groupBy measures",
     "describe_tree": "rootNodeId",
     "get_ruleset": "rulesetId",
+    "node_history": "nodeId",
+    "restore_subtree": "nodeId snapshotId",
     "list_tags": "rootNodeId",
     "apply_changes": "changes atomic",
 }
@@ -118,7 +120,7 @@ def test_a_family_is_small_and_lives_in_one_file() -> None:
 
 async def prepared(name: str) -> Hand:
     _, editor = await sample()
-    if name in ("snapshot_restore", "snapshot_delete", "snapshot_diff"):
+    if name in ("restore_subtree", "snapshot_restore", "snapshot_delete", "snapshot_diff"):
         await editor.ok("snapshot_create", label="first")
         await editor.ok("remove_node", nodeId="shed")
     if name == "remove_bookmark":

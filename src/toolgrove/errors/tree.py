@@ -89,6 +89,20 @@ class NodeNotFound(NotFound):
         )
 
 
+class ParentGone(Conflict):
+    """A node cannot go back to its place, since the node that it stood under is gone."""
+
+    def __init__(self, *, node_id: str, parent_id: str, top: str, snapshot: str) -> None:
+        super().__init__(
+            f"{node_id!r} stood under {parent_id!r}, which is gone. Bring that back first, with restore_subtree "
+            f'{{"nodeId": "{top}", "snapshotId": "{snapshot}"}}; nothing was changed.',
+            reason="parent_gone",
+            nodeId=node_id,
+            parentId=parent_id,
+            restore={"nodeId": top, "snapshotId": snapshot},
+        )
+
+
 class Unnamed(NotFound):
     """A snapshot, bookmark, ruleset or version that does not exist."""
 

@@ -69,7 +69,7 @@ class ToolContext:
 
     def commit(self) -> None:
         """Close what was done as a commit."""
-        commit = self.workspace.commit(self.caller, self.tool, self.reviving)
+        commit = self.workspace.commit(self.caller, self.tool, self.reviving, self.now)
         if commit is not None:
             self.commits.append(commit)
 

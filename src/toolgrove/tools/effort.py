@@ -74,6 +74,8 @@ def _look(name: str) -> Effort:
     whole = _below(9, name)
 
     def effort(workspace: Workspace, caller: Caller, arguments: Arguments) -> float:
+        if "asOf" in arguments:
+            return len(workspace.tree) * 3 + workspace.history.size_since(workspace.history.floor)
         if {"pageSize", "pageToken", "paging"} & arguments.keys():
             return 0
         # A budget bounds what is shown; what is left out is only counted.
@@ -100,6 +102,10 @@ def _since(each: float, *names: str) -> Effort:
         return workspace.history.size_since(min(moments)) * each if moments else 0
 
     return effort
+
+
+def _branch(workspace: Workspace, caller: Caller, arguments: Arguments) -> float:
+    return _since(35, "snapshotId")(workspace, caller, arguments) + _below(10, "nodeId")(workspace, caller, arguments)
 
 
 def _batch(workspace: Workspace, caller: Caller, arguments: Arguments) -> float:
@@ -177,6 +183,7 @@ EFFORTS: dict[str, Effort] = {
     "move_before": _children(0.4, "nodeId", of_parent=True),
     "move_after": _children(0.4, "nodeId", of_parent=True),
     "snapshot_restore": _since(35, "snapshotId"),
+    "restore_subtree": _branch,
     "undo": _taking_back(again=False),
     "redo": _taking_back(again=True),
 }

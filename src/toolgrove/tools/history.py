@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from toolgrove.errors import Conflict, InvalidArgument
+from toolgrove.errors import Conflict, InvalidArgument, NodeNotFound
+from toolgrove.notation.json_value import copied
+from toolgrove.notation.times import to_seconds
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import READS, WRITES, Family
-from toolgrove.tools.schema import COUNT, ID_LIST, PAGING, STRING, listing, record, text
+from toolgrove.tools.schema import COUNT, ID_LIST, OBJECT, PAGING, STRING, listing, node_id, record, text
+from toolgrove.tree.diff import payload_changes
 from toolgrove.tree.history import Commit
+from toolgrove.tree.moment import State
 from toolgrove.types import Arguments, Result
 
 family = Family()
@@ -73,6 +77,90 @@ def changes_since(context: ToolContext, arguments: Arguments) -> Result:
         lambda commit: _commit_json(context, commit),
     )
     return {"items": items, **more}
+
+
+_PART = {**OBJECT, "description": "What differs of parentId, payloadType, payload and tags."}
+
+
+@family.tool(
+    READS,
+    arguments={"nodeId": node_id("The node; it may be gone."), **PAGING},
+    required=("nodeId",),
+    returns={
+        "items": listing(
+            record(
+                {
+                    "version": STRING,
+                    "at": STRING,
+                    "agent": STRING,
+                    "tool": STRING,
+                    "old": _PART,
+                    "new": _PART,
+                    "reordered": {"type": "boolean"},
+                },
+                "version",
+                "agent",
+                "tool",
+            )
+        ),
+        "complete": {"type": "boolean", "description": "Whether the node's whole life is within reach."},
+        "nextPageToken": STRING,
+        "hint": STRING,
+    },
+    optional=("nextPageToken", "hint"),
+    example={"nodeId": "kitchen"},
+)
+def node_history(context: ToolContext, arguments: Arguments) -> Result:
+    """What happened to one node, newest first: who, when, with which tool, old and new. An add has no old, a
+    removal no new."""
+    history, key = context.workspace.history, arguments["nodeId"]
+    found: list[tuple[Commit, State | None, State | None]] = []
+    later: State | None = context.tree.nodes.get(key)
+    for commit in reversed(history.since(history.floor)):
+        if key in commit.before:
+            found.append((commit, commit.before[key], later))
+            later = commit.before[key]
+    if not found and later is None:
+        raise NodeNotFound(key)
+    place = context.place(arguments)
+    wanted = (one for one in found if place is None or one[0].seq < place)
+    items, more = context.page(arguments, wanted, lambda one: one[0].seq, lambda one: _happened(context, *one))
+    complete = history.floor == 0 or later is None
+    told: Result = {"items": items, "complete": complete, **more}
+    return told if complete else {**told, "hint": _REACH.format(len(history))}
+
+
+_REACH = (
+    "History reaches back over the last {} changes of the tree (workspace.limits.history); what happened before is not "
+    "told. Snapshots reach further: get_subtree with asOf."
+)
+
+
+def _happened(context: ToolContext, commit: Commit, was: State | None, now: State | None) -> Result:
+    when = {} if commit.at is None else {"at": to_seconds(commit.at)}
+    by = {"agent": commit.agent, "tool": commit.tool}
+    told: Result = {"version": context.workspace.version_at(commit.seq), **when, **by}
+    if was is None or now is None:
+        sides = (("old", was), ("new", now))
+        return {**told, **{side: _state(state) for side, state in sides if state is not None}}
+    old, new = _state(was), _state(now)
+    same = [name for name in ("parentId", "payloadType", "tags") if old[name] == new[name]]
+    changes = payload_changes(was.payload, now.payload)
+    for part, side in ((old, "old"), (new, "new")):
+        part["payload"] = {name: change[side] for name, change in changes.items() if side in change}
+        for name in (*same, *(() if changes else ("payload",))):
+            del part[name]
+    moved = {"reordered": True} if was.parent_id == now.parent_id and was.rank != now.rank else {}
+    return {**told, "old": old, "new": new, **moved}
+
+
+def _state(state: State) -> Result:
+    return {
+        "parentId": state.parent_id,
+        "payloadType": state.type,
+        "payload": copied(state.payload),
+        "tags": sorted(state.tags),
+    }
 
 
 def _commit_json(context: ToolContext, commit: Commit) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from toolgrove.errors import BadPageToken
+from toolgrove.errors import BadPageToken, NotFound
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
 from toolgrove.tools.schema import (
@@ -30,10 +30,12 @@ from toolgrove.tools.schema import (
     names,
     node_id,
     record,
+    text,
     tree_of,
 )
 from toolgrove.tools.tree_answer import tree_answer
 from toolgrove.tree.description import describe
+from toolgrove.tree.node import Node
 from toolgrove.tree.position import resume
 from toolgrove.tree.render import breadcrumb, node_json
 from toolgrove.tree.view import Lens
@@ -150,6 +152,7 @@ def get_common_ancestor(context: ToolContext, arguments: Arguments) -> Result:
         **FILTERS,
         **VIEW_PAGING,
         "format": FORMAT,
+        "asOf": text("A snapshotId or a version: the subtree as it was then.", minLength=1),
     },
     required=("nodeId",),
     returns={
@@ -170,7 +173,7 @@ def get_subtree(context: ToolContext, arguments: Arguments) -> Result:
     for short, long in (("included", "includedProperties"), ("excluded", "excludedProperties")):
         if short in filters or long in filters:
             flat[long] = filters.get(long, filters.get(short))
-    root = context.tree[flat["nodeId"]]
+    root = _as_of(context, flat["nodeId"], flat["asOf"]) if "asOf" in flat else context.tree[flat["nodeId"]]
     lens = Lens(filter=context.filter(flat, context.view.view_filter), depth_limit=flat.get("depthLimit"))
     return tree_answer(context, flat, root, lens, word="subtree", header={})
 
@@ -194,3 +197,10 @@ def describe_tree(context: ToolContext, arguments: Arguments) -> Result:
     and tags, each with counts."""
     root = context.tree[arguments.get("rootNodeId", context.tree.root.id)]
     return describe(root, context.view.view_filter)
+
+
+def _as_of(context: ToolContext, node_id: str, moment: str) -> Node:
+    node = context.workspace.moment(moment).subtree(node_id)
+    if node is None:
+        raise NotFound(f"There was no node {node_id!r} at {moment!r}.", nodeId=node_id)
+    return node

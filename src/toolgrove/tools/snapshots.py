@@ -7,13 +7,14 @@ from toolgrove.notation.times import to_seconds
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DESTROYS, READS, WRITES, Family
 from toolgrove.tools.diff_answer import diff_answer
-from toolgrove.tools.schema import COUNT, DIFF, PAGING, STRING, listing, node_id, record, text
+from toolgrove.tools.schema import COUNT, DIFF, ID_LIST, PAGING, STRING, listing, node_id, record, text
 from toolgrove.tree.diff import diff_subtrees
 from toolgrove.tree.effects import SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import VIEW
 from toolgrove.types import Arguments, Result
 
 family = Family()
+_NAMED_IDS = 50
 _SNAPSHOT_ID = text("The id that snapshot_create gave.", minLength=1)
 _DIFF_PAGE = {**DIFF, "nextPageToken": STRING}
 _SNAPSHOT = {"snapshotId": STRING, "label": STRING, "agent": STRING, "createdAt": STRING, "nodeCount": COUNT}
@@ -74,6 +75,30 @@ def snapshot_restore(context: ToolContext, arguments: Arguments) -> Result:
     changed = {name: len(entries) for name, entries in workspace.pending().to_json().items()}
     context.reviving = workspace.history.back_to(snapshot.seq)
     return {"snapshotId": snapshot.id, "changed": changed}
+
+
+@family.tool(
+    DESTROYS,
+    arguments={"nodeId": node_id("The top of the branch."), "snapshotId": _SNAPSHOT_ID},
+    required=("nodeId", "snapshotId"),
+    returns={
+        "nodeId": STRING,
+        "snapshotId": STRING,
+        "changed": record(dict.fromkeys(DIFF, COUNT), *DIFF),
+        "sentBack": {**ID_LIST, "description": f"What went back to places elsewhere, at most {_NAMED_IDS} of them."},
+    },
+    example={"nodeId": "house", "snapshotId": "s1"},
+)
+def restore_subtree(context: ToolContext, arguments: Arguments) -> Result:
+    """Bring one branch back to a snapshot, exactly: place, order, tags and properties. What came into it from
+    elsewhere goes back there, what is new in it goes; undo takes that back."""
+    workspace = context.workspace
+    snapshot = workspace.snapshot(arguments["snapshotId"])
+    sent_back = workspace.restore_branch(arguments["nodeId"], snapshot)
+    changed = {name: len(entries) for name, entries in workspace.pending().to_json().items()}
+    context.reviving = workspace.history.back_to(snapshot.seq)
+    told = {"nodeId": arguments["nodeId"], "snapshotId": snapshot.id, "changed": changed}
+    return {**told, "sentBack": sent_back[:_NAMED_IDS]}
 
 
 @family.tool(

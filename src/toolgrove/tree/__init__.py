@@ -3,6 +3,7 @@
 - ``aggregate``: counts, sums and extremes over some nodes, by group
 - ``bookmarks``: labels that an agent puts on nodes for itself
 - ``boundary``: whether a change stays inside the subtree that an agent may write
+- ``branch``: bringing one branch back to a moment
 - ``delegated``: what a delegated run keeps for itself while it lasts
 - ``description``: what a subtree holds, without its nodes
 - ``diff``: what differs between two states, or between two subtrees
@@ -14,6 +15,7 @@
 - ``history``: the commits, and the states that their before-images lead back to
 - ``impact``: what a transaction removes or overwrites, as a digest and as a sentence in names
 - ``merge``: a document merged into a tree
+- ``moment``: the tree as it was at a moment
 - ``node``: a node, and its image as the journal keeps it
 - ``ordered_results``: results that pages are cut from, kept while the tree is the same
 - ``page_token``: where a page ended, signed for one agent and one question

@@ -9,12 +9,11 @@ from typing import Any
 
 from toolgrove.notation.json_value import copied, identical
 from toolgrove.tree.history import Images
-from toolgrove.tree.node import Image, Node, Payload
-from toolgrove.tree.rank import Rank
+from toolgrove.tree.moment import Moment, State
+from toolgrove.tree.node import Node, Payload
 from toolgrove.tree.tree import Tree, walk
 
 Entry = dict[str, Any]
-State = Image | Node
 
 
 @dataclass(kw_only=True, slots=True)
@@ -38,7 +37,7 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
     shuffled: dict[str, list[str]] = {}
     # The older of two states differs from the live tree wherever the younger one does.
     touched = old if len(old) >= len(new) else new
-    before, after = _Orders(tree, old), _Orders(tree, new)
+    before, after = Moment(tree, old), Moment(tree, new)
     for node_id in touched:
         was = old[node_id] if node_id in old else live(node_id)
         now = new[node_id] if node_id in new else live(node_id)
@@ -64,35 +63,8 @@ def diff_states(tree: Tree, old: Images, new: Images) -> Diff:
     return diff
 
 
-class _Orders:
-    """The places of children in one state, given how it differs from the live tree; each list is made once."""
-
-    def __init__(self, tree: Tree, images: Images) -> None:
-        self._tree, self._images = tree, images
-        self._arrived: dict[str, list[tuple[Rank, str]]] | None = None
-        self._places: dict[str, dict[str, int]] = {}
-
-    def index(self, parent_id: str, node_id: str) -> int:
-        """The place of a child among its siblings, from 0."""
-        if parent_id not in self._places:
-            parent = self._tree.nodes.get(parent_id)
-            stayed = ((one.rank, one.id) for one in (parent.children or {}).values()) if parent is not None else ()
-            ranked = [(rank, one) for rank, one in stayed if one not in self._images]
-            ranked += self._arrivals().get(parent_id, [])
-            self._places[parent_id] = {one: place for place, (_, one) in enumerate(sorted(ranked))}
-        return self._places[parent_id][node_id]
-
-    def _arrivals(self) -> dict[str, list[tuple[Rank, str]]]:
-        if self._arrived is None:
-            self._arrived = {}
-            for node_id, image in self._images.items():
-                if image is not None and image.parent_id is not None:
-                    self._arrived.setdefault(image.parent_id, []).append((image.rank, node_id))
-        return self._arrived
-
-
-def _place(orders: _Orders, node_id: str, state: State) -> Entry:
-    return {} if state.parent_id is None else {"index": orders.index(state.parent_id, node_id)}
+def _place(moment: Moment, node_id: str, state: State) -> Entry:
+    return {} if state.parent_id is None else {"index": moment.index(state.parent_id, node_id)}
 
 
 def _state(node_id: str, state: State) -> Entry:

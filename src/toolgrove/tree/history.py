@@ -15,8 +15,8 @@ Bookmark = tuple[str, str, str]
 
 
 class Commit(NamedTuple):
-    """One change of the tree: what it touched, as it was before, whose child lists it changed, and the
-    bookmarks that fell or came back with nodes."""
+    """One change of the tree: what it touched, as it was before, whose child lists it changed, the
+    bookmarks that fell or came back with nodes, and when that was, if it is known."""
 
     seq: int
     agent: str
@@ -25,6 +25,7 @@ class Commit(NamedTuple):
     parents: frozenset[str]
     dropped: tuple[Bookmark, ...] = ()
     returned: tuple[Bookmark, ...] = ()
+    at: float | None = None
 
 
 def changed_parents(tree: Tree, before: Images) -> frozenset[str]:

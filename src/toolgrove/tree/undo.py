@@ -85,6 +85,15 @@ def revert(tree: Tree, history: History, commits: Sequence[Commit]) -> None:
 def _fitted(tree: Tree, images: Images) -> Images:
     """The images among the nodes that are not touched: no rank is taken twice, and who shares a payload goes on
     sharing it."""
+    fitted = with_free_ranks(tree, images)
+    for node_id, image in images.items():
+        if image is not None and image.group is not None:
+            fitted[node_id] = _shared(tree, fitted, node_id, fitted[node_id] or image)
+    return fitted
+
+
+def with_free_ranks(tree: Tree, images: Images) -> dict[str, Image | None]:
+    """The images with no rank that a node has which is not touched."""
     fitted = dict(images)
     wanted: dict[str, list[Rank]] = {}
     for image in images.values():
@@ -96,8 +105,6 @@ def _fitted(tree: Tree, images: Images) -> Images:
     }
     orders: dict[str, list[Rank]] = {}
     for node_id, image in images.items():
-        if image is not None and image.group is not None:
-            image = fitted[node_id] = _shared(tree, fitted, node_id, image)
         if image is not None and image.parent_id in standing and image.rank in standing[image.parent_id]:
             above = image.parent_id
             if above not in orders:

@@ -9,14 +9,16 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
-from toolgrove.errors import BatchTooLarge, Conflict, OutsideWriteRoot, StaleVersion, Unnamed
+from toolgrove.errors import BatchTooLarge, Conflict, NotFound, OutsideWriteRoot, StaleVersion, Unnamed
 from toolgrove.tree.bookmarks import Bookmarks
 from toolgrove.tree.boundary import outside
+from toolgrove.tree.branch import branch_at
 from toolgrove.tree.delegated import DelegatedSession
 from toolgrove.tree.diff import Diff, diff_states
 from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import Footprint
 from toolgrove.tree.history import Commit, History, changed_parents
+from toolgrove.tree.moment import Moment
 from toolgrove.tree.ordered_results import OrderedResults
 from toolgrove.tree.page_token import PageTokens
 from toolgrove.tree.payload_type import PayloadTypes
@@ -217,7 +219,9 @@ class Workspace:
 
     # Commits --------------------------------------------------------------------------------------
 
-    def commit(self, caller: Caller, tool: str, reviving: Sequence[Commit] = ()) -> Commit | None:
+    def commit(
+        self, caller: Caller, tool: str, reviving: Sequence[Commit] = (), at: float | None = None
+    ) -> Commit | None:
         """Close the open transaction; None if nothing changed in the end. Bookmarks that fell with the
         commits it revives come back."""
         self.check_boundary(caller)
@@ -234,6 +238,7 @@ class Workspace:
             parents=changed_parents(self.tree, before),
             dropped=self.bookmarks.fall(self.tree, before),
             returned=self.bookmarks.revive(self.tree, reviving),
+            at=at,
         )
         self.history.append(commit)
         return commit
@@ -421,6 +426,29 @@ class Workspace:
     def restore(self, snapshot: TreeSnapshot) -> None:
         """Bring the tree back to a snapshot, inside the open transaction."""
         self.tree.apply(self.history.images_at(snapshot.seq))
+
+    def restore_branch(self, node_id: str, snapshot: TreeSnapshot) -> list[str]:
+        """Bring one branch back to a snapshot, inside the open transaction; the nodes that went elsewhere."""
+        moment = Moment(self.tree, self.history.images_at(snapshot.seq))
+        branch = branch_at(self.tree, moment, node_id, snapshot.id)
+        self.tree.apply(branch.images)
+        return branch.sent_back
+
+    def moment(self, name: str) -> Moment:
+        """The tree at a snapshot or at a version."""
+        seq = self.snapshots[name].seq if name in self.snapshots else self.seq_of(name)
+        if seq is None:
+            raise NotFound(
+                f"{name!r} is neither a snapshot nor a version of this workspace. snapshot_list shows the snapshots; "
+                "node_history and changes_since tell versions.",
+                reason="moment",
+            )
+        if seq < self.history.floor and name not in self.snapshots:
+            raise Conflict(
+                "The history does not reach back to that version. Ask for a later one, or for a snapshot.",
+                reason="history_trimmed",
+            )
+        return Moment(self.tree, self.history.images_at(seq))
 
     def diff(self, old: str, new: str) -> Diff:
         """The difference of two snapshots; `current` is the live tree."""

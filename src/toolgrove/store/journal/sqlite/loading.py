@@ -88,7 +88,7 @@ def _one_past(fields: Any, payloads: dict[str, Payload]) -> PastCall:
 
 
 def _commit(agent: str, fields: Any, payloads: dict[str, Payload]) -> Commit:
-    seq, tool, images, parents, dropped, returned = fields
+    seq, tool, images, parents, dropped, returned, *at = fields  # stores of before do not know when
     before: dict[str, Image | None] = {}
     for node_id, image in images.items():
         if image is None:
@@ -106,6 +106,7 @@ def _commit(agent: str, fields: Any, payloads: dict[str, Payload]) -> Commit:
         parents=frozenset(parents),
         dropped=tuple(map(tuple, dropped)),
         returned=tuple(map(tuple, returned)),
+        at=at[0] if at else None,
     )
 
 

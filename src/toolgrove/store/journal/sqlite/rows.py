@@ -85,7 +85,7 @@ def _commit(commit: Commit, later: dict[str, Image | None]) -> Row:
             before[node_id] = (*image[:3], SAME, *image[4:])
         else:
             before[node_id] = tuple(image)  # plain, it is encoded five times as fast
-    return commit.seq, commit.tool, before, sorted(commit.parents), commit.dropped, commit.returned
+    return commit.seq, commit.tool, before, sorted(commit.parents), commit.dropped, commit.returned, commit.at
 
 
 def _beside(effects: Effects) -> Iterable[Statement]:
