@@ -191,6 +191,7 @@ class Agent:
             publish=self._publish,
             client=client,
             patience=self._patience,
+            for_model=self._publish is not None,
             known=toolset.names,
         )
 

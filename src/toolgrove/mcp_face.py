@@ -102,7 +102,7 @@ class McpFace:
     async def _run(self, tool: str, arguments: Arguments | None, run: ToolRun) -> Answer:
         agent = self.agent_for(run.user, run.channel.meta or {})
         call = agent.begin(tool, arguments, run)
-        call.over_mcp = True
+        call.for_model = True
         result = await _patiently(agent, call)
         answer = marked(call, _answer(call, result))
         return answer if run.channel.modern else _for_older_clients(answer)

@@ -296,7 +296,7 @@ class Call:
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
       works, `ScrubStep` puts in one that hears no secret.
     - `patience`: how many seconds it may wait for a person who must agree first.
-    - `over_mcp`: whether a model's client asks, to whom no answer is given whole unless it says so.
+    - `for_model`: whether a model reads the answer, over MCP or in a run; it gets no document whole unless it says so.
 
     Left on it by the steps:
 
@@ -332,7 +332,7 @@ class Call:
     publish: Publish | None = None
     client: Client | None = None
     patience: float = 0.0
-    over_mcp: bool = False
+    for_model: bool = False
 
     started: float = 0.0
     settle: Settle | None = None

@@ -12,6 +12,7 @@ from mcp import Client
 from grove_kit import Hand, config, hand
 from toolgrove import Grove
 from toolgrove.mcp_face import mcp_endpoint
+from toolgrove.runners.runner import RunnableAgent
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.source import DOCUMENTS
 from toolgrove.tree.formats.writing import WRITES
@@ -183,6 +184,19 @@ async def test_a_document_is_whole_for_a_program_and_bounded_for_a_model() -> No
             asked = (await client.call_tool(name, {**arguments, "maxTokens": 10**6})).structured_content
             assert asked is not None
             assert asked[field] == whole[field]
+
+
+async def test_a_model_that_a_run_drives_gets_no_document_whole_either() -> None:
+    class Exporting:
+        async def run(self, agent: RunnableAgent, task: str) -> dict[str, Any]:
+            whole = await agent.call("export_subtree", {"nodeId": "root"})
+            return {"output": str(tokens(whole))}
+
+    grove = Grove(config(), runner=Exporting())
+    await (await hand(grove)).ok("import_merge", json={"items": large()}, strategy="upsert")
+    async with grove:
+        events = [event async for event in grove.run("editor", "export it")]
+    assert float(events[-1]["output"]) <= 8_000
 
 
 async def test_the_budget_of_a_project_yields_to_that_of_an_agent_and_that_to_the_call() -> None:

@@ -28,7 +28,7 @@ from toolgrove.types import Call, Clock, Foreseen, Result, Tool
 Out = TypeVar("Out")
 _VERSION = 12
 DOCUMENTS = frozenset(("export_subtree", "export_view"))
-"""The tools whose answers are whole where a program asks: over MCP a model does."""
+"""The tools whose answers are whole where a program asks; over MCP and in a run a model does."""
 
 
 class WorkspaceSource:
@@ -315,7 +315,7 @@ def budget(call: Call) -> int | None:
     asked: int | None = call.arguments.get("maxTokens")
     if asked is not None:
         return asked
-    is_whole = call.name in DOCUMENTS and not call.over_mcp and not call.caller.is_delegated
+    is_whole = call.name in DOCUMENTS and not call.for_model
     return None if is_whole else call.caller.answer_tokens
 
 
