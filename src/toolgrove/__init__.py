@@ -21,6 +21,7 @@
 - ``reload``: following the project file
 - ``runners``: what drives a sub-agent
 - ``sample``: the project of `toolgrove demo`
+- ``server_logins``: logins to MCP servers that a person makes in a browser
 - ``sources``: the sources of a configuration
 - ``store``: what outlives a call
 - ``tools``: the tree tools

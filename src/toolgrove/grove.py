@@ -55,6 +55,7 @@ from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
 from toolgrove.project_state import ProjectState
 from toolgrove.runners.runner import Runner
+from toolgrove.server_logins import ServerLogins
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
@@ -139,6 +140,9 @@ class Grove:
             budget=self.config.startup_budget,
             patience=patience,
             changed=self._pool_changed,
+        )
+        self.server_logins = ServerLogins(
+            lambda: self.config, self.secrets, self._state.logins, self.clock, source=self.pool.source
         )
         self._toolsets: dict[tuple[str, int], tuple[PoolSnapshot, AgentConfig, Toolset]] = {}
         self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)

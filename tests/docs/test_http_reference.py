@@ -135,6 +135,7 @@ async def test_answers_are_what_the_document_says() -> None:
         check("decide_pin", await http.post(f"/api/pins/{pin.server}/{pin.own_name}", json={"accept": "f" * 64}))
         apart = {"home", "run", "approval", "decide", "revoke", "decide_pin"}
         elsewhere = {"mcp", "mcp_stream", "mcp_end", "events"}  # tests/web talks to these
+        elsewhere |= {"begin_login", "login_answer"}  # and tests/pool/mcp to these
         assert {one.name for one in OPERATIONS} == {*simple, *apart, *elsewhere}
 
 

@@ -221,6 +221,7 @@ async def test_the_receipt_is_json_and_its_hash_tells_one_resolution_from_anothe
         "tools": 6,
         "problem": "",
         "notice": "",
+        "takesLogin": False,
     }
 
 

@@ -16,6 +16,7 @@ from toolgrove import Config, Grove
 from toolgrove.store.state import OPERATOR
 
 pytestmark = pytest.mark.anyio
+WELL = {"problem": "", "notice": "", "takesLogin": False}
 NOW = ManualClock().wall()
 PROJECT: dict[str, Any] = {
     "project": "Garden",
@@ -216,9 +217,7 @@ async def test_a_receipt_names_tools_and_sources_in_order(grove: Grove, http: ht
         "revision": receipt.revision,
         "hash": receipt.hash,
         "tools": {name: receipt[name]._asdict() for name in sorted(receipt)},
-        "sources": {
-            name: {"name": name, "kind": kind, "tools": n, "problem": "", "notice": ""} for name, kind, n in sources
-        },
+        "sources": {name: {"name": name, "kind": kind, "tools": n, **WELL} for name, kind, n in sources},
         "rejected": [],
         "warnings": list(receipt.warnings),
     }
@@ -234,8 +233,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
         "project": "Garden",
         "revision": snapshot.revision,
         "sources": [
-            {"name": one.name, "kind": one.kind, "tools": one.tools, "problem": "", "notice": ""}
-            for one in snapshot.sources.values()
+            {"name": one.name, "kind": one.kind, "tools": one.tools, **WELL} for one in snapshot.sources.values()
         ],
         "rejected": [],
         "tools": len(snapshot.offers),

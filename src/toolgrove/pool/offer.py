@@ -61,11 +61,15 @@ class PoolSource(Protocol):
 
 @runtime_checkable
 class Noticing(Protocol):
-    """A source that can be up and still need something of the operator."""
+    """A source that can need something of the operator, also while it is up."""
 
     @property
     def notice(self) -> str:
         """What the operator should do though the source answers; empty if nothing."""
+
+    @property
+    def takes_login(self) -> bool:
+        """Whether a person can log in to it."""
 
 
 @runtime_checkable

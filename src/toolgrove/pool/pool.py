@@ -100,6 +100,10 @@ class Pool:
             if isinstance(source, Speaking):
                 yield from (((name, level), count) for level, count in source.messages.items())
 
+    def source(self, name: str) -> PoolSource | None:
+        """The source of this name, if there is one."""
+        return self._sources.get(name)
+
     def invalidate(self, name: str) -> None:
         """Ask a source again before the next resolution."""
         if name in self._sources:
@@ -226,6 +230,7 @@ class Pool:
                 problem=self._problems.get(name, "" if name in self._offers else "not asked yet"),
                 notice=source.notice if isinstance(source, Noticing) else "",
                 instructions=source.instructions if isinstance(source, Speaking) else "",
+                takes_login=isinstance(source, Noticing) and source.takes_login,
             )
             for name, source in self._sources.items()
         }

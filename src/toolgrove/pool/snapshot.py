@@ -15,6 +15,7 @@ class SourceState:
     """How a source stands; `problem` is empty while it is up, `notice` while nobody needs to do anything for it.
 
     Its `instructions` are a stranger's text for the operator, and not for a model.
+    `takes_login` is whether a person can log in to it.
     """
 
     name: str
@@ -23,6 +24,7 @@ class SourceState:
     problem: str = ""
     notice: str = ""
     instructions: str = ""
+    takes_login: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
 - ``live``: the event stream that consoles watch
+- ``logins``: logins to MCP servers from the console
 - ``metrics``: counters for Prometheus and the traffic picture
 - ``openapi``: the OpenAPI document, written from operations and schemas
 - ``operations``: the table of all addresses: what each takes and answers, and whom it serves

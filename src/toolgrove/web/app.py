@@ -26,6 +26,7 @@ from toolgrove.web.console import console_handlers
 from toolgrove.web.http_json import answer
 from toolgrove.web.identity import Anonymous, Identified, Lookup
 from toolgrove.web.live import Live
+from toolgrove.web.logins import LoginPages
 from toolgrove.web.metrics import Metrics
 from toolgrove.web.openapi import show_document
 from toolgrove.web.operator import OperatorApi
@@ -90,6 +91,7 @@ class Gateway:
                     "openapi": show_document,
                     **agents.handlers(),
                     **OperatorApi(project, self._live, metrics, self._streams).handlers(),
+                    **LoginPages(project).handlers(),
                     **console_handlers(),
                 },
                 partial(self._refusals.record, "role"),

@@ -22,6 +22,7 @@ _MEANING = {
     405: "Not in this protocol era.",
     409: "Somebody was faster, or it has changed: read it again.",
     415: "The body is not application/json.",
+    500: "It failed here, or at the server that was asked; the message says which.",
     503: "It cannot do its work now.",
 }
 

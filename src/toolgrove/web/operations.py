@@ -65,6 +65,7 @@ _AUDIT = (
     _number("limit", "At most so many; 100 unless told.", maximum=MAX_RECORDS),
 )
 _MCP = "/agents/{agent}/mcp"
+CALLBACK = "/oauth/callback"
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -256,6 +257,25 @@ OPERATIONS: tuple[Operation, ...] = (
         body=schemas.PinDecision,
         answer=schemas.Pin,
         failures=(400, 404, 409, 415),
+    ),
+    Operation(
+        method="POST",
+        path="/api/logins/{server}",
+        name="begin_login",
+        who="operator",
+        summary="Begin a login to an MCP server that asks for OAuth: where a person agrees to it in a browser. What "
+        "the server wants besides is asked for too.",
+        answer=schemas.LoginQuestion,
+        failures=(400, 500),
+    ),
+    Operation(
+        method="GET",
+        path=CALLBACK,
+        name="login_answer",
+        who="everybody",
+        summary="Where the browser comes back to with the answer; only that to a login which was begun is taken, once. "
+        "Leads to the console.",
+        status=303,
     ),
     Operation(
         method="GET",

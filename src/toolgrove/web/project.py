@@ -14,6 +14,7 @@ from toolgrove.model_run import ModelRun
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.secrets import Secrets
+from toolgrove.server_logins import ServerLogins
 from toolgrove.store.audit import AuditLog
 from toolgrove.store.journal import Extent, Trouble
 from toolgrove.store.state import Pins, Tokens
@@ -32,6 +33,7 @@ class Project(Protocol):
     clock: Clock
     recorder: Recorder
     misdeeds: Misdeeds
+    server_logins: ServerLogins
 
     @property
     def audit_log(self) -> AuditLog: ...

@@ -2,16 +2,22 @@
 
 import json
 import re
+from pathlib import Path
 
+import httpx2
 import pytest
 from playwright.sync_api import expect
 
 from browser.console.hand import Hand
 from browser.console.page import Visit
 from browser.modules import EVIL
-from web.gateway import Gateway
+from ports import free_port
+from waiting import wait_until
+from warm.command import Process, python
+from web.gateway import Gateway, serving
 
 pytestmark = pytest.mark.browser
+GUARDED = Path(__file__).parents[2] / "pool" / "mcp" / "guarded.py"
 
 
 def test_the_overview_tells_what_is_up_what_is_down_and_why(visit: Visit) -> None:
@@ -64,6 +70,37 @@ def test_a_receipt_tells_why_for_every_tool(visit: Visit) -> None:
     expect(page.by("verdicts").locator("tbody tr").filter(has_text="import_view")).to_contain_text(
         "The pattern import_view in deny takes it away"
     )
+
+
+def test_a_server_that_asks_for_a_login_is_logged_in_to_from_its_row(tab: Visit, tmp_path: Path) -> None:
+    upstream = free_port()
+    with Process(python(GUARDED, str(upstream))) as guarded:
+        try:
+            wait_until(lambda: _answers(upstream))
+            sections = {"mcpServers": {"web": {"url": f"http://127.0.0.1:{upstream}/mcp", "oauth": {}}}}
+            agents = {"a": {"role": "editor", "tools": ["*"]}}
+            with serving(tmp_path, {**sections, "agents": agents, "state": "state"}) as gateway:
+                page = tab(f"#{gateway.console.partition('#')[2]}", at=gateway)
+                source = page.by("source")
+                expect(source).to_contain_text("needs a login")
+                page.by("log-in").click()
+                page.page.wait_for_url(f"{gateway.base}/console*")
+                expect(source).to_have_attribute("data-up", "true")
+                expect(page.by("log-in")).to_have_count(0)
+                assert "code=" not in page.page.url
+                page.page.close()
+                (asked,) = page.noise  # the one page that is not ours
+                assert f"127.0.0.1:{upstream}/authorize" in asked
+                page.noise.clear()
+        finally:
+            guarded.kill()
+
+
+def _answers(port: int) -> bool:
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/control/seen").status_code == 200
+    except httpx2.TransportError:
+        return False
 
 
 def test_a_clients_configuration_can_be_copied(visit: Visit, gateway: Gateway) -> None:

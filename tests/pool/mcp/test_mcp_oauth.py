@@ -21,7 +21,7 @@ from ports import free_port
 from toolgrove import Config, Grove
 from toolgrove.pool.mcp.scopes import missing_scopes
 from toolgrove.project_state import ProjectState
-from toolgrove.store.state import Login
+from toolgrove.store.state import OPERATOR, Login
 from waiting import DEADLINE, eventually, wait_until
 from warm.command import Process, python
 
@@ -276,6 +276,49 @@ async def test_a_call_that_needs_more_rights_says_how_the_operator_gets_them(pro
         assert "changed" in json.dumps(await agent.call("web_change", {}))
     again, _, _ = await anyio.to_thread.run_sync(_log_in, project)  # what was granted once is asked for again
     assert parse_qs(urlsplit(again).query)["scope"] == ["tools files:write"]
+
+
+async def test_the_operator_logs_in_at_a_running_gateway_and_only_the_right_answer_counts(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Grove(project.write()) as grove:
+        await eventually(lambda: "needs a login" in _state(grove))
+        assert grove.pool.latest.sources["web"].takes_login
+        app = grove.asgi_app()
+        operator = {"Authorization": f"Bearer {grove.tokens.issue(OPERATOR, by='the test')}"}
+        agent = {"Authorization": f"Bearer {grove.tokens.issue('a', by='the test')}"}
+        transport = httpx2.ASGITransport(app=app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http,
+            httpx2.AsyncClient() as browser,
+        ):
+            assert (await http.post("/api/logins/web")).status_code == 401
+            assert (await http.post("/api/logins/web", headers=agent)).status_code == 403
+            assert (await http.post("/api/logins/wbe", headers=operator)).status_code == 400
+            begun = await http.post("/api/logins/web", headers={**operator, "Origin": "http://127.0.0.1:8000"})
+            address = begun.json()["address"]
+            asked = parse_qs(urlsplit(address).query)
+            assert asked["redirect_uri"] == ["http://127.0.0.1:8000/oauth/callback"]
+            back = (await browser.get(address)).headers["location"]
+            for wrong in ("/oauth/callback", "/oauth/callback?code=x&state=y"):
+                assert (await http.get(wrong)).status_code == 400
+            foreign = await http.get(f"/oauth/callback?code=x&state={asked['state'][0]}&iss=https://evil.example")
+            assert foreign.status_code == 400
+            assert "another authorization server" in foreign.text
+            assert (await http.get(back)).status_code == 400, "one question takes one answer"
+            assert project.upstream.grants() == []
+            begun = await http.post("/api/logins/web", headers=operator)
+            back = (await browser.get(begun.json()["address"])).headers["location"]
+            assert (await http.head(back)).status_code == 405
+            done = await http.get(back)
+            assert (done.status_code, done.headers["location"]) == (303, "/console")
+            assert (await http.get(back)).status_code == 400
+        await eventually(lambda: not _state(grove))
+        login = project.kept()
+        assert login is not None
+        code = parse_qs(urlsplit(back).query)["code"][0]
+        assert not any(secret in caplog.text for secret in (login.access_token, str(login.refresh_token), code))
 
 
 def test_scopes_that_nobody_could_type_safely_are_not_shown() -> None:

@@ -329,6 +329,8 @@ function Sources({ project }: { project: Project }) {
               <span class="item-what">
                 <strong>{source.name}</strong> <span class="quiet">{KINDS[source.kind] ?? source.kind}</span>
                 {source.problem !== "" && <span class="why">{source.problem}</span>}
+                {source.notice !== "" && <span class="why warn">{source.notice}</span>}
+                {source.takesLogin && (source.problem !== "" || source.notice !== "") && <LogIn server={source.name} />}
               </span>
               <span class="meta">{source.problem === "" ? plural(source.tools, "tool") : "down"}</span>
             </li>
@@ -351,6 +353,39 @@ function Sources({ project }: { project: Project }) {
         </details>
       )}
     </Card>
+  );
+}
+
+/** Leads to where the person agrees; the browser comes back to the console. */
+function LogIn({ server }: { server: string }) {
+  const console = useConsole();
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const begin = async (): Promise<void> => {
+    setBusy(true);
+    setProblem("");
+    try {
+      const address = new URL(await console.api.beginLogin(server));
+      if (address.protocol !== "https:" && address.protocol !== "http:") throw new Error("That is no address.");
+      location.assign(address);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <span class="stack">
+      <span>
+        <button type="button" class="button small" disabled={busy} onClick={() => void begin()} data-testid="log-in">
+          Log in to {server}
+        </button>
+      </span>
+      {problem !== "" && (
+        <span class="field-problem" role="alert">
+          {problem}
+        </span>
+      )}
+    </span>
   );
 }
 

@@ -164,6 +164,12 @@ export interface Health {
   status: "ok" | "degraded";
 }
 
+/** Where a person agrees to a login. */
+export interface LoginQuestion {
+  /** To be opened in the browser that asked, within ten minutes. */
+  address: string;
+}
+
 /** A function as OpenAI-style APIs take it. */
 export interface OpenAiFunction {
   name: string;
@@ -300,6 +306,8 @@ export interface Source {
   problem: string;
   /** What you should do though it is up, such as a login with more rights. */
   notice: string;
+  /** Whether a person can log in to it, with POST /api/logins/{server}. */
+  takesLogin: boolean;
 }
 
 /** A source as the operator sees it. */

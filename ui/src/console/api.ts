@@ -5,7 +5,7 @@ import { printJson } from "../lib/json-print";
 import { segment } from "../lib/link";
 import { chunks } from "../lib/mcp";
 import { EventParser } from "../lib/sse";
-import type { ApprovalList, Decision, PinDecision, PinList } from "./api-types";
+import type { ApprovalList, Decision, LoginQuestion, PinDecision, PinList } from "./api-types";
 import {
   type Approval,
   type AuditPage,
@@ -19,6 +19,7 @@ import {
   projectOf,
   type Receipt,
   receiptOf,
+  text,
   type Verification,
   verificationOf,
 } from "./facts";
@@ -66,6 +67,12 @@ export class ConsoleApi {
   /** Accepts or refuses the definition with this hash, and no other. */
   async decidePin({ server, tool }: Pin, decision: PinDecision): Promise<Pin> {
     return pinOf(await this.post(`/api/pins/${segment(server)}/${segment(tool)}`, decision));
+  }
+
+  /** Where a person agrees to a login to a server. */
+  async beginLogin(server: string): Promise<string> {
+    const path = `/api/logins/${segment(server)}`;
+    return text(objectOr<LoginQuestion>(await this.json(await this.ask(path, { method: "POST" }))), "address");
   }
 
   /** A page of the log, the newest first. */

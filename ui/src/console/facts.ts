@@ -270,6 +270,8 @@ function sourceOf(json: Json): Source {
     kind: text(given, "kind"),
     tools: amount(given, "tools"),
     problem: text(given, "problem"),
+    notice: text(given, "notice"),
+    takesLogin: at(given, "takesLogin") === true,
   };
 }
 

@@ -93,6 +93,7 @@ class McpSource:
     ) -> None:
         self.name = name
         self._elicitation = config.elicitation
+        self.takes_login = config.oauth is not None and config.oauth.grant == "authorization_code"
         self._timeout = config.timeout
         self._secrets = secrets
         clock = clock or SystemClock()

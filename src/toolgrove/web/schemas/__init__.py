@@ -7,6 +7,7 @@ what is ours; pydantic describes it and writes it.
 - ``approvals``: approvals, and a person's decision about one
 - ``audit``: the audit log: its records, a page of them, and what a check of the whole found
 - ``json_object``: what all of them have in common, and what a failure says
+- ``logins``: logins to MCP servers, made in a browser
 - ``overview``: the project at a glance
 - ``pins``: pinned definitions, and a person's decision about one
 - ``pool``: sources, their tools, and those that were turned down
@@ -18,6 +19,7 @@ from toolgrove.web.schemas.agents import MAX_CALLS, OpenAiFunction, OpenAiTool, 
 from toolgrove.web.schemas.approvals import Approval, ApprovalList, Decision, EarlierCall, OutgoingRequest
 from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, UsedApproval, Verification
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
+from toolgrove.web.schemas.logins import LoginQuestion
 from toolgrove.web.schemas.overview import AgentSummary, Health, Project, Ready, TrafficMinute
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
 from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source, SourceOverview
@@ -39,6 +41,7 @@ __all__ = [
     "ErrorFacts",
     "Failure",
     "Health",
+    "LoginQuestion",
     "OpenAiFunction",
     "OpenAiTool",
     "OutgoingRequest",

@@ -21,11 +21,21 @@ class Source(Answer):
     tools: int
     problem: Annotated[str, Field(description="Empty while it is up.")]
     notice: Annotated[str, Field(description="What you should do though it is up, such as a login with more rights.")]
+    takes_login: Annotated[
+        bool, Field(description="Whether a person can log in to it, with POST /api/logins/{server}.")
+    ]
 
     @classmethod
     def of(cls, found: snapshot.SourceState) -> Source:
         """How a source of the pool stands."""
-        return cls(name=found.name, kind=found.kind, tools=found.tools, problem=found.problem, notice=found.notice)
+        return cls(
+            name=found.name,
+            kind=found.kind,
+            tools=found.tools,
+            problem=found.problem,
+            notice=found.notice,
+            takes_login=found.takes_login,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
