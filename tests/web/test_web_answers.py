@@ -233,7 +233,8 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
         "project": "Garden",
         "revision": snapshot.revision,
         "sources": [
-            {"name": one.name, "kind": one.kind, "tools": one.tools, **WELL} for one in snapshot.sources.values()
+            {"name": one.name, "kind": one.kind, "tools": one.tools, **WELL, "instructions": ""}
+            for one in snapshot.sources.values()
         ],
         "rejected": [],
         "tools": len(snapshot.offers),

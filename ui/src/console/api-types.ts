@@ -319,6 +319,8 @@ export interface SourceOverview {
   problem: string;
   /** What you should do though it is up, such as a login with more rights. */
   notice: string;
+  /** Whether a person can log in to it, with POST /api/logins/{server}. */
+  takesLogin: boolean;
   /** How the server says that it wants to be used. No agent is told; judge it yourself. */
   instructions: string;
 }

@@ -101,7 +101,10 @@ export function projectOf(json: Json): Project {
   return {
     name: text(given, "project") || "Toolgrove",
     revision: amount(given, "revision"),
-    sources: list(given, "sources").map(sourceOf),
+    sources: list(given, "sources").map((one) => ({
+      ...sourceOf(one),
+      instructions: text(objectOr<api.SourceOverview>(one), "instructions"),
+    })),
     rejected: list(given, "rejected").map(rejectedOf),
     tools: amount(given, "tools"),
     agents: list(given, "agents").map((one) => {

@@ -55,6 +55,7 @@ class SourceOverview(Source):
             tools=found.tools,
             problem=found.problem,
             notice=found.notice,
+            takes_login=found.takes_login,
             instructions=found.instructions,
         )
 
