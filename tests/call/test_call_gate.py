@@ -204,7 +204,10 @@ async def test_refusals_come_in_the_order_of_the_gate() -> None:
 
 async def test_a_tool_outside_the_toolset_looks_like_one_that_does_not_exist() -> None:
     settings = config(
-        agents={"editor": {"role": "editor"}, "few": {"role": "editor", "tools": ["get_*"], "deny": ["get_path"]}}
+        agents={
+            "editor": {"role": "editor"},
+            "few": {"role": "editor", "tools": ["get_*"], "deny": ["get_path", "get_ruleset"]},
+        }
     )
     few = await Grove(settings).agent("few")
     assert [tool.name for tool in few.tools] == ["get_node", "get_common_ancestor", "get_subtree", "get_view"]

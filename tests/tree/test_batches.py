@@ -253,6 +253,27 @@ async def test_no_more_is_recorded_of_a_batch_than_of_each_of_its_changes(kept: 
     assert ("arguments" in record, "result" in record) == tuple(body is not None for body in bodies)
 
 
+async def test_nulls_in_the_place_of_what_is_optional_count_as_left_out() -> None:
+    """Strict schemas make a model name every property of every change."""
+    _, editor = await sample()
+    tool = next(one for one in editor.agent.openai_tools(strict=True) if one["function"]["name"] == "apply_changes")
+    unset = dict.fromkeys(tool["function"]["parameters"]["properties"]["changes"]["items"]["properties"])
+    changes = [
+        {**unset, "op": "tag", "at": {"query": "status = open", "ref": None}, "add": ["x"]},
+        {**unset, "op": "set", "at": "kitchen", "path": "status", "value": None},
+        {**unset, "op": "remove", "at": ["shed"]},
+    ]
+    answer = await editor.ok("apply_changes", changes=changes, atomic=None, dryRun=None, idempotencyKey=None)
+    assert answer["counts"] == {"tag": 2, "set": 1, "remove": 1}
+    assert (await editor.ok("get_node", nodeId="kitchen"))["payload"]["status"] is None
+
+
+async def test_a_change_of_a_property_called_tags_names_the_op_for_tags() -> None:
+    _, editor = await sample()
+    answer = await editor.ok("apply_changes", changes=[{**GOOD, "path": "tags", "value": ["x"]}])
+    assert "op tag" in answer["hint"]
+
+
 async def test_a_reader_has_no_batches() -> None:
     grove, _ = await sample()
     reader = await hand(grove, "reader")

@@ -70,6 +70,32 @@ async def test_changes_during_a_long_one_come_before_or_after_it_and_all_of_them
         assert (await agent.ok("undo"))["nodeCount"] == 3_001
 
 
+async def test_others_go_on_during_a_long_batch_and_see_all_of_it_or_nothing() -> None:
+    grove = Grove(settings())
+    editor, other = await hand(grove), await hand(grove, "other")
+    await editor.ok("import_merge", json=document(3_000), strategy="upsert")
+    changes = [
+        {"op": "add", "parentId": "root", "payloadType": "T", "payload": {"name": "top"}, "ref": "top", "index": 0},
+        {"op": "set", "at": {"query": "round = 0"}, "path": "round", "value": 1},
+        {"op": "tag", "at": {"query": "round = 1"}, "add": ["seen"]},
+        {"op": "move", "at": {"query": "@tag = seen"}, "parentId": {"ref": "top"}},
+    ]
+    work = asyncio.ensure_future(editor.ok("apply_changes", changes=changes))
+    seen: set[tuple[int, bool]] = set()
+    looks = 0
+    while not work.done():
+        root, leaf = await other.ok("get_node", nodeId="root"), await other.ok("get_node", nodeId="k2999")
+        if root["version"] == leaf["version"]:
+            seen.add((root["childrenCount"], "tags" in leaf))
+        looks += 1
+        await asyncio.sleep(0)
+    assert looks > 3
+    assert seen <= {(3_000, False), (1, True)}
+    assert (await work)["counts"] == {"add": 1, "set": 3_000, "tag": 3_000, "move": 3_000}
+    await editor.ok("undo")
+    assert (await other.ok("get_node", nodeId="root"))["childrenCount"] == 3_000
+
+
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 async def test_a_long_read_never_sees_a_part_of_what_others_change_meanwhile(store: str, tmp_path: Path) -> None:
     place = "memory" if store == "memory" else f"sqlite:{tmp_path}/grove.db"

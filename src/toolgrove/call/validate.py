@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Set
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import anyio.to_thread
@@ -48,23 +48,31 @@ class ValidateStep:
         if known is None or known[0] is not spec:
             known = self._validators[spec.name] = (spec, compiled(_without(spec.input_schema, tool.demands)))
         if not known[1].is_valid(call.arguments):
-            required = set(spec.input_schema.get("required", ())) - set(tool.demands)
-            unset = set()
+            if tool.kind == "builtin":
+                _unset(call.arguments, _without(spec.input_schema, tool.demands))
             for error in known[1].iter_errors(call.arguments):
-                name = _unset(error, call.arguments, required) if tool.kind == "builtin" else None
-                if name is None:
-                    raise _mismatch(error, spec.input_schema)
-                unset.add(name)
-            for name in unset:
-                del call.arguments[name]
+                raise _mismatch(error, spec.input_schema)
 
 
-def _unset(error: Any, arguments: dict[str, Any], required: Set[str]) -> str | None:
-    """The optional argument whose only fault is a null: some clients send that for all that a model did not set."""
-    match list(error.instance_path):
-        case [str(name)] if arguments.get(name, ...) is None and name not in required:
-            return name
-    return None
+def _unset(value: Any, schema: Mapping[str, Any]) -> None:
+    """Take out nulls in the place of what is optional: some clients send them for all that a model did not set."""
+    for branch in schema.get("anyOf", ()):
+        _unset(value, branch)
+    if isinstance(value, list):
+        for item in value:
+            _unset(item, schema.get("items", {}))
+    elif isinstance(value, dict):
+        known, required = schema.get("properties", {}), schema.get("required", ())
+        for name in [name for name, one in value.items() if one is None and name in known and name not in required]:
+            if not _takes_null(known[name]):
+                del value[name]
+        for name in value.keys() & known.keys():
+            _unset(value[name], known[name])
+
+
+def _takes_null(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("type", [])
+    return "null" in ([kinds] if isinstance(kinds, str) else kinds) or any(map(_takes_null, schema.get("anyOf", ())))
 
 
 def _without(schema: Mapping[str, Any], demands: tuple[str, ...]) -> Mapping[str, Any]:

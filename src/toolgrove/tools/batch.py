@@ -154,7 +154,7 @@ class Batch:
         told: Result = {"counts": self._counts, "refs": self._refs}
         if not atomic:
             told["failed"] = failed
-        return {**told, "hint": " ".join(self._hints[:_HINTS])} if self._hints else told
+        return {**told, "hint": " ".join(self._hints)} if self._hints else told
 
     def _make(self, index: int, change: Change) -> None:
         name = change["op"]
@@ -166,7 +166,9 @@ class Batch:
         if "ref" in change:
             self._refs[change["ref"]] = self._new
         at = change.get("at")
-        if count == 0 and isinstance(at, dict) and "query" in at:
+        if name == "set" and change["path"].casefold() == "tags" and len(self._hints) < _HINTS:
+            self._hints.append(f"changes[{index}] sets a payload property called 'tags'; op tag sets tags.")
+        if count == 0 and isinstance(at, dict) and "query" in at and len(self._hints) < _HINTS:
             start = only_the_start(Selection(self._tree, at["query"])).get("hint")
             self._hints.append(f"changes[{index}]: no node matches {at['query']!r}." + (f" {start}" if start else ""))
 
@@ -312,7 +314,8 @@ def _is_of_the_whole(error: GroveError) -> bool:
 def _check(change: Change, op: Op) -> None:
     """See that a change says what its op needs, and nothing else."""
     missing = next((name for name in op.needs if name not in change), None)
-    odd = next((name for name in change if name not in ("op", *op.needs, *op.takes)), None)
+    known = ("op", *op.needs, *op.takes)
+    odd = next((name for name, one in change.items() if name not in known and one is not None), None)
     if missing is not None or odd is not None:
         what = f"{missing!r} is missing" if missing is not None else f"{odd!r} does not belong here"
         needs, takes = ", ".join(op.needs), ", ".join(op.takes)

@@ -210,6 +210,9 @@ class Tree:
         after: bool = False,
     ) -> None:
         """Put nodes one behind the other under a parent: beside a child, at an index among those that stay, or last."""
+        if len(nodes) == 1 and index is None and sibling is None:
+            self.move(nodes[0], parent)  # without a look at its siblings
+            return
         for node in nodes:
             _check_move(node, parent)
         moving = {node.id for node in nodes}
