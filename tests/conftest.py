@@ -1,6 +1,8 @@
 """Fixtures and the collection of requirement markers."""
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -8,6 +10,9 @@ from hypothesis import HealthCheck, Phase, settings
 # A shell's background jobs are born ignoring it, and so would be every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test speaks TLS with the world, and reading the machine's authorities takes every client 20 ms.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("nobody.pem"))
 
 # The same examples on every run, however slow the machine.
 settings.register_profile(

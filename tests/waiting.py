@@ -9,7 +9,7 @@ import anyio
 DEADLINE = 60.0
 """Of everything that is waited for, on a busy machine; no test measures time."""
 
-_STEP = 0.01
+_STEP = 0.02
 
 
 def wait_until(condition: Callable[[], object], seconds: float = DEADLINE) -> None:

@@ -18,7 +18,8 @@ from waiting import DEADLINE, eventually
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
 BUDGET = 10.0
-_STEP = 0.01
+_STEP = 0.03
+"""Between two looks: what is looked at is made anew each time."""
 
 
 def fake(mode: str = "healthy", journal: Journal | None = None, option: object = "", **more: Any) -> dict[str, Any]:
@@ -170,6 +171,7 @@ async def beside(agent: Agent, work: Awaitable[Any]) -> Any:
         await answers(agent)
         while not done.is_set():
             await answers(agent)
+            await anyio.sleep(_STEP)
     await answers(agent)
     return outcome[0]
 

@@ -30,7 +30,7 @@ from waiting import DEADLINE, wait_until
 from warm.command import Process, python
 
 UPSTREAM = Path(__file__).with_name("sdk_upstream.py")
-_STEP = 0.01
+_STEP = 0.03
 CALLER = Caller(agent="a", session="a", role="editor")
 
 
