@@ -42,13 +42,13 @@ def section(tool: Declaration) -> str:
     lines = [f"### {spec.name}", "", f"{spec.description} *({effect})*", ""]
     arguments = {
         name: one
-        for name, one in spec.input_schema["properties"].items()
+        for name, one in tool.accepts["properties"].items()
         if name not in EVERYWHERE and not (tool.mutates and name in SHARED)
     }
     if arguments:
         lines += ["| argument | type | meaning |", "|---|---|---|"]
         for name, schema in arguments.items():
-            required = "" if name in spec.input_schema["required"] else "?"
+            required = "" if name in tool.accepts["required"] else "?"
             meaning = schema.get("description", "").replace("|", "\\|")
             lines.append(f"| `{name}{required}` | {kind(schema)} | {meaning} |")
         lines.append("")

@@ -18,6 +18,7 @@ from toolgrove.errors import NAME, brief
 from toolgrove.events import ModelUsed, RunFinished, Text, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.pool.completions import Completions
 from toolgrove.pool.discovery import meant
+from toolgrove.pool.instructions import instructions
 from toolgrove.pool.prompts import Prompts
 from toolgrove.pool.receipt import Receipt
 from toolgrove.pool.resolve import Toolset
@@ -95,6 +96,11 @@ class Agent:
     def granted(self) -> tuple[ToolSpec, ...]:
         """All that it can call, shown or not."""
         return self._toolset.specs
+
+    @property
+    def instructions(self) -> str:
+        """How its tools are meant to be used, for its client."""
+        return instructions(self._toolset.specs, self._toolset.listed)
 
     @property
     def receipt(self) -> Receipt:

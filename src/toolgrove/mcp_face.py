@@ -55,10 +55,12 @@ class McpFace:
             logs=self._logs,
         )
         self._follow_lists()
+        self.endpoint.server.instructions = agent.instructions or None
 
     def use(self, agent: Agent) -> None:
         """Go on with the same agent, resolved again; clients are told what changed."""
         before, self.agent = self.agent, agent
+        self.endpoint.server.instructions = agent.instructions or None
         if agent.tools != before.tools:
             self._entries = {spec.name: _entry(spec) for spec in agent.tools}
             self.endpoint.changed("tools")

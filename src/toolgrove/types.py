@@ -69,12 +69,9 @@ class ToolSpec:
         if self.output_schema:
             shown["outputSchema"] = self.output_schema
         said = self.annotations
-        hints = {
-            "readOnlyHint": said.readonly,
-            "destructiveHint": said.destructive,
-            "idempotentHint": said.idempotent,
-            "openWorldHint": said.open_world,
-        }
+        hints = {"readOnlyHint": said.readonly, "openWorldHint": said.open_world}
+        if not said.readonly:  # the others say nothing about a tool that only reads
+            hints |= {"destructiveHint": said.destructive, "idempotentHint": said.idempotent}
         return {**shown, "annotations": {name: hint for name, hint in hints.items() if hint is not None}}
 
     @cached_property
@@ -202,8 +199,9 @@ class Tool:
     `definition` is the hash of all that its source says about it, `approval` the rule of the source by which
     every call needs one. `mutates` is the word of somebody responsible, never that of a foreign server alone;
     `reads_if` is the line with which the operator can say that it only reads, where that is still open. `demands` are
-    required arguments that the source itself asks for, since its refusal says more than the schema could. One
-    that is `for_apps` is called by the page of an MCP App, never by a model. `stands_for` names the tools that a call
+    required arguments that the source itself asks for, since its refusal says more than the schema could. `accepts` is
+    the schema that arguments are held against, where the one that models see says less. One that is
+    `for_apps` is called by the page of an MCP App, never by a model. `stands_for` names the tools that a call
     takes the place of, each with the first of its parts that does, whatever the arguments look like.
     """
 
@@ -217,6 +215,7 @@ class Tool:
     approval: str | None = None
     targets: tuple[str, ...] = ()
     demands: tuple[str, ...] = ()
+    accepts: Schema | None = None
     for_apps: bool = False
     stands_for: Callable[[Arguments], Mapping[str, int]] | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from e2e.wire import messages
+from e2e.wire import messages, modern_body, modern_headers
 from pool.mcp.test_fidelity import serving
 from pool.test_toolsets import modules
 from toolgrove import Agent, Config, Grove
@@ -177,3 +177,32 @@ async def test_over_mcp_both_eras_list_find_and_call_alike(tmp_path: Path) -> No
             assert {tool["name"] for tool in tools} == FOUND
             through = await older.call("call_tool", {"name": "up_weather", "arguments": {"city": "Rome"}})
             assert through["result"]["structuredContent"] == {"sky": "blue"}
+
+
+async def test_the_instructions_are_made_from_what_an_agent_has() -> None:
+    everything = await instructed({"tools": ["@all"], "expose": "search"})
+    assert len(everything) / 4 <= 200
+    for word in ("find_tools", "call_tool", "versionToken", "outline", "apply_changes"):
+        assert word in everything
+    reading = await instructed({"role": "reader", "tools": ["get_subtree"]})
+    assert "outline" in reading
+    assert "versionToken" not in reading
+    assert "find_tools" not in reading
+    assert await instructed({"tools": ["time_*"]}) == ""
+
+
+async def instructed(agent: Json) -> str:
+    async with project(agent) as grove:
+        return (await grove.agent("a")).instructions
+
+
+async def test_clients_of_both_eras_get_the_instructions(tmp_path: Path) -> None:
+    async with serving(tmp_path, [], {}, agents={"a": {"role": "editor", "tools": ["@core"]}}) as door:
+        expected = (await door.grove.agent("a")).instructions
+        body, headers = modern_body("server/discover"), modern_headers("server/discover")
+        found = messages(await door.http.post("/agents/a/mcp", json=body, headers=headers))[-1]["result"]
+        assert found["instructions"] == expected
+        async with door.older() as older:
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+            greeting = messages(await older.request("initialize", hello))[-1]["result"]
+            assert greeting["instructions"] == expected

@@ -10,6 +10,9 @@ import jsonschema_rs
 import pytest
 
 from grove_kit import Hand, sample
+from toolgrove.pool.coordination import SPECS as COORDINATION_SPECS
+from toolgrove.pool.discovery import discovery_tools
+from toolgrove.pool.toolsets import CORE_TOOLS
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.catalog import FAMILIES
 from toolgrove.tools.effort import BESIDE, EFFORTS
@@ -83,16 +86,38 @@ def test_the_catalog_is_exactly_what_the_specifications_and_the_issue_name() -> 
 
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_a_tool_takes_the_arguments_that_the_specification_gives_it(name: str) -> None:
-    assert set(SPECIFIED[name].split()) <= set(DECLARATIONS[name].spec.input_schema["properties"])
+    assert set(SPECIFIED[name].split()) <= set(DECLARATIONS[name].accepts["properties"])
 
 
 @pytest.mark.parametrize("name", DECLARATIONS)
 def test_a_tool_publishes_schemas_that_are_valid_and_closed(name: str) -> None:
-    spec = DECLARATIONS[name].spec
-    for schema in (spec.input_schema, spec.output_schema):
-        jsonschema_rs.meta.validate(dict(schema))
+    tool = DECLARATIONS[name]
+    for schema in (tool.accepts, tool.answer):
+        jsonschema_rs.meta.validate(schema)
         assert schema["additionalProperties"] is False
-    assert "version" in spec.output_schema["required"]
+    for told in (tool.spec.input_schema, tool.spec.output_schema):
+        jsonschema_rs.meta.validate(dict(told))
+    assert "version" in tool.spec.output_schema["required"]
+
+
+@pytest.mark.parametrize("name", DECLARATIONS)
+def test_what_a_model_is_told_is_short_and_leaves_out_no_field_and_no_argument_but_aliases(name: str) -> None:
+    tool = DECLARATIONS[name]
+    told, takes = set(tool.spec.input_schema["properties"]), set(tool.accepts["properties"])
+    assert takes - told <= {"filters", "paging"}
+    assert tool.spec.input_schema.get("required", []) == tool.accepts["required"]
+    assert list(tool.spec.output_schema["properties"]) == list(tool.answer["properties"])
+    assert all("type" in field or "anyOf" in field for field in tool.spec.output_schema["properties"].values())
+    assert tool.spec.tokens <= 1_000
+
+
+def test_all_tools_together_cost_a_model_little() -> None:
+    """The limits leave room for no more than a few new tools: shorten first, then add."""
+    specs = [tool.spec for tool in DECLARATIONS.values()]
+    ours = [*specs, *COORDINATION_SPECS, *(tool.spec for tool in discovery_tools({}))]
+    assert sum(spec.lean_tokens for spec in ours) <= 9_000
+    assert sum(spec.tokens for spec in ours) <= 14_000
+    assert sum(spec.lean_tokens for spec in specs if spec.name in CORE_TOOLS) <= 3_500
 
 
 @pytest.mark.parametrize("name", DECLARATIONS)
@@ -106,9 +131,9 @@ def test_a_mutation_takes_a_version_a_key_and_a_dry_run_and_a_read_does_not(name
 
 @pytest.mark.parametrize("name", DECLARATIONS)
 def test_a_tool_explains_itself_and_every_argument(name: str) -> None:
-    spec = DECLARATIONS[name].spec
-    assert 20 <= len(spec.description) <= 700
-    for argument, schema in spec.input_schema["properties"].items():
+    tool = DECLARATIONS[name]
+    assert 20 <= len(tool.spec.description) <= 700
+    for argument, schema in tool.accepts["properties"].items():
         assert schema.get("description"), argument
 
 
@@ -138,6 +163,7 @@ async def test_the_example_of_a_tool_works_and_fits_its_output_schema(name: str)
     if example.get("version") == "$version":
         example["version"] = await editor.version()
     answer = await editor.ok(name, **example)
+    jsonschema_rs.validator_for(declaration.answer).validate(answer)
     jsonschema_rs.validator_for(dict(declaration.spec.output_schema)).validate(answer)
 
 
@@ -153,7 +179,7 @@ async def test_a_dry_run_of_any_mutation_reports_and_changes_nothing(name: str) 
     answer = await editor.ok(name, **copy.deepcopy(dict(DECLARATIONS[name].example)), dryRun=True)
     assert answer["dryRun"] is True
     assert set(answer["wouldChange"]) == {"added", "removed", "moved", "reordered", "changed"}
-    jsonschema_rs.validator_for(dict(DECLARATIONS[name].spec.output_schema)).validate(answer)
+    jsonschema_rs.validator_for(DECLARATIONS[name].answer).validate(answer)
     assert before == (
         await editor.tree(),
         await editor.version(),

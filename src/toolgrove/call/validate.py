@@ -44,14 +44,15 @@ class ValidateStep:
     def _check(self, call: Call) -> None:
         tool = call.granted
         spec = tool.spec
+        schema = spec.input_schema if tool.accepts is None else tool.accepts
         known = self._validators.get(spec.name)
         if known is None or known[0] is not spec:
-            known = self._validators[spec.name] = (spec, compiled(_without(spec.input_schema, tool.demands)))
+            known = self._validators[spec.name] = (spec, compiled(_without(schema, tool.demands)))
         if not known[1].is_valid(call.arguments):
             if tool.kind == "builtin":
-                _unset(call.arguments, _without(spec.input_schema, tool.demands))
+                _unset(call.arguments, _without(schema, tool.demands))
             for error in known[1].iter_errors(call.arguments):
-                raise _mismatch(error, spec.input_schema)
+                raise _mismatch(error, schema)
 
 
 def _unset(value: Any, schema: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``globs``: patterns that name tools
 - ``host``: from the name of a host to addresses that were checked
 - ``http``: HTTP calls and OpenAPI operations as tools
+- ``instructions``: what an agent's client is told at the start
 - ``mcp``: tools of external MCP servers
 - ``metadata``: what a foreign definition must be like to enter the pool
 - ``misdeeds``: what servers do against the protocol, counted

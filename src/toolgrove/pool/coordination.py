@@ -88,8 +88,7 @@ class CoordinationSource:
         self._scrub = scrub
         self._available = available
         self.spawn = spawn
-        specs = (_SPAWN_AGENTS, _LIST_AVAILABLE_AGENTS)
-        self._tools = tuple(Tool(spec=spec, source=self, mutates=False, own_name=spec.name) for spec in specs)
+        self._tools = tuple(Tool(spec=spec, source=self, mutates=False, own_name=spec.name) for spec in SPECS)
 
     def tools(self) -> Sequence[Tool]:
         """Both coordination tools; what a sub-agent changes is a matter of its own role."""
@@ -246,3 +245,4 @@ _LIST_AVAILABLE_AGENTS = ToolSpec(
     annotations=Annotations(readonly=True, destructive=False, idempotent=True, open_world=False),
     source=SOURCE,
 )
+SPECS = (_SPAWN_AGENTS, _LIST_AVAILABLE_AGENTS)

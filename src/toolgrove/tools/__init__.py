@@ -3,6 +3,7 @@
 - ``answer_size``: keeps an answer within its budget, whatever the tool
 - ``arranging``: moving, ordering and copying nodes
 - ``batch``: many changes as one
+- ``brief``: schemas in few words, for models that read all of them
 - ``catalog``: all of them by name, in the order that agents see
 - ``checking``: validating the tree, linting a payload, listing types and rulesets
 - ``context``: what a tool works with while one call runs

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolgrove.tools.brief import brief_input, brief_output
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.schema import CUT, DIFF, MAX_TOKENS, STRING, Schema, flag, record, text
 from toolgrove.tree.footprint import EVERYTHING, Footprint
@@ -29,9 +30,14 @@ _WRITING: dict[str, Schema] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Declaration:
-    """A tool: its face, its effect, what it rests on, where the rest of a cut answer is, one example that works."""
+    """A tool: its face, its effect, what it rests on, where the rest of a cut answer is, one example that works.
+
+    `accepts` and `answer` are the schemas of its arguments and its result in full; its face tells them in few words.
+    """
 
     spec: ToolSpec
+    accepts: Schema
+    answer: Schema
     run: Run
     mutates: bool
     rests_on: Rests
@@ -84,13 +90,15 @@ class Family:
 
         def declare(run: Run) -> Run:
             name = run.__name__
+            accepts = _input(arguments, required, effect)
+            answer = _output(returns, optional, effect)
             self.tools.append(
                 Declaration(
                     spec=ToolSpec(
                         name=name,
                         description=_prose(run),
-                        input_schema=_input(arguments, required, effect),
-                        output_schema=_output(returns, optional, effect),
+                        input_schema=brief_input(accepts),
+                        output_schema=brief_output(answer),
                         annotations=Annotations(
                             readonly=not effect.mutates,
                             destructive=effect.destructive,
@@ -99,6 +107,8 @@ class Family:
                         ),
                         source=SOURCE,
                     ),
+                    accepts=accepts,
+                    answer=answer,
                     run=run,
                     mutates=effect.mutates,
                     rests_on=rests_on,

@@ -60,6 +60,7 @@ class WorkspaceSource:
                 mutates=tool.mutates,
                 targets=tool.targets,
                 demands=DEMANDS if tool.mutates else (),
+                accepts=tool.accepts,
                 stands_for=tool.stands_for,
             )
             for tool in DECLARATIONS.values()
