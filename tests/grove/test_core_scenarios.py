@@ -177,7 +177,7 @@ async def test_a_reader_has_only_read_tools_and_an_editor_all() -> None:
     reader = await hand(grove, "reader")
     assert {error["reason"] for error in await refused_writes(reader)} == {"role"}
     assert all(tool.annotations.readonly for tool in reader.agent.tools if tool.source == "workspace")
-    assert len([tool for tool in editor.agent.tools if tool.source == "workspace"]) == len(DECLARATIONS)
+    assert {tool.name for tool in editor.agent.tools if tool.source == "workspace"} == set(DECLARATIONS)
     assert {tool.name for tool in reader.agent.tools} < {tool.name for tool in editor.agent.tools}
     await reader.ok("get_view", rootNodeId="root")
 

@@ -90,7 +90,8 @@ def _whole(agent: Agent, screen: Screen) -> None:
     rest = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER[1:] if counts[kind])
     head = f"{_named(agent)}, depth {receipt.depth}: {counts['granted']} of {len(receipt)} tools"
     head += f" ({rest})" if rest else ""
-    shown = [line(head, "bold"), line(f"pool revision {receipt.revision}, receipt {receipt.hash}", "dim"), line("")]
+    shown = [line(head, "bold"), line(f"pool revision {receipt.revision}, receipt {receipt.hash}", "dim")]
+    shown += [line(_cost(receipt), "dim"), line("")]
     shown += [line(f"! {warning}", "yellow") for warning in receipt.warnings]
     shown += [line(f"! {offer.source}: {offer.reason}", "yellow") for offer in receipt.rejected]
     shown += [
@@ -99,6 +100,14 @@ def _whole(agent: Agent, screen: Screen) -> None:
         if state.problem
     ]
     screen.answer(schemas.Receipt.of(receipt).to_json(), *shown, _verdicts(agent))
+
+
+def _cost(receipt: Receipt) -> str:
+    """What the list costs a model, source by source."""
+    cost = receipt.cost
+    sources = ", ".join(f"{name} {tokens:,}" for name, tokens in cost.sources.items())
+    by = f": {sources}" if len(cost.sources) > 1 else ""
+    return f"its list costs about {cost.total:,} tokens (an estimate), its budget is {cost.budget:,}{by}"
 
 
 def _verdicts(agent: Agent) -> Table:

@@ -58,7 +58,7 @@ def _short(description: str) -> str:
 
 def _summary(agent: Agent) -> str:
     """How much of it a model is shown, and what that costs."""
-    total = sum(spec.tokens for spec in agent.tools)
+    total = agent.receipt.cost.total
     hidden = len(agent.granted) - len(agent.tools)
     found = f"; {hidden} more are found with {FIND_TOOLS}" if hidden else ""
     return f"{len(agent.tools)} listed, about {total:,} tokens (an estimate: characters / 4){found}."

@@ -22,11 +22,25 @@ class Verdict(NamedTuple):
     ancestor: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListCost:
+    """About how many tokens an agent's list costs: by tool and by source, beside its budget. An estimate."""
+
+    tools: Mapping[str, int]
+    sources: Mapping[str, int]
+    budget: int
+
+    @property
+    def total(self) -> int:
+        """What the whole list costs."""
+        return sum(self.tools.values())
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Receipt(Mapping[str, Verdict]):
     """The resolution of an agent, tool by tool; `hash` is stamped on its calls, events and audit records.
 
-    `chain` names the agents above it, the outermost first, and the agent itself.
+    `chain` names the agents above it, the outermost first, and the agent itself; `cost` is that of its list.
     """
 
     agent: str
@@ -38,6 +52,7 @@ class Receipt(Mapping[str, Verdict]):
     sources: Mapping[str, SourceState]
     rejected: Sequence[Offer]
     warnings: tuple[str, ...]
+    cost: ListCost
 
     def __getitem__(self, tool: str) -> Verdict:
         return self.verdicts[tool]

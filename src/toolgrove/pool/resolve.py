@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolgrove.config import AgentConfig
@@ -13,7 +13,7 @@ from toolgrove.pool.discovery import discovery_tools
 from toolgrove.pool.exposure import Exposure
 from toolgrove.pool.globs import Globs, is_exact
 from toolgrove.pool.offer import Offer
-from toolgrove.pool.receipt import Receipt, Verdict
+from toolgrove.pool.receipt import ListCost, Receipt, Verdict
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
 from toolgrove.types import OWN_TOOLS, READ_RESULT, Bounds, PromptGrant, Role, Tool, ToolSpec
@@ -23,6 +23,8 @@ _HINTS = 3
 COORDINATION = frozenset((SPAWN, "list_available_agents"))
 _NO_SETS = Toolsets()
 _LISTING = Exposure()
+_CLIENT_LIMITS = ((100, "Windsurf"), (128, "VS Code and OpenAI's API"))
+"""How many tools well-known clients take; some refuse more, others leave tools out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +77,13 @@ def resolve(
     added = _added(visible, agent, exposure, sets)
     verdicts |= {tool_name: verdict for tool_name, (_, verdict) in added.items()}
     own_tools = {tool_name: tool for tool_name, (tool, verdict) in added.items() if verdict.verdict == "granted"}
+    has = {**visible, **own_tools}
+    searching = bool(exposure.searches(visible))
+    always = sets.matches(exposure.always, {one: snapshot.offers[one] for one in visible}) if searching else visible
+    listed = exposure.shown([tool.spec for one, tool in has.items() if one in always or one in own_tools])
+    cost = ListCost(
+        tools={spec.name: spec.tokens for spec in listed}, sources=_by_source(listed), budget=exposure.budget
+    )
     receipt = Receipt(
         agent=name,
         depth=depth,
@@ -84,7 +93,11 @@ def resolve(
         verdicts=verdicts,
         sources=snapshot.sources,
         rejected=snapshot.rejected,
-        warnings=tuple(_warnings(snapshot, name, agent, depth, verdicts, bool(visible), sets)),
+        warnings=(
+            *_warnings(snapshot, name, agent, depth, verdicts, bool(visible), sets),
+            *_about_the_list(name, cost, searching=searching),
+        ),
+        cost=cost,
     )
     own = Bounds(
         agent=name,
@@ -99,12 +112,8 @@ def resolve(
         resources=tuple(one for one in agent.resources if agent.mcp is None or one.partition(":")[0] in agent.mcp),
         prompts=PromptGrant(agent.prompts, agent.deny, None if agent.mcp is None else tuple(agent.mcp)),
     )
-    has = {**visible, **own_tools}
-    searching = bool(exposure.searches(visible))
-    always = sets.matches(exposure.always, {one: snapshot.offers[one] for one in visible}) if searching else visible
-    shown = {one: tool for one, tool in has.items() if one in always or one in own_tools}
     return Toolset(
-        listed=exposure.shown([tool.spec for tool in shown.values()]),
+        listed=listed,
         specs=tuple(tool.spec for tool in has.values()),
         names=tuple(has),
         callable={**has, **kept_away},
@@ -112,6 +121,27 @@ def resolve(
         bounds=(*within, own),
         receipt=receipt,
     )
+
+
+def _by_source(listed: Sequence[ToolSpec]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for spec in listed:
+        totals[spec.source] = totals.get(spec.source, 0) + spec.tokens
+    return totals
+
+
+def _about_the_list(name: str, cost: ListCost, *, searching: bool) -> Iterator[str]:
+    """What is too much for a model, or for a client that many use."""
+    count, total = len(cost.tools), cost.total
+    advice = "name fewer in always" if searching else "write expose: auto, or give it fewer tools"
+    if total > cost.budget:
+        yield (
+            f"Agent {name!r} is shown {count} tools, which cost about {total:,} tokens (an estimate), more than its "
+            f"toolBudget of {cost.budget:,}: {advice}."
+        )
+    exceeded = [f"{client} ({most})" for most, client in _CLIENT_LIMITS if count > most]
+    if exceeded:
+        yield f"Agent {name!r} is shown {count} tools, more than {' and '.join(exceeded)} take: {advice}."
 
 
 def _added(

@@ -81,6 +81,7 @@ class OperatorApi:
             role=definition.role,
             read_only=definition.read_only,
             tools=len(agent.granted),
+            tokens_estimate=agent.receipt.cost.total,
             warnings=list(agent.receipt.warnings),
         )
 

@@ -87,9 +87,11 @@ function AgentScreen({ agent }: { agent: AgentSummary }) {
           {agent.description && <p class="quiet">{agent.description}</p>}
         </div>
         <div class="actions">
-          <a class="button small" href={hashOf("tree", agent.name)}>
-            <Icon name="tree" /> Tree
-          </a>
+          {console.project.value?.tree !== false && (
+            <a class="button small" href={hashOf("tree", agent.name)}>
+              <Icon name="tree" /> Tree
+            </a>
+          )}
           <a class="button small" href={hashOf("try", agent.name)}>
             <Icon name="flask" /> Try a tool
           </a>
@@ -108,6 +110,19 @@ function AgentScreen({ agent }: { agent: AgentSummary }) {
       </div>
     </div>
   );
+}
+
+/** What the list costs, source by source. */
+function costOf({ tokens, verdicts }: Receipt): string {
+  const has = verdicts.filter((one) => one.verdict === "granted").length;
+  const sources = [...tokens.sources].map(([name, cost]) => `${name} ${cost.toLocaleString("en")}`);
+  const whole = `${tokens.tools.size} of ${plural(has, "tool")} listed, about ${tokens.total.toLocaleString("en")} tokens (an estimate)`;
+  return `${whole}, of a budget of ${tokens.budget.toLocaleString("en")}${sources.length > 1 ? `: ${sources.join(", ")}` : ""}.`;
+}
+
+function tokensIn({ tokens }: Receipt, one: Verdict): string {
+  const cost = tokens.tools.get(one.tool);
+  return cost === undefined ? (one.verdict === "granted" ? "found" : "") : cost.toLocaleString("en");
 }
 
 function ReceiptCard({ receipt }: { receipt: Receipt }) {
@@ -132,6 +147,9 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
         </span>
       }
     >
+      <p class="card-body quiet" data-testid="tokens">
+        {costOf(receipt)}
+      </p>
       <div class="filters">
         <input
           class="input"
@@ -174,6 +192,9 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
                 <th scope="col">Tool</th>
                 <th scope="col">Source</th>
                 <th scope="col">Verdict</th>
+                <th scope="col" title="About what it costs in the list: characters / 4">
+                  Tokens
+                </th>
                 <th scope="col">Why</th>
               </tr>
             </thead>
@@ -195,6 +216,7 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
                       meaning={MEANINGS[one.verdict]?.meaning ?? ""}
                     />
                   </td>
+                  <td data-label="Tokens">{tokensIn(receipt, one)}</td>
                   <td data-label="Why" title={one.rule}>
                     {inWords(one)}
                   </td>

@@ -7,6 +7,8 @@ export interface AgentSummary {
   role: "reader" | "editor";
   readOnly: boolean;
   tools: number;
+  /** About what its list costs a model: characters / 4. */
+  tokensEstimate: number;
   warnings: string[];
 }
 
@@ -275,6 +277,7 @@ export interface Receipt {
   sources: Record<string, Source>;
   rejected: RejectedTool[];
   warnings: string[];
+  tokensEstimate: TokensEstimate;
 }
 
 /** A tool that did not come into the pool. */
@@ -323,6 +326,17 @@ export interface SourceOverview {
   takesLogin: boolean;
   /** How the server says that it wants to be used. No agent is told; judge it yourself. */
   instructions: string;
+}
+
+/** About how many tokens the agent's list of tools costs a model: characters / 4. */
+export interface TokensEstimate {
+  total: number;
+  /** The agent's toolBudget. */
+  budget: number;
+  /** Of each tool that is listed. */
+  tools: Record<string, number>;
+  /** Of all listed tools of a source. */
+  sources: Record<string, number>;
 }
 
 /** How many calls a minute had, and how many of them failed or were refused. */

@@ -94,6 +94,13 @@ export interface Receipt extends Pick<api.Receipt, "agent" | "hash" | "warnings"
   verdicts: Verdict[];
   sources: Source[];
   rejected: Rejected[];
+  tokens: Tokens;
+}
+
+/** About what an agent's list costs a model. */
+export interface Tokens extends Pick<api.TokensEstimate, "total" | "budget"> {
+  tools: Map<string, number>;
+  sources: Map<string, number>;
 }
 
 export function projectOf(json: Json): Project {
@@ -115,6 +122,7 @@ export function projectOf(json: Json): Project {
         role: text(agent, "role"),
         readOnly: at(agent, "readOnly") === true,
         tools: amount(agent, "tools"),
+        tokensEstimate: amount(agent, "tokensEstimate"),
         warnings: texts(agent, "warnings"),
       };
     }),
@@ -244,7 +252,23 @@ export function receiptOf(json: Json): Receipt {
     sources: Object.values(objectOr(at(given, "sources"))).map(sourceOf),
     rejected: list(given, "rejected").map(rejectedOf),
     warnings: texts(given, "warnings"),
+    tokens: tokensOf(at(given, "tokensEstimate")),
   };
+}
+
+function tokensOf(json: Json | undefined): Tokens {
+  const given = objectOr<api.TokensEstimate>(json);
+  return {
+    total: amount(given, "total"),
+    budget: amount(given, "budget"),
+    tools: numbersOf(at(given, "tools")),
+    sources: numbersOf(at(given, "sources")),
+  };
+}
+
+function numbersOf(json: Json | undefined): Map<string, number> {
+  const found = Object.entries(objectOr<Record<string, Json>>(json));
+  return new Map(found.flatMap(([name, one]) => (typeof one === "number" ? [[name, one] as const] : [])));
 }
 
 export function verificationOf(json: Json): Verification {

@@ -18,7 +18,8 @@ def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Find
     """What an agent has, and what a person should know about it."""
     count = sum(spec.name not in OWN_TOOLS for spec in agent.granted)
     level: Level = "ok" if count else "error"
-    yield _finding(level, agent.name, f"has {count} of {len(snapshot.offers)} tools")
+    cost = f"; its list costs about {agent.receipt.cost.total:,} tokens (an estimate)" if count else ""
+    yield _finding(level, agent.name, f"has {count} of {len(snapshot.offers)} tools{cost}")
     for warning in agent.receipt.warnings:
         yield _finding("warning", agent.name, warning)
     definition = config.agents[agent.name]

@@ -25,6 +25,21 @@ class Verdict(Answer):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TokensEstimate(Answer):
+    """About how many tokens the agent's list of tools costs a model: characters / 4."""
+
+    total: int
+    budget: Annotated[int, Field(description="The agent's toolBudget.")]
+    tools: Annotated[dict[str, int], Field(description="Of each tool that is listed.")]
+    sources: Annotated[dict[str, int], Field(description="Of all listed tools of a source.")]
+
+    @classmethod
+    def of(cls, cost: receipt.ListCost) -> TokensEstimate:
+        """The cost of a list."""
+        return cls(total=cost.total, budget=cost.budget, tools=dict(cost.tools), sources=dict(cost.sources))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt(Answer):
     """Why an agent has each tool of the pool, or does not; to the agent itself, only what it has or its role takes."""
 
@@ -37,6 +52,7 @@ class Receipt(Answer):
     sources: dict[str, Source]
     rejected: list[RejectedTool]
     warnings: list[str]
+    tokens_estimate: TokensEstimate
 
     @classmethod
     def of(cls, given: receipt.Receipt) -> Receipt:
@@ -51,6 +67,7 @@ class Receipt(Answer):
             sources={name: Source.of(found) for name, found in sorted(given.sources.items())},
             rejected=[RejectedTool.of(one) for one in given.rejected],
             warnings=list(given.warnings),
+            tokens_estimate=TokensEstimate.of(given.cost),
         )
 
 

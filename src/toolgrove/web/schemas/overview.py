@@ -42,6 +42,7 @@ class AgentSummary(Answer):
     role: Role
     read_only: bool
     tools: int
+    tokens_estimate: Annotated[int, Field(description="About what its list costs a model: characters / 4.")]
     warnings: list[str]
 
 
