@@ -46,7 +46,7 @@ def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, t
         f"ok  pool  {ALL + 1} of {ALL + 1} tools are ready, from 3 sources",
         "",
         "agents",
-        f"ok  a  has 1 of {ALL + 1} tools",
+        f"ok  a  has 1 of {ALL + 1} tools; its list costs about 35 tokens (an estimate)",
         "",
         "0 errors, 0 warnings.",
     ]

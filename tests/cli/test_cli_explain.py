@@ -194,7 +194,8 @@ def test_the_tools_of_an_agent_are_listed_as_it_sees_them(toolgrove: Toolgrove, 
     names = {tool["name"] for tool in listed}
     assert {"get_node", "fake_echo", "spawn_agents"} <= names
     assert not names & {"get_path", "fake_erase", "add_child"}
-    assert listed[0].keys() == {"name", "description", "inputSchema", "outputSchema", "annotations", "source"}
+    told = {"name", "description", "inputSchema", "outputSchema", "annotations", "source"}
+    assert listed[0].keys() == {*told, "listed", "tokensEstimate"}
     deeper = {tool["name"] for tool in toolgrove("tools", "--agent", "a", "--depth", "2", "--json").json}
     assert names - deeper == {"spawn_agents", "list_available_agents"}
     said = toolgrove("tools", "--agent", "a", "--depth", "2")
