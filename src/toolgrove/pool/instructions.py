@@ -9,7 +9,7 @@ from toolgrove.types import CALL_TOOL, FIND_TOOLS, READ_RESULT, ToolSpec
 _TREE = "workspace"
 _VERSION = (
     "Every answer about the tree has a version. Give the latest as versionToken with each change; a conflict tells the "
-    "newer one. dryRun tells what would change, an idempotencyKey makes a retry safe."
+    "newer one. dryRun tells what would change; every change also takes an idempotencyKey, which makes a retry safe."
 )
 _OUTLINE = (
     "format: outline is the cheapest way to look around; maxTokens, limit and includedProperties keep answers small."

@@ -12,8 +12,15 @@ Schema = dict[str, Any]
 
 _COMMON = {
     "versionToken": "The latest 'version'.",
-    "idempotencyKey": "",
     "dryRun": "",
+    "fields": "",
+    "count": "",
+    "op": "",
+    "and": "",
+    "or": "",
+    "direction": "",
+    "rootId": "",
+    "newParentId": "",
     "includedProperties": "",
     "excludedProperties": "",
     "limit": "",
@@ -36,9 +43,14 @@ _CHECKED = frozenset(("additionalProperties", "minLength", "minItems", "minimum"
 """What the gate checks, and says where it does not hold."""
 
 
-def brief_input(schema: Schema) -> Schema:
+_OF_CHANGES = frozenset(("idempotencyKey", "maxTokens"))
+"""What every change takes besides; the instructions tell of it once."""
+
+
+def brief_input(schema: Schema, *, changes: bool = False) -> Schema:
     """The arguments as a model is told of them; the gate takes and checks what the whole schema says."""
-    told = {name: one for name, one in schema["properties"].items() if not _is_alias(name, one)}
+    hidden = _OF_CHANGES if changes else frozenset()
+    told = {name: one for name, one in schema["properties"].items() if name not in hidden and not _is_alias(name, one)}
     brief = _without_checks({**schema, "properties": {}})
     return {**brief, "properties": {name: _argument(name, one) for name, one in told.items()}}
 
@@ -48,8 +60,8 @@ def _is_alias(name: str, schema: Schema) -> bool:
 
 
 def _argument(name: str, schema: Schema) -> Schema:
-    if name in _COMMON:
-        said = _COMMON[name]
+    if name in _COMMON or (name, schema.get("type")) == ("path", "boolean"):
+        said = _COMMON.get(name, "")
         schema = {key: value for key, value in schema.items() if key != "description"}
         schema |= {"description": said} if said else {}
     if name in _SAID_ELSEWHERE and "anyOf" in schema:

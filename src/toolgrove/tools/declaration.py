@@ -97,7 +97,7 @@ class Family:
                     spec=ToolSpec(
                         name=name,
                         description=_prose(run),
-                        input_schema=brief_input(accepts),
+                        input_schema=brief_input(accepts, changes=effect.mutates),
                         output_schema=brief_output(answer),
                         annotations=Annotations(
                             readonly=not effect.mutates,
