@@ -25,8 +25,11 @@ from toolgrove.call.cut_off import CutOffStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.ids import Ids
 from toolgrove.call.in_flight import InFlightStep
+from toolgrove.call.kept_results import KeptResults
+from toolgrove.call.large_results import LargeResultStep
 from toolgrove.call.parts import parts_step
 from toolgrove.call.rate_limit import RateLimitStep
+from toolgrove.call.reading_on import ReadingOn
 from toolgrove.call.recorder import Recorder
 from toolgrove.call.role import role_step
 from toolgrove.call.scrub import ScrubStep
@@ -148,8 +151,11 @@ class Grove:
         self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)
         audit = AuditStep(self._journal, self.clock, self._listeners, self._bodies)
         self._in_flight = InFlightStep()
+        kept = KeptResults(self.clock)
+        self._reading_on = ReadingOn(kept, self._max_tokens).tool()
         steps = (
             TraceStep(),
+            LargeResultStep(kept, self._max_tokens),
             audit,
             self._in_flight,
             RateLimitStep(self._rate_limit, self.clock),
@@ -381,7 +387,7 @@ class Grove:
             read_only=read_only,
             within=within,
             sets=Toolsets(self.config.toolsets),
-            exposure=Exposure.of(self.config, definition),
+            exposure=Exposure.of(self.config, definition, self._reading_on if self._max_tokens(name) else None),
         )
 
     async def _available(self, call: Call) -> Sequence[AvailableAgent]:
@@ -437,6 +443,12 @@ class Grove:
         names = (tool,) if offer is None else (tool, *offer.also, offer.formerly)
         own = definition.record.of(*names) if definition is not None and definition.record is not None else None
         return own or self.config.record.of(*names) or "full"
+
+    def _max_tokens(self, agent: str) -> int | None:
+        """How large an agent's results may be: as its own section says, else as the project does."""
+        definition = self.config.agents.get(agent)
+        own = definition.results.max_tokens if definition is not None and definition.results is not None else None
+        return own or self.config.results.max_tokens
 
     def _rate_limit(self, agent: str) -> str | None:
         definition = self.config.agents.get(agent)

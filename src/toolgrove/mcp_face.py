@@ -226,7 +226,8 @@ def _answer(call: Call, result: Result) -> dict[str, Any]:
         return _refusal(call, result)
     if call.tool is not None and call.tool.kind == "mcp":
         return result
-    return {"content": _text(result), "structuredContent": result, "isError": False}
+    content = _text(result) if call.shortened is None else [{"type": "text", "text": call.shortened.text}]
+    return {"content": content, "structuredContent": result, "isError": False}
 
 
 def _refusal(call: Call, result: Result) -> dict[str, Any]:

@@ -20,6 +20,8 @@ FIND_TOOLS = "find_tools"
 CALL_TOOL = "call_tool"
 READ_RESULT = "read_result"
 """The tools with which an agent finds and calls others, and reads on in a large result."""
+RESULT_META = "toolgrove/result"
+"""Where the `_meta` of an answer that was cut tells how to read on."""
 OWN_TOOLS = frozenset((FIND_TOOLS, CALL_TOOL, READ_RESULT))
 READ_RESOURCE = "resources/read"
 GET_PROMPT = "prompts/get"
@@ -266,6 +268,13 @@ class Counterpart(Client, Protocol):
     async def ask(self, question: dict[str, Any]) -> dict[str, Any] | None: ...
 
 
+class Shortened(NamedTuple):
+    """How a result that was cut is told: the text in its place, where that is one, and the facts for `_meta`."""
+
+    text: str
+    meta: Mapping[str, Any]
+
+
 class EarlierCall(NamedTuple):
     """A call that asked for the same and was cut off; nobody knows whether it ran."""
 
@@ -311,7 +320,8 @@ class Call:
     - `targets`: by the workspace, the nodes that a write changed.
     - `in_thread`: by the workspace, that it ran in a thread for its length. Its record may be made in one too, since no
       other write has its place in the journal before it.
-    - `changed`: by the source and `ScrubStep`, the policies that changed what the tool answered.
+    - `changed`: by the source, `ScrubStep` and `LargeResultStep`, the policies that changed what the tool answered.
+    - `shortened`: by `LargeResultStep`, how a result that was cut is told.
     - `duration`, `settled`: by `AuditStep`, with the record in the journal; a settled call gets no second one.
     - `error`: by `AuditStep`, why the call failed, and whether trying again can help.
     - `failed_by_itself`: by `AuditStep`, whether the tool said so in a result of its own, which is the answer then.
@@ -346,6 +356,7 @@ class Call:
     targets: tuple[str, ...] = ()
     in_thread: bool = False
     changed: tuple[str, ...] = ()
+    shortened: Shortened | None = None
     duration: float = 0.0
     settled: bool = False
     error: Mapping[str, Any] | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from toolgrove.types import Call, Result
+from typing import Any
+
+from toolgrove.types import RESULT_META, Call, Result
 
 CHANGED = "toolgrove/changed"
 
@@ -11,4 +13,7 @@ def marked(call: Call, answer: Result) -> Result:
     """An answer that names the policies that changed it, in its `_meta`."""
     if not call.changed:
         return answer
-    return {**answer, "_meta": {**(answer.get("_meta") or {}), CHANGED: sorted(call.changed)}}
+    ours: dict[str, Any] = {CHANGED: sorted(call.changed)}
+    if call.shortened is not None:
+        ours[RESULT_META] = dict(call.shortened.meta)
+    return {**answer, "_meta": {**(answer.get("_meta") or {}), **ours}}

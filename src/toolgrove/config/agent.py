@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from toolgrove.config.answers import AnswersConfig
 from toolgrove.config.fields import Name, ResourcePattern
 from toolgrove.config.record import Record
+from toolgrove.config.results import LargeResults
 from toolgrove.config.section import Section
 from toolgrove.notation.rate import read_rate
 from toolgrove.types import Concurrency, Role
@@ -46,6 +47,9 @@ class AgentConfig(Section):
     )
     list_output_schemas: bool = Field(
         default=True, description="Whether its list tells what tools answer; without that it is much shorter."
+    )
+    results: LargeResults | None = Field(
+        default=None, description="How large its results may be; else as the project says."
     )
     resources: tuple[ResourcePattern, ...] = Field(
         default=(),

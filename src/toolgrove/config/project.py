@@ -80,7 +80,7 @@ class Config(Section):
         default=16 * 1024, ge=256, le=1024**2, description="How many bytes of one are kept; what is cut is marked so."
     )
     results: ResultsConfig = Field(
-        default=ResultsConfig(), description="What is changed in the results of foreign tools; nothing unless told."
+        default=ResultsConfig(), description="What is changed in results on their way to an agent; nothing unless told."
     )
     answers: AnswersConfig = Field(
         default=AnswersConfig(), description="How long answers of the built-in tools may be."

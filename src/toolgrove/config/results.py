@@ -1,4 +1,4 @@
-"""What becomes of the results of foreign tools on their way to an agent."""
+"""What becomes of results on their way to an agent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from pydantic import Field
 from toolgrove.config.section import Section
 
 
-class ResultsConfig(Section):
-    """What is changed in the results of foreign tools; whatever is, is marked in `_meta["toolgrove/changed"]`."""
+class LargeResults(Section):
+    """How large a result may be."""
+
+    max_tokens: int | None = Field(
+        default=None,
+        ge=100,
+        description="The tokens (characters / 4) that the text of one result may have; what is larger is cut by its "
+        "structure, and `read_result` reads on. Absent: results pass whole.",
+    )
+
+
+class ResultsConfig(LargeResults):
+    """What is changed in results; whatever is, is marked in `_meta["toolgrove/changed"]`."""
 
     strip_control: bool = Field(
         default=False,
-        description="Whether control characters, text direction controls and invisible characters are taken out; "
-        "line ends and tabs stay.",
+        description="Of foreign tools: whether control characters, text direction controls and invisible characters "
+        "are taken out; line ends and tabs stay.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolgrove.types import Result
+from toolgrove.types import RESULT_META, Result
 
 _PARTS = frozenset(("content", "structuredContent", "isError", "_meta"))
 
@@ -25,6 +25,8 @@ def model_text(result: Result) -> str:
     if not is_of_mcp(result):
         return json.dumps(result, ensure_ascii=False)
     texts = [_words(block) for block in result["content"]]
+    if RESULT_META in (result.get("_meta") or {}):
+        return "\n".join(filter(None, texts))  # what was cut is not told whole after all
     if "structuredContent" in result and not any(_says(text, result["structuredContent"]) for text in texts):
         texts.append(json.dumps(result["structuredContent"], ensure_ascii=False))
     return "\n".join(filter(None, texts)) or "(no content)"
