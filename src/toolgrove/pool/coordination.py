@@ -190,17 +190,11 @@ _TASK = _record(
     "agent",
     "input",
 )
-_ERROR = {
-    "type": "object",
-    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-    "required": ["code", "message"],
-}
-_OUTCOME = _record({"agent": {"type": "string"}, "output": {"type": "string"}, "error": _ERROR}, "agent")
 _SPAWN_AGENTS = ToolSpec(
     name="spawn_agents",
     description=(
-        "Hand tasks to other agents, which work side by side with tools of their own, and wait for all of them. "
-        "Results come in the order asked; each has either 'output' or 'error', and one that fails stops no other."
+        "Hand tasks to other agents, which work side by side with tools of their own, and wait for all. Results come "
+        "in the order asked, each with 'output' or 'error'; one that fails stops no other."
     ),
     input_schema=_record(
         {
@@ -209,12 +203,12 @@ _SPAWN_AGENTS = ToolSpec(
                 "items": _TASK,
                 "minItems": 1,
                 "maxItems": PER_CALL,
-                "description": "One entry per sub-agent to start; the same agent may be named more than once.",
+                "description": "One entry per sub-agent; an agent may be named more than once.",
             }
         },
         "agents",
     ),
-    output_schema=_record({"results": {"type": "array", "items": _OUTCOME}}, "results"),
+    output_schema=_record({"results": {"type": "array", "items": {"type": "object"}}}, "results"),
     annotations=Annotations(readonly=False, idempotent=False, open_world=True),  # a sub-agent may well destroy
     source=SOURCE,
 )

@@ -11,7 +11,7 @@ from typing import Any
 Schema = dict[str, Any]
 
 _COMMON = {
-    "versionToken": "The latest 'version'.",
+    "versionToken": "",
     "dryRun": "",
     "fields": "",
     "count": "",
