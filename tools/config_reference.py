@@ -56,6 +56,7 @@ SECTIONS = {
     "SecretConfig": "secrets.NAME",
     "AgentConfig": "agents.NAME",
     "McpSelection": "agents.NAME.mcp.SERVER",
+    "LargeResults": "agents.NAME.results",
     "RunnerConfig": "runner",
     "RecordConfig": "record",
     "AnswersConfig": "answers",
