@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from e2e.wire import messages, modern_body, modern_headers
 from pool.mcp.test_fidelity import serving
 from pool.test_toolsets import modules
 from toolgrove import Agent, Config, Grove
+from toolgrove.config import AgentConfig
+from toolgrove.pool.exposure import Exposure
+from toolgrove.pool.offer import Offer
+from toolgrove.pool.ranking import Ranking
+from toolgrove.pool.resolve import resolve
+from toolgrove.pool.snapshot import PoolSnapshot, compose
+from toolgrove.tools import DECLARATIONS
+from toolgrove.types import Tool
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -206,3 +215,46 @@ async def test_clients_of_both_eras_get_the_instructions(tmp_path: Path) -> None
             hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
             greeting = messages(await older.request("initialize", hello))[-1]["result"]
             assert greeting["instructions"] == expected
+
+
+def clones(number: int) -> PoolSnapshot:
+    """A pool with the tree's tools many times."""
+    source: Any = None
+    declared = list(DECLARATIONS.values())
+    specs = [
+        replace(
+            declared[at % len(declared)].spec,
+            name=f"s{at}_{declared[at % len(declared)].spec.name}",
+            source=f"s{at % 60}",
+        )
+        for at in range(number)
+    ]
+    tools = [Tool(spec=spec, source=source, mutates=False, kind="mcp", own_name=spec.name) for spec in specs]
+    offers = [
+        Offer(name=one.own_name, own_name=one.own_name, source=one.spec.source, kind="mcp", tool=one) for one in tools
+    ]
+    return compose(1, [offers], {})
+
+
+def test_four_thousand_tools_are_listed_in_few_tokens() -> None:
+    agent = AgentConfig(tools=("*",), expose="auto")
+    toolset = resolve(clones(4_000), "a", agent, exposure=Exposure.of(Config(), agent))
+    assert {spec.name for spec in toolset.listed} == FOUND
+    assert toolset.receipt.cost.total <= 1_500
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("relocate a node below another parent", "move_node"),
+        ("erase a node", "remove_node"),
+        ("who has this tag", "query_by_tag"),
+        ("take back my last change", "undo"),
+        ("duplicate a branch of the tree", "copy_subtree"),
+        ("order children alphabetically", "sort_children"),
+        ("compare two snapshots", "snapshot_diff"),
+    ],
+)
+def test_a_tool_is_found_by_other_words_than_its_own(question: str, tool: str) -> None:
+    ranking = Ranking([declaration.spec for declaration in DECLARATIONS.values()])
+    assert tool in [spec.name for spec in ranking.best(question, 5)]

@@ -16,10 +16,10 @@ from toolgrove.types import Schema, ToolSpec
 
 _SATURATION = 1.2
 _LENGTH = 0.6
-_NAME, _DESCRIPTION, _PARAMETERS = 4.0, 1.0, 0.7
+_NAME, _DESCRIPTION, _PARAMETERS = 3.0, 1.0, 0.7
 """How much a word counts in each place; of a long description the beginning says most."""
 _BEGINNING = 400
-_KINDRED = 0.45
+_KINDRED = 0.55
 """How much a word counts that means nearly the same as the one asked for, or begins with it."""
 _COMPLETIONS = 6
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
@@ -33,15 +33,21 @@ _SAY_LITTLE = frozenset(
     )
 )
 _KIN = (
-    "list show all every enumerate",
-    "get fetch read retrieve load view open look",
+    "list show all every enumerate which",
+    "get fetch read retrieve load view open look download",
     "search find query lookup seek",
-    "create add new make insert",
+    "create add new make insert start",
     "update edit change modify set patch rename",
-    "delete remove drop erase destroy",
+    "delete remove drop erase destroy clear empty",
     "send post publish submit",
     "run execute start launch",
     "file document",
+    "sheet worksheet spreadsheet workbook",
+    "database sql table record row",
+    "structure tree hierarchy nested",
+    "schema column field type",
+    "color colour background fill",
+    "format bold font style",
     "folder directory",
     "picture image screenshot photo",
     "repo repository",
@@ -56,7 +62,7 @@ _KIN = (
     "difference diff compare change",
     "history log",
     "person user people member",
-    "calculate compute sum add math",
+    "calculate compute evaluate sum math expression",
 )
 
 
@@ -76,6 +82,8 @@ def _stem(word: str) -> str:
             return word[: -len(ending)] + instead
     if word.endswith("s"):
         word = word[:-1]
+    if word.endswith("ly") and len(word) > 5:
+        word = word[:-2]
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
         if root != word and len(root) >= 3:
@@ -113,20 +121,20 @@ class Ranking:
     def best(self, question: str, most: int) -> list[ToolSpec]:
         """The tools that fit best, the best first; none where no word of the question is known."""
         totals: dict[int, float] = {}
-        for word, weight in self._asked(question).items():
-            for number, score in zip(self._places[word], self._scores[word], strict=True):
-                totals[number] = totals.get(number, 0.0) + weight * score
+        for word in dict.fromkeys(words(question)):
+            for number, score in self._hits(word).items():
+                totals[number] = totals.get(number, 0.0) + score
         ranked = nlargest(most, totals.items(), key=lambda item: (item[1], -item[0]))
         return [self._specs[number] for number, _ in ranked]
 
-    def _asked(self, question: str) -> dict[str, float]:
-        """The words to look for, each with its weight: those that were said, and their kin."""
-        weights: dict[str, float] = {}
-        for word in dict.fromkeys(words(question)):
-            for found, weight in ((word, 1.0), *((one, _KINDRED) for one in self._kin(word))):
-                if found in self._places:
-                    weights[found] = max(weight, weights.get(found, 0.0))
-        return weights
+    def _hits(self, word: str) -> dict[int, float]:
+        """What each tool gets for a word that was asked for: the best of the word itself and its kin."""
+        hits = dict(zip(self._places.get(word, ()), self._scores.get(word, ()), strict=True))
+        for kin in dict.fromkeys(self._kin(word)):
+            for number, score in zip(self._places.get(kin, ()), self._scores.get(kin, ()), strict=True):
+                if _KINDRED * score > hits.get(number, 0.0):
+                    hits[number] = _KINDRED * score
+        return hits
 
     def _kin(self, word: str) -> Iterable[str]:
         yield from _RELATED.get(word, ())
