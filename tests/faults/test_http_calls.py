@@ -21,9 +21,10 @@ pytestmark = pytest.mark.anyio
 HOUR = 3600.0
 
 # These never come to an end by themselves: only the time of the call ends them.
-ENDLESS = {"blackhole", "drip", "stream_without_end", "not_http"}
+ENDLESS = {"blackhole", "drip", "stream_without_end"}
 REASONS = {
     "reset": "upstream_unavailable",
+    "not_http": "upstream_unavailable",
     "cut_in_head": "upstream_unavailable",
     "cut_in_body": "upstream_unavailable",
     "stream_cut": "upstream_unavailable",

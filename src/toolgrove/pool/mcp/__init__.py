@@ -24,6 +24,8 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``offered_lists``: what a server lists beside its tools, asked for now and then
 - ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
 - ``pin_policy``: which definitions are accepted without a person
+- ``request_head``: writes the head of an HTTP request
+- ``response_reader``: reads HTTP answers
 - ``result``: from a server's answer to what the agent gets
 - ``sandbox``: runs a server under bubblewrap
 - ``scopes``: which scopes a server wants

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import anyio
-import h11
 from anyio.abc import TaskGroup
 
 from toolgrove.notation.retry_after import seconds_to_wait
@@ -40,6 +39,8 @@ from toolgrove.pool.mcp.jsonrpc import (
     reply,
 )
 from toolgrove.pool.mcp.link import ELICIT, LOGGED, End, Told, is_request, unheard
+from toolgrove.pool.mcp.request_head import head_of
+from toolgrove.pool.mcp.response_reader import Response
 from toolgrove.pool.mcp.scopes import missing_scopes
 from toolgrove.pool.mcp.sse import Events
 from toolgrove.pool.misdeeds import Misdeeds
@@ -205,7 +206,7 @@ class HttpLink:
         headers.extend((name.encode(), value.encode()) for name, value in mirrored.items())
         return headers
 
-    async def _answer(self, request: RpcRequest, connection: Connection, response: h11.Response) -> Message:
+    async def _answer(self, request: RpcRequest, connection: Connection, response: Response) -> Message:
         head = dict(response.headers)
         kind = head.get(b"content-type", b"").partition(b";")[0].strip().lower()
         status = response.status_code
@@ -409,8 +410,8 @@ def _fixed(address: Address, headers: Mapping[str, str]) -> Headers:
             continue
         try:
             pair = (name.encode("ascii"), value.encode("latin-1"))
-            h11.Request(method=b"POST", target=b"/", headers=[(b"host", b"x"), pair])
-        except (UnicodeError, h11.LocalProtocolError):
+            head_of(b"POST", b"/", [pair], None)
+        except ValueError:  # of an encoding as well
             raise Misconfigured(f"has a header {name!r} that HTTP cannot carry") from None
         pairs.append(pair)
     return pairs

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import anyio
-import h11
 
 from toolgrove.notation import strict_json
 from toolgrove.pool.host import names_loopback
@@ -91,7 +90,7 @@ class Web:
             pairs += [(name.encode("ascii"), value.encode("latin-1")) for name, value in told.items()]
             response = await connection.ask(method, where.target, pairs, body)
             read = await _body(connection) if whole else b""
-        except (UnicodeError, h11.LocalProtocolError):
+        except ValueError:  # of an encoding as well
             raise Misconfigured("has a header that HTTP cannot carry") from None
         finally:
             connection.drop()
