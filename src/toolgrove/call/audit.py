@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from random import random
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -77,7 +78,7 @@ class AuditStep:
             if effects is not None:
                 await self._journal.append(JournalEntry(record, effects, kept, alone=call.in_thread))
             else:
-                await self._append(JournalEntry(record, idempotency=kept))
+                await self._append(JournalEntry(record, None, kept))
         except (Stalled, Behind) as fault:
             if effects is not None:
                 raise
@@ -177,10 +178,14 @@ def not_kept(call: Call, journal: Journal) -> NotKept:
 
 
 def _named(call: Call) -> Iterable[str]:
-    if call.tool is None or not isinstance(call.arguments, dict):
-        return
-    for name in call.tool.targets:
-        value = call.arguments.get(name)
+    if call.tool is None or not call.tool.targets or not isinstance(call.arguments, dict):
+        return ()
+    return _given(call.tool.targets, call.arguments)
+
+
+def _given(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
+    for name in names:
+        value = arguments.get(name)
         if isinstance(value, str):
             yield value[:_TARGET]
         elif isinstance(value, list):

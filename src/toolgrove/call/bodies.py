@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from toolgrove.call.scrub import Scrubs, is_scrubbed
 from toolgrove.call.sensitive import Sensitive, censored
 from toolgrove.config import Recorded
-from toolgrove.notation.json_value import compact, in_pieces
+from toolgrove.notation.json_value import compact_ascii, in_pieces
 from toolgrove.store.audit import NO_BODIES, Bodies
 from toolgrove.types import Call, Result, Tool, ToolSpec
 
@@ -98,7 +97,7 @@ class BodyWriter:
 
 def _json(value: Any, *, pieces: bool = False) -> str:
     """The value as plain JSON in ASCII; what Python calls NaN becomes a text."""
-    text = in_pieces(value, partial(compact, ascii=True)) if pieces else compact(value, ascii=True)
+    text = in_pieces(value, compact_ascii) if pieces else compact_ascii(value)
     if "NaN" in text or "Infinity" in text:
-        text = compact(json.loads(text, parse_constant=str), ascii=True)
+        text = compact_ascii(json.loads(text, parse_constant=str))
     return text

@@ -6,6 +6,8 @@ A step with nothing to do afterwards is a plain function that returns what follo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import FunctionType
+from typing import Any
 
 from toolgrove.types import Next, Step
 
@@ -18,5 +20,7 @@ def fold(steps: Iterable[Step], innermost: Next) -> Next:
     return chain
 
 
-def _bind(step: Step, onward: Next) -> Next:
-    return lambda call: step(call, onward)
+def _bind(step: Any, onward: Next) -> Next:
+    # Calling a bound method costs half of calling an object that has `__call__`.
+    run = step if isinstance(step, FunctionType) else step.__call__
+    return lambda call: run(call, onward)

@@ -33,6 +33,10 @@ class Messages(Protocol):
 class Scrubs(Protocol):
     """Knows the secrets that were used so far."""
 
+    @property
+    def known(self) -> bool:
+        """Whether there are any: without one, nothing is scrubbed."""
+
     def scrub(self, value: Any) -> Any: ...
 
     def scrub_text(self, text: str) -> str: ...
@@ -84,8 +88,9 @@ class ScrubStep:
 
     async def _shown(self, call: Call, result: Result, *, strips: bool) -> Result:
         """The result as it can be shown."""
-        of_mcp = call.granted.kind == "mcp"
-        work = partial(self._cleaned, result, of_mcp=of_mcp, strips=strips)
+        if not self._secrets.known and not strips:
+            return result
+        work = partial(self._cleaned, result, of_mcp=call.granted.kind == "mcp", strips=strips)
         if text_size(result, enough=LARGE) < LARGE:
             clean, policies = work()
         else:
@@ -97,7 +102,7 @@ class ScrubStep:
     def _cleaned(self, result: Result, *, of_mcp: bool, strips: bool) -> tuple[Result, Sequence[str]]:
         """The result as it can be shown, and the policies that changed it."""
         clean = self._without_secrets(result, of_mcp)
-        policies = [] if clean == result else [SCRUBBED]
+        policies = [] if clean is result or clean == result else [SCRUBBED]
         if not strips:
             return clean, policies
         bare: Result = without_unseen(clean)

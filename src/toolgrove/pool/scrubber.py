@@ -60,6 +60,11 @@ class Scrubber:
         """The text with `[secret NAME]` in place of every value."""
         return _replaced(text, self.spans(text))
 
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._encodings)
+
     def value(self, value: Any) -> Any:
         """The same for a JSON value: its strings, its keys, and numbers that are a secret's digits."""
         return self._value(value) if self._encodings else value

@@ -78,6 +78,11 @@ class Secrets:
             if names_a_secret(name) and len(word) >= _MIN_CREDENTIAL and "${" not in value:
                 self.hide(word, name=name)
 
+    @property
+    def known(self) -> bool:
+        """Whether any secret was read so far."""
+        return self._scrubber.known
+
     def scrub_text(self, text: str) -> str:
         """The text without any secret that was read so far, in whatever encoding."""
         return self._scrubber.text(text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 
-from toolgrove.notation.json_value import compact
+from toolgrove.notation.json_value import compact_ascii
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies, parted
 
 GENESIS = "0" * 64
@@ -59,12 +59,12 @@ class ChainedRecord(NamedTuple):
 
 def seal(record: Mapping[str, Any], after: Place, sign: Callable[[str], str], bodies: Bodies = NO_BODIES) -> Sealed:
     """Bind a record to the one before it."""
-    facts = compact(record, ascii=True)[1:-1]
-    body = f'{{"number":{after.number + 1},{facts},"previous":"{after.hash}"}}'
-    digest = hashlib.sha256(body.encode()).hexdigest()
+    facts = compact_ascii(record)[1:-1]
+    bound = f'{{"number":{after.number + 1},{facts},"previous":"{after.hash}"'
+    digest = sha256(f"{bound}}}".encode()).hexdigest()
     mark = sign(digest)
     ending = f',"seal":"{mark}"}}' if mark else "}"
-    return Sealed(f'{body[:-1]},"hash":"{digest}"{ending}', digest, bodies)
+    return Sealed(f'{bound},"hash":"{digest}"{ending}', digest, bodies)
 
 
 def unsigned(text: str) -> str:
@@ -90,6 +90,6 @@ def read_record(text: str) -> ChainedRecord | None:
     # Nothing may follow the hash but the seal: of two values under one name, readers take the last.
     if rest != (f',"seal":"{mark}"}}' if mark else "}") or type(number) is not int:
         return None
-    if hashlib.sha256(f"{bound}}}".encode()).hexdigest() != digest:
+    if sha256(f"{bound}}}".encode()).hexdigest() != digest:
         return None
     return ChainedRecord(record, Place(number, digest), previous, mark, bodies)

@@ -44,14 +44,16 @@ class AuditRing:
 
     def write(self, sealed: Sealed) -> None:
         """Keep it until newer ones push it out."""
+        line, _, bodies = sealed
+        lines, kept = self._lines, self._bodies
         self._count += 1
-        self._lines.append((self._count, sealed.line))
-        if sealed.bodies is not NO_BODIES:
-            size = sealed.bodies.size
-            self._bodies.append((self._count, sealed.bodies, size))
+        lines.append((self._count, line))
+        if bodies is not NO_BODIES:
+            size = bodies.size
+            kept.append((self._count, bodies, size))
             self._room -= size
-        while self._bodies and (self._room < 0 or self._bodies[0][0] < self._lines[0][0]):
-            self._room += self._bodies.popleft()[2]
+        while kept and (self._room < 0 or kept[0][0] < lines[0][0]):
+            self._room += kept.popleft()[2]
 
     def __len__(self) -> int:
         return len(self._lines)
