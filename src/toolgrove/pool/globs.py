@@ -29,34 +29,52 @@ class Globs:
         stems = {p[:-1] for p in self.patterns if p.endswith("*") and is_exact(p[:-1])}
         others = [p for p in self.patterns if p not in self._exact and p[:-1] not in stems]
         self._stems = _shortest(stems)
-        self._starred: dict[str, list[_Starred]] = {}
-        for starred in (_Starred(p) for p in others if _ONLY_STARS(p)):
-            self._starred.setdefault(starred.tail, []).append(starred)
+        self._starred: dict[str, list[tuple[str, str, list[str]]]] = {}
+        for pattern in filter(_ONLY_STARS, others):
+            head, *between, tail = pattern.split("*")
+            self._starred.setdefault(tail, []).append((pattern, head, [piece for piece in between if piece]))
         self._tail_lengths = sorted({len(tail) for tail in self._starred})
         self._rest = tuple(p for p in others if not _ONLY_STARS(p))
         self._any = re.compile("|".join(f"({translate(pattern)})" for pattern in self._rest)) if self._rest else None
 
     def match(self, name: str) -> str | None:
         """A pattern that names it: the exact one if there is one."""
-        if name in self._exact:
-            return name
-        at = bisect_right(self._stems, name)  # none begins with another, so only the one before can fit
-        if at and name.startswith(self._stems[at - 1]):
-            return self._stems[at - 1] + "*"
-        size = len(name)
-        for length in self._tail_lengths:
-            for starred in self._starred.get(name[size - length :], ()):
-                if starred.fits(name):
-                    return starred.pattern
-        found = self._any.match(name) if self._any is not None else None
-        return self._rest[found.lastindex - 1] if found is not None and found.lastindex else None
+        return self.matches((name,)).get(name)
 
     def matches(self, names: Iterable[str]) -> dict[str, str]:
         """The names that are named, each with a pattern that does."""
+        found: dict[str, str] = {}
         if not self.patterns:
-            return {}
-        match = self.match
-        return {name: pattern for name in names if (pattern := match(name)) is not None}
+            return found
+        exact, stems, fitting = self._exact, self._stems, self._fitting
+        for name in names:
+            if name in exact:
+                found[name] = name
+                continue
+            at = bisect_right(stems, name)  # none begins with another, so only the one before can fit
+            if at and name.startswith(stems[at - 1]):
+                found[name] = f"{stems[at - 1]}*"
+            elif (pattern := fitting(name)) is not None:
+                found[name] = pattern
+        return found
+
+    def _fitting(self, name: str) -> str | None:
+        """A pattern with more magic than a star at its end that names it."""
+        size, starred = len(name), self._starred
+        for length in self._tail_lengths:
+            for pattern, head, between in starred.get(name[size - length :], ()):
+                if name.startswith(head):
+                    at, end = len(head), size - length
+                    for piece in between:  # one after the other, between how it begins and how it ends
+                        at = name.find(piece, at, end)
+                        if at < 0:
+                            break
+                        at += len(piece)
+                    else:
+                        if at <= end:
+                            return pattern
+        found = self._any.match(name) if self._any is not None else None
+        return self._rest[found.lastindex - 1] if found is not None and found.lastindex else None
 
     def names(self, name: str) -> bool:
         """Whether the very name is listed, not merely covered by a glob."""
@@ -73,23 +91,3 @@ def _shortest(stems: Iterable[str]) -> list[str]:
 
 
 _ONLY_STARS = re.compile(r"[^?[]*").fullmatch
-
-
-class _Starred:
-    """A pattern whose only magic is stars: its pieces must stand in the name one after the other."""
-
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
-        self.head, *self._between, self.tail = pattern.split("*")
-
-    def fits(self, name: str) -> bool:
-        """Whether the pattern names it, given that the name ends as it should."""
-        at, end = len(self.head), len(name) - len(self.tail)
-        if at > end or not name.startswith(self.head):
-            return False
-        for piece in self._between:
-            at = name.find(piece, at, end)
-            if at < 0:
-                return False
-            at += len(piece)
-        return True

@@ -287,8 +287,10 @@ def _warnings(
     if depth >= agent.max_depth > 0 and depth and SPAWN in sets.matches(agent.tools, _only(snapshot, SPAWN)):
         yield f"Agent {name!r} is at depth {depth} of maxDepth {agent.max_depth}: {SPAWN} is removed."
     listed = dict.fromkeys(sets.patterns(agent.tools))
-    known = {*verdicts, *OWN_TOOLS, *(offer.formerly for offer in snapshot.offers.values())}
-    missing = [one for one in listed if is_exact(one) and not is_set(one) and one not in known]
+    missing = [one for one in listed if one not in verdicts and one not in OWN_TOOLS and is_exact(one)]
+    if missing:
+        formerly = {offer.formerly for offer in snapshot.offers.values()}
+        missing = [one for one in missing if one not in formerly and not is_set(one)]
     for at, pattern in enumerate(missing):
         near = closest(pattern, verdicts) if at < _HINTS else None  # each one looks at every name
         hint = f" Did you mean {near!r}?" if near else ""

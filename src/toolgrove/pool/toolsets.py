@@ -45,8 +45,10 @@ class Toolsets:
 
     def outdated(self, patterns: Sequence[str], offers: Offers) -> dict[str, str]:
         """The names that only an older spelling gives or forbids, each with that spelling."""
-        globs = Globs([one for one in self.patterns(patterns) if not is_set(one)])
         spelt = {name: offer.formerly for name, offer in offers.items() if offer.formerly and name != offer.formerly}
+        if not spelt or not patterns:
+            return {}
+        globs = Globs([one for one in self.patterns(patterns) if not is_set(one)])
         return {
             name: old
             for name, old in spelt.items()
