@@ -22,6 +22,8 @@ settings.register_profile(
 settings.register_profile(
     "no-shrink", parent=settings.get_profile("toolgrove"), phases=[Phase.explicit, Phase.generate]
 )
+# For other versions of Python and of dependencies: does a law hold there at all, after it was tried at length on one?
+settings.register_profile("brief", parent=settings.get_profile("toolgrove"), max_examples=20)
 settings.load_profile("toolgrove")
 
 REQUIREMENTS = pytest.StashKey[dict[str, list[str]]]()

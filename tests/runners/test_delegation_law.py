@@ -119,6 +119,7 @@ def outcome_of(answer: dict[str, Any]) -> str:
     return str(error.get("reason") or error["code"])
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(agents=st.fixed_dictionaries(dict.fromkeys(NAMES, definitions())), chain=CHAIN)
 async def test_what_comes_of_a_chain_of_spawns_is_the_intersection_of_all_its_rights(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def test_nodes_that_change_places_below_a_pinned_one_keep_short_ranks() -> None:
     assert all(len(rank_text(node.rank)) < 10 for node in others)
 
 
+@pytest.mark.long
 def test_nodes_that_close_in_on_each_other_are_numbered_anew_before_ranks_grow_long() -> None:
     tree = Tree()
     left, oldest, middle, newest, right = siblings(tree, 5)

@@ -70,6 +70,7 @@ async def test_what_was_opened_stays_open_where_the_default_was_open_and_is_clos
     assert names(shown["view"]) == ["root", "r-0", "r-1"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tool", ["get_view", "get_subtree"])
 @pytest.mark.parametrize("form", ["json", "outline"])
 @pytest.mark.parametrize("budget", [150, 1_000])
