@@ -6,12 +6,14 @@
 - ``brief``: schemas in few words, for models that read all of them
 - ``catalog``: all of them by name, in the order that agents see
 - ``checking``: validating the tree, linting a payload, listing types and rulesets
+- ``conditions``: conditions as arguments, and why nothing met them
 - ``context``: what a tool works with while one call runs
 - ``declaration``: what a tool says about itself: arguments, result, effect, example
 - ``diff_answer``: a diff as an answer, a page at a time where it is long
 - ``effort``: which calls may take long, by a rough count
 - ``history``: undo, redo and changes since a version
 - ``marking``: tags and bookmarks
+- ``order``: nodes in the order of a property
 - ``patch``: properties to set and to remove, by the paths that read them
 - ``pending_writes``: writes that show already while the journal still makes them durable
 - ``reading``: one node, its children, its path, its subtree

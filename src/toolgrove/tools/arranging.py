@@ -5,8 +5,8 @@ from __future__ import annotations
 from toolgrove.errors import InvalidArgument
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import SETS, WRITES, Family
+from toolgrove.tools.order import Order
 from toolgrove.tools.schema import ID_LIST, STRING, choice, flag, node_id, text
-from toolgrove.tools.searching import Order
 from toolgrove.tree.footprint import Footprint, of_ancestors, of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node
 from toolgrove.tree.tree import Tree, walk

@@ -10,6 +10,7 @@ from typing import Any
 from toolgrove.errors import BatchTooLarge, GroveError, InvalidArgument, NotFound, SchemaMismatch, closest
 from toolgrove.notation.json_value import MAX_NESTING, detached
 from toolgrove.tools.arranging import copy_below, sort_below
+from toolgrove.tools.conditions import why_nothing
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.patch import Patch
 from toolgrove.tools.schema import (
@@ -25,7 +26,6 @@ from toolgrove.tools.schema import (
     text,
     whole,
 )
-from toolgrove.tools.searching import only_the_start
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.node import Node
 from toolgrove.tree.tree import walk
@@ -169,7 +169,7 @@ class Batch:
         if name == "set" and change["path"].casefold() == "tags" and len(self._hints) < _HINTS:
             self._hints.append(f"changes[{index}] sets a payload property called 'tags'; op tag sets tags.")
         if count == 0 and isinstance(at, dict) and "query" in at and len(self._hints) < _HINTS:
-            start = only_the_start(Selection(self._tree, at["query"])).get("hint")
+            start = why_nothing(Selection(self._tree, at["query"])).get("hint")
             self._hints.append(f"changes[{index}]: no node matches {at['query']!r}." + (f" {start}" if start else ""))
 
     # Finding ----------------------------------------------------------------------------------------

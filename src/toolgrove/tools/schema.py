@@ -98,9 +98,9 @@ CRUMBS = listing(_CRUMB)
 NODE = record(_NODE, *_NODE_KEYS)
 HIT = record({**_NODE, "name": STRING, "path": CRUMBS, "pathCut": COUNT}, "nodeId")
 SEARCH = {
-    "fields": choice("What to show of each: its id, its name and type, or all (default).", "ids", "names", "all"),
-    "path": flag("Whether to show the way from the root; by default with fields: all."),
-    "count": flag("Tell how many match in all."),
+    "fields": choice("What to show of each node; all by default.", "ids", "names", "all"),
+    "path": flag("Show the way to it; so by default with fields: all."),
+    "count": flag("Tell the total too."),
 }
 ITEM = record({**_NODE, "depth": COUNT, "isExpanded": {"type": "boolean"}}, *_NODE_KEYS, "depth")
 CUT: Schema = {"type": "object", "description": "What is left out: nodes, or counts by place; hint says how to get it."}

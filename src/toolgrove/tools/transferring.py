@@ -219,8 +219,8 @@ def _flags(
     READS,
     arguments={
         "nodeId": node_id("The top of the subtree."),
-        "includeViewRoot": flag("Add the header that import_view restores a view from; json alone."),
-        "format": choice("json by default; any other is answered as text.", "json", *WRITES),
+        "includeViewRoot": flag("Add the header that import_view restores a view from."),
+        "format": choice("Other than json (default) is answered as text.", "json", *WRITES),
     },
     required=("nodeId",),
     returns={"json": STRING, "text": STRING, "cut": CUT},
@@ -248,9 +248,9 @@ def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     DESTROYS,
     arguments={
         "json": _DOCUMENT,
-        "text": STRING | {"description": "Instead of json: a text in a format."},
+        "text": STRING | {"description": "Instead of json."},
         "format": choice("Of text.", *READS_TEXT),
-        "payloadType": text("The type of new nodes of text that does not say it.", minLength=1),
+        "payloadType": text("Of new nodes, where text does not say it.", minLength=1),
         "strategy": choice(
             "upsert: update and add; replace: make it exactly so, removing the rest below; skip: only add.",
             "upsert",

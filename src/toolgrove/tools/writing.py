@@ -7,6 +7,7 @@ from typing import Any
 from toolgrove.errors import GroveError, OutsideWriteRoot
 from toolgrove.notation.json_value import MAX_NESTING, detached
 from toolgrove.tools.batch import CHANGES, Batch, tools_needed
+from toolgrove.tools.conditions import CONDITIONS, ONLY_THE_START, compile_predicates, no_match, why_nothing
 from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
 from toolgrove.tools.patch import Patch
@@ -26,7 +27,6 @@ from toolgrove.tools.schema import (
     record,
     text,
 )
-from toolgrove.tools.searching import CONDITIONS, ONLY_THE_START, compile_predicates, no_match, only_the_start
 from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node
@@ -169,7 +169,7 @@ def _matching(context: ToolContext, filter: Any) -> list[Node]:
 def _only_the_root(context: ToolContext, filter: Any) -> Result:
     root = context.tree.root
     if isinstance(filter, str):
-        return only_the_start(Selection(context.tree, filter))
+        return why_nothing(Selection(context.tree, filter))
     only = compile_predicates(filter, "filter")(root)
     return {"hint": ONLY_THE_START.format(root.id)} if only else no_match(context, filter)
 
