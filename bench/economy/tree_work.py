@@ -54,13 +54,17 @@ async def working(items: Items) -> AsyncIterator[tuple[ScriptedAgent, Agent]]:
     """A scripted agent at a tree, and the editor who made it."""
     async with Grove() as grove:
         editor = await grove.agent("editor")
-        version = (await editor.call("get_node", {"nodeId": "root"}))["version"]
-        document = {"json": {"items": items}, "strategy": "upsert", "versionToken": version}
-        told = await editor.call("import_merge", document)
-        if "error" in told:
-            raise RuntimeError(told["error"]["message"])
+        await prepare(editor, "import_merge", json={"items": items}, strategy="upsert")
         async with Client(mcp_endpoint(editor, "1").server) as client:
             yield ScriptedAgent(client), editor
+
+
+async def prepare(editor: Agent, tool: str, **arguments: Any) -> None:
+    """Change something before the agent begins."""
+    version = (await editor.call("get_node", {"nodeId": "root"}))["version"]
+    told = await editor.call(tool, {**arguments, "versionToken": version})
+    if "error" in told:
+        raise RuntimeError(told["error"]["message"])
 
 
 async def whole(editor: Agent, node: str = "root") -> Any:
@@ -119,6 +123,30 @@ async def tag() -> Sequence[Figure]:
         return [Figure(name="tag 96 nodes by a query", value=agent.calls, limit=3, unit="calls")]
 
 
+async def revert() -> Sequence[Figure]:
+    """One branch back to a snapshot exactly, after it was moved, sorted, tagged, renamed, emptied and added to."""
+    async with working(departments(600)) as (agent, editor):
+        await prepare(editor, "snapshot_create", label="before")
+        before = await whole(editor, "n3")
+        elsewhere = await whole(editor, "n5")
+        changes = [
+            {"op": "sort", "at": "n3", "by": "hours", "direction": "desc"},
+            {"op": "tag", "at": {"query": "#n3//*"}, "add": ["seen"]},
+            {"op": "set", "at": {"query": "#n3//*[status = open]"}, "path": "text", "value": "gone"},
+            {"op": "unset", "at": "n3", "path": "hours"},
+            {"op": "remove", "at": {"query": "#n3/*[@index = 1]"}},
+            {"op": "add", "parentId": "n3", "payloadType": "Task", "payload": {"name": "new"}},
+            {"op": "move", "at": {"query": "#n3/*[@index = 0]"}, "parentId": "n4"},
+            {"op": "move", "at": "n3", "parentId": "n4"},
+        ]
+        await prepare(editor, "apply_changes", changes=changes)
+        known = await agent.call("snapshot_list")
+        await agent.change("restore_subtree", nodeId="n3", snapshotId=known["items"][-1]["snapshotId"])
+        demand(await whole(editor, "n3") == before, "the branch as it was")
+        demand(await whole(editor, "n5") == elsewhere, "nothing else changed")
+        return [Figure(name="revert one branch exactly", value=agent.calls, limit=3, unit="calls")]
+
+
 async def overview() -> Sequence[Figure]:
     """What a tree of 5,000 nodes holds, and its upper levels."""
     async with working(departments(5_000)) as (agent, _):
@@ -132,4 +160,4 @@ async def overview() -> Sequence[Figure]:
         return [Figure(name="overview of 5,000 nodes", value=agent.tokens, limit=8_000, unit="tokens")]
 
 
-WORK: tuple[Callable[[], Awaitable[Sequence[Figure]]], ...] = (reorganise, tag, overview)
+WORK: tuple[Callable[[], Awaitable[Sequence[Figure]]], ...] = (reorganise, tag, revert, overview)
