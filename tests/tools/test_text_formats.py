@@ -158,6 +158,17 @@ async def test_headings_numbers_and_continued_lines_of_a_markdown_text_are_under
     ]
 
 
+async def test_a_long_line_of_blanks_takes_no_longer_than_any_other() -> None:
+    editor = await hand(Grove(config()))
+    blanks = " " * 50_000
+    text = f"# a{blanks}b ##\n- c{blanks}d\n<!--{blanks}-->\n# #\n"
+    await editor.ok("import_merge", text=text, format="markdown", payloadType="T", strategy="upsert")
+    assert (await shape(editor))[0] == [f"a{blanks}b", [[f"c{blanks}d", []]]]
+    unclosed = 'name\n"' + '""' * 50_000 + "x"
+    error = await editor.refused("import_merge", text=unclosed, format="csv", payloadType="T", strategy="upsert")
+    assert error["line"] == 2
+
+
 async def test_a_text_that_meets_nodes_by_path_keeps_their_types_properties_and_tags() -> None:
     _, editor = await sample()
     await editor.ok("tag_node", nodeId="kitchen", tags=["urgent"])
@@ -252,11 +263,11 @@ async def test_a_text_is_bounded_in_nodes() -> None:
 
 async def test_a_table_written_by_hand_is_understood() -> None:
     editor = await hand(Grove(config()))
-    text = '\ufeffname,hours,tags,note\r\nPaint,3,red; big,\r\n\'007,2.5,,"two\nlines"\r\n'
+    text = '\ufeffname,hours,tags,note\r\nPaint,3,red; big,NaN\r\n\'007,2.5,,"two\nlines"\r\n'
     await editor.ok("import_merge", text=text, format="csv", payloadType="Task", strategy="upsert")
     document = json.loads((await editor.ok("export_subtree", nodeId="root"))["json"])
     assert [child["payload"] for child in document["children"]] == [
-        {"name": "Paint", "hours": 3},
+        {"name": "Paint", "hours": 3, "note": "NaN"},
         {"name": "007", "hours": 2.5, "note": "two\nlines"},
     ]
     assert document["children"][0]["tags"] == ["big", "red"]

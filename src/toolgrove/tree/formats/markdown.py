@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"[\\`*_{}\[\]<>&#|~]")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]|^\s|\s$")
 _WRITTEN = re.compile(r"\\([!-/:-@\[-`{-~])|&#(\d{1,7});|<br\s*/?>")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*))?$")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)$")
 _COMMENT = re.compile(r"\s*<!--(.*)-->\s*$")
 _TAB = 4
 _NESTED = 2
@@ -53,7 +53,7 @@ def read(text: str) -> Iterator[Line]:
         if heading is not None:
             level = len(heading[1])
             headings = [one for one in headings if one < level]
-            pending = Line(depth=len(headings), name=_read(heading[2]), number=number)
+            pending = Line(depth=len(headings), name=_read(_without_closing(heading[2])), number=number)
             headings.append(level)
             indents = []
             continue
@@ -64,6 +64,13 @@ def read(text: str) -> Iterator[Line]:
         indents.append(indent)
     if pending is not None:
         yield pending
+
+
+def _without_closing(heading: str) -> str:
+    """A heading without the marks that may stand behind it."""
+    text = heading.rstrip(" \t")
+    bare = text.rstrip("#")
+    return bare.rstrip(" \t") if bare != text and (not bare or bare[-1] in " \t") else text
 
 
 def _written(name: str) -> str:

@@ -70,7 +70,7 @@ def _item(
         if cell == "":
             continue
         if not is_structural:
-            item["payload"][name] = _value(cell, number)
+            item["payload"][name] = _value(cell)
         elif name == "tags":
             item["tags"] = _tags(cell, number)
         else:
@@ -107,15 +107,14 @@ def _text(cell: str) -> str:
     return cell.removeprefix("'")
 
 
-def _value(cell: str, number: int) -> Any:
+def _value(cell: str) -> Any:
+    """What a cell holds: JSON where it is, else a text."""
     if cell.startswith("'"):
         return cell[1:]
-    if not _is_json(cell):
-        return cell
     try:
-        return strict_json.decode(cell)
-    except ValueError as problem:
-        refuse("csv", number, f"has a cell that cannot be read: {problem}")
+        return strict_json.decode(cell) if _is_json(cell) else cell
+    except ValueError:
+        return cell
 
 
 def _is_json(text: str) -> bool:
