@@ -45,19 +45,35 @@ class Client:
         self._writer.close()
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        asked = request(MODERN, "tools/call", {"name": tool, "arguments": arguments})
+        asked = request(self._connection.era, "tools/call", {"name": tool, "arguments": arguments})
         if self._reader.at_eof():
             self._writer.close()
             await self._open()
         self._writer.write(self._connection.encode(asked))
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].split()[0])
-        answer = json.loads(await self._reader.readexactly(length))
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        if b"content-length:" in head:
+            length = int(head.partition(b"content-length:")[2].split()[0])
+            answer = json.loads(await self._reader.readexactly(length))
+        else:
+            answer = json.loads(_event(await self._chunks()))
         if answer.get("id") != asked["id"]:
             raise WrongAnswer(f"asked {asked}, answered {str(answer)[:300]}")
         result: dict[str, Any] = answer["result"]
         refused = result.get("_meta", {}).get("toolgrove/error")
         return {"error": refused} if refused is not None else dict(result["structuredContent"])
+
+    async def _chunks(self) -> bytes:
+        """A body of unknown length, to its end."""
+        body = bytearray()
+        while length := int(await self._reader.readuntil(b"\r\n"), 16):
+            body += (await self._reader.readexactly(length + 2))[:-2]
+        await self._reader.readuntil(b"\r\n")
+        return bytes(body)
+
+
+def _event(stream: bytes) -> bytes:
+    """What the last event of a stream says."""
+    return stream.rpartition(b"data: ")[2].strip()
 
 
 class Crowd:

@@ -1,10 +1,10 @@
 """`python -m bench.soak [SECONDS] [--warm-up CALLS]`: does the gateway grow while it only goes on working?
 
-Ten minutes unless told. `toolgrove serve` with a SQLite store, tokens and four agents that read, write with idempotency
-keys, undo by hand what they wrote, and are refused, 30 times a second. What it may fill by design, such as the last
-10,000 audit records in memory, is filled first; with a shorter warm-up that counts as growth. The growth since then is
-the difference of the medians of the first and the last tenth of the samples; the limit is 1 MB. Exits with 1 beyond it,
-or when a call was answered wrongly.
+Ten minutes unless told. `toolgrove serve` with a SQLite store, tokens and four agents, two of each protocol era, that
+read, write with idempotency keys, undo by hand what they wrote, and are refused, 30 times a second. What it may fill by
+design, such as the last 10,000 audit records in memory, is filled first; with a shorter warm-up that counts as growth.
+The growth since then is the difference of the medians of the first and the last tenth of the samples; the limit is
+1 MB. Exits with 1 beyond it, or when a call was answered wrongly.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Any
 from bench.crowd import Client
 from bench.gates import Ours
 from bench.pool import LOGS, running
-from bench.wire import MODERN
+from bench.wire import LEGACY, MODERN
 
 SECONDS = 600.0
 LIMIT = 1.0
@@ -89,7 +89,9 @@ async def soak(ours: Ours, seconds: float, warm_up: int) -> tuple[list[float], l
     """The megabytes of the gateway from the end of the warm-up on, and what was answered wrongly."""
     async with AsyncExitStack() as stack:
         names = [f"a{number}" for number in range(AGENTS)]
-        clients = [await stack.enter_async_context(Client(partial(ours.connect, MODERN, name))) for name in names]
+        eras = itertools.cycle((MODERN, LEGACY))
+        ways = [partial(ours.connect, era, name) for era, name in zip(eras, names, strict=False)]
+        clients = [await stack.enter_async_context(Client(way)) for way in ways]
         workers = [Worker(name, client) for name, client in zip(names, clients, strict=True)]
         for worker in workers:
             await worker.settle()

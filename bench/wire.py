@@ -68,7 +68,7 @@ class Connection:
     """One HTTP/1.1 connection of one MCP client."""
 
     def __init__(self, port: int, path: str, era: str, token: str = "") -> None:
-        self._address, self._path, self._era, self._session = ("127.0.0.1", port), path, era, b""
+        self._address, self._path, self.era, self._session = ("127.0.0.1", port), path, era, b""
         self._told_version = era == MODERN
         self._identity = f"authorization: Bearer {token}\r\n" if token else ""
         self.socket = socket.create_connection(self._address, timeout=TIMEOUT)
@@ -83,8 +83,8 @@ class Connection:
 
     def encode(self, message: dict[str, Any]) -> bytes:
         body = json.dumps(message, separators=(",", ":")).encode()
-        routing = f"mcp-protocol-version: {self._era}\r\n" if self._told_version else ""
-        if self._era == MODERN:
+        routing = f"mcp-protocol-version: {self.era}\r\n" if self._told_version else ""
+        if self.era == MODERN:
             name = message["params"].get("name")
             routing += f"mcp-method: {message['method']}\r\n" + (f"mcp-name: {name}\r\n" if name else "")
         head = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from grove_kit import Hand, ManualClock, hand
 from store_kit import EDITORS, stored
 from toolgrove import Config, Grove
 from toolgrove.project_state import ProjectState
+from toolgrove.store.journal import SqliteJournal
 from toolgrove.store.journal.sqlite.stall import PATIENCE
 from toolgrove.store.state import OPERATOR
 from toolgrove.store.state.sqlite.file import PATIENCE as STATE_PATIENCE
@@ -182,6 +184,81 @@ async def test_a_gateway_whose_store_is_locked_can_be_stopped(tmp_path: Path) ->
             await (await hand(grove, "ann")).ok("add_child", **ADD)
             hold()
             await eventually(lambda: grove.troubles == ("store_locked",))
+
+
+@contextmanager
+def hanging(grove: Grove) -> Iterator[threading.Event]:
+    """The disk does not come back from the writer's next step until the event is set."""
+    journal = grove._journal
+    assert isinstance(journal, SqliteJournal)
+    assert journal._opened is not None
+    back = threading.Event()
+
+    def step() -> int:
+        back.wait()
+        return 0
+
+    journal._opened.connection.set_progress_handler(step, 1)
+    try:
+        yield back
+    finally:
+        back.set()
+
+
+async def test_a_disk_that_hangs_in_a_write_is_told_to_all_who_come_after_it(tmp_path: Path) -> None:
+    path, clock = tmp_path / "grove.db", ManualClock()
+    first: list[dict[str, Any]] = []
+    later: list[dict[str, Any]] = []
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(stored(path, concurrency="node"), clock=clock) as grove, asked(grove) as http:
+            ann, bob = await hand(grove, "ann"), await hand(grove, "bob")
+            version = await ann.version()
+            await ready(http)
+
+            async def write(answers: list[dict[str, Any]]) -> None:
+                answers.append(await ann("add_child", **ADD, versionToken=version))
+
+            async def read(answers: list[dict[str, Any]]) -> None:
+                answers.append(await bob("get_node", nodeId="root"))
+
+            async with anyio.create_task_group() as writing:
+                with hanging(grove):
+                    writing.start_soon(write, first)
+                    assert await unready(http) == ["store_locked"]
+                    writing.start_soon(write, later)
+                    writing.start_soon(read, later)  # it saw what nobody knows to be kept
+                    await anyio.wait_all_tasks_blocked()
+                    assert not later
+                    clock.now += PATIENCE
+                    await eventually(lambda: len(later) == 2)
+                    for answer in later:
+                        assert answer["error"]["reason"] == "journal_unavailable"
+                        assert answer["error"]["retryAfter"] > 0
+                        assert "safe" in answer["error"]["message"]
+                    assert not first
+            (kept,) = first
+            await ready(http)
+            assert await children(bob) == int("error" not in kept), "what was answered is what happened"
+            await ann.ok("add_child", **ADD, versionToken=await ann.version())
+            assert (await grove.audit_log.verify()).breach is None
+
+
+async def test_a_gateway_whose_disk_hangs_can_be_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "grove.db"
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(stored(path)) as grove:
+            await (await hand(grove, "ann")).ok("add_child", **ADD)
+            journal = grove._journal
+            assert isinstance(journal, SqliteJournal)
+            opened, writer = journal._opened, journal._writer
+            assert opened is not None
+            assert writer is not None
+            stuck = hanging(grove)
+            back = stuck.__enter__()
+            await eventually(lambda: grove.troubles == ("store_locked",))
+        back.set()
+        await eventually(lambda: not writer._thread.is_alive())
+        opened.close()
 
 
 @contextmanager

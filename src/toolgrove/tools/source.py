@@ -27,6 +27,7 @@ from toolgrove.types import Call, Clock, Foreseen, Result, Tool
 
 Out = TypeVar("Out")
 _VERSION = 12
+_LOOK = 0.25
 DOCUMENTS = frozenset(("export_subtree", "export_view"))
 """The tools whose answers are whole where a program asks; over MCP and in a run a model does."""
 
@@ -130,11 +131,11 @@ class WorkspaceSource:
         try:
             result, recorded = self._run(call, self.workspace)
         except GroveError:
-            if await _is_kept(seen):
+            if await self._is_kept(call, seen):
                 raise
             return None
         if recorded is None:
-            return result if await _is_kept(seen) else None
+            return result if await self._is_kept(call, seen) else None
         try:
             await self._settle(call, result, recorded)
         except Stalled:
@@ -145,15 +146,26 @@ class WorkspaceSource:
             return None
         return result
 
+    async def _is_kept(self, call: Call, seen: PendingWrite | None) -> bool:
+        """Whether what a call saw is in the journal; where a disk holds that up for long, the call is refused."""
+        if seen is None:
+            return True
+        while seen.is_open:
+            with anyio.move_on_after(_LOOK):
+                return await seen.kept()
+            if self._writable is not None:
+                await self._writable(call)
+        return await seen.kept()
+
     async def _foresee_at_once(self, call: Call) -> Foreseen | None:
         seen = self._pending.last
         try:
             foreseen = self._foresee(call, self.workspace)
         except GroveError:
-            if await _is_kept(seen):
+            if await self._is_kept(call, seen):
                 raise
             return None
-        return foreseen if await _is_kept(seen) else None
+        return foreseen if await self._is_kept(call, seen) else None
 
     async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
         """Make the call durable, then let it show; what cannot be made durable is taken back."""
@@ -328,7 +340,3 @@ def _bounded(result: Result, context: ToolContext, rest: str) -> Result:
 def _impact(context: ToolContext) -> Impact:
     """All that the call has done so far."""
     return Impact(context.tree, context.tree.before, context.changes, context.workspace.bookmarks_of(context.caller))
-
-
-async def _is_kept(write: PendingWrite | None) -> bool:
-    return write is None or await write.kept()

@@ -22,7 +22,7 @@ from toolgrove.pool.mcp.oauth.web import Reply, Web, is_private_way
 from toolgrove.pool.mcp.scopes import field_of, union
 
 M = TypeVar("M", bound=BaseModel)
-_PROBE = json.dumps(
+_GREETING = json.dumps(
     {
         "jsonrpc": "2.0",
         "id": 1,
@@ -34,6 +34,7 @@ _PROBE = json.dumps(
         },
     }
 ).encode()
+_LISTING = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}).encode()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,13 +81,19 @@ def _chosen(guarding: ProtectedResourceMetadata, wanted: str | None) -> str:
 
 
 async def _challenge(web: Web, url: str, headers: Mapping[str, str], *, old_sse: bool) -> str:
-    """What the server says to somebody who comes without a token; empty if it says nothing."""
+    """What the server says to somebody who comes without a token; empty if it says nothing.
+
+    Some let everybody greet them, and ask for a token only then.
+    """
     accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     if old_sse:
         reply = await web.head_of(b"GET", url, {**headers, "accept": "text/event-stream"})
-    else:
-        reply = await web.head_of(b"POST", url, {**headers, **accept}, _PROBE)
-    return reply.headers.get("www-authenticate", "") if reply.status == 401 else ""
+        return reply.headers.get("www-authenticate", "") if reply.status == 401 else ""
+    for probe in (_GREETING, _LISTING):
+        reply = await web.head_of(b"POST", url, {**headers, **accept}, probe)
+        if reply.status == 401:
+            return reply.headers.get("www-authenticate", "")
+    return ""
 
 
 async def _metadata(web: Web, url: str, named: str | None) -> OAuthMetadata:
