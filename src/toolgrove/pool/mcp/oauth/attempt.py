@@ -96,9 +96,7 @@ class Attempt:
             raise Misconfigured(f"has an authorization server that refused the login ({error})")
         issuer = given.get("iss")
         names_issuer = bool(self._authority.metadata.authorization_response_iss_parameter_supported)
-        if (issuer is not None or names_issuer) and [one.rstrip("/") for one in issuer or ()] != [
-            self._authority.issuer.rstrip("/")
-        ]:
+        if (issuer is not None or names_issuer) and list(issuer or ()) != [self._authority.issuer]:
             raise Misconfigured("was answered for by another authorization server than the one that was asked")
         code = given.get("code", ())
         if len(code) != 1 or not code[0]:

@@ -67,11 +67,11 @@ async def authority_of(
         if not check_resource_allowed(requested_resource=resource, configured_resource=str(guarding.resource)):
             raise Misconfigured("says that its tokens are for another address than its url")
         resource, named = str(guarding.resource), _chosen(guarding, config.issuer)
-    metadata = await _metadata(web, url, named)
-    if config.issuer is not None and str(metadata.issuer).rstrip("/") != config.issuer.rstrip("/"):
+    issuer, metadata = await _metadata(web, url, named)
+    if config.issuer is not None and issuer.rstrip("/") != config.issuer.rstrip("/"):
         raise Misconfigured("names another authorization server than its oauth.issuer in the project file")
     scope = _scope(config, field_of(challenge, "scope"), guarding, metadata)
-    return Authority(issuer=str(metadata.issuer), metadata=metadata, resource=resource, scope=scope)
+    return Authority(issuer=issuer, metadata=metadata, resource=resource, scope=scope)
 
 
 def _chosen(guarding: ProtectedResourceMetadata, wanted: str | None) -> str:
@@ -96,11 +96,13 @@ async def _challenge(web: Web, url: str, headers: Mapping[str, str], *, old_sse:
     return ""
 
 
-async def _metadata(web: Web, url: str, named: str | None) -> OAuthMetadata:
+async def _metadata(web: Web, url: str, named: str | None) -> tuple[str, OAuthMetadata]:
+    """How an authorization server calls itself, to the letter, and what else it says of itself."""
     parts = urlsplit(url)
     expected = named or f"{parts.scheme}://{parts.netloc}"
     for address in build_oauth_authorization_server_metadata_discovery_urls(named, url):
-        metadata = _read(await web.get(address), OAuthMetadata)
+        reply = await web.get(address)
+        metadata = _read(reply, OAuthMetadata)
         if metadata is not None:
             break
     else:
@@ -115,7 +117,7 @@ async def _metadata(web: Web, url: str, named: str | None) -> OAuthMetadata:
     )
     if not all(is_private_way(str(endpoint)) for endpoint in named_by_it if endpoint is not None):
         raise Misconfigured("names an address for logins that is neither https nor on this machine")
-    return metadata
+    return str(reply.content()["issuer"]), metadata
 
 
 def _read(reply: Reply, model: type[M]) -> M | None:
