@@ -13,6 +13,7 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``http_server``: runs an ASGI app until it is told to stop
 - ``http``: the routes of Streamable HTTP and SSE
 - ``lane``: answers plain requests at once, and passes all others on
+- ``late``: an answer that becomes a stream if it takes long
 - ``line``: the answers to plain requests of one endpoint
 - ``listing``: `tools/list` as bytes, written once
 - ``log_levels``: how much of a tool's log a client hears
@@ -22,10 +23,14 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``prompts``: the prompts to offer
 - ``resources``: what clients can read
 - ``sdk_internals``: what we rely on in the MCP SDK without a promise
+- ``sessions``: what the lane knows of sessions of the older era
 - ``signals``: stops on SIGINT and SIGTERM, within one budget
 - ``stderr``: what is written to stderr, through a queue
 - ``stdio``: serves stdin and stdout
+- ``stdio_lane``: the lane of stdio
+- ``switch``: turns the lane off
 - ``table``: the tools to serve
+- ``under_way``: requests on the lane that can be cancelled
 - ``uvicorn_internals``: the same in uvicorn
 - ``verbatim``: sends what stands in the form of the wire exactly as it is
 - ``watches``: who is told when a resource changes

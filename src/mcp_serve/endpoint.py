@@ -38,7 +38,9 @@ from mcp_serve.sdk_internals import (
     stamp_of,
     when_connection_ends,
 )
+from mcp_serve.sessions import OpenSession
 from mcp_serve.table import Json, ToolTable
+from mcp_serve.under_way import UnderWay
 from mcp_serve.verbatim import keep_contents, keep_definition, keep_entry, keep_result, verbatim
 from mcp_serve.watches import Bus, Watches
 from mcp_serve.wire import Writer
@@ -91,6 +93,10 @@ class Endpoint:
         """The loop that serves clients which want to hear of changes; None while there are none."""
         self._changed: set[Changing] = set()
         self._sessions: set[ServerSession] = set()
+        self.sessions: dict[str | None, OpenSession] = {}
+        """The sessions of the older era, by their ids over HTTP; None is the one over stdio."""
+        self.under_way = UnderWay()
+        """The requests over stdio that the lane answers."""
         self._bus = Bus()
         self.listen = ListenHandler(self._bus)
         self._watches = Watches(self._resources, self._in_time)
@@ -114,13 +120,16 @@ class Endpoint:
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
         if logs is not None:
             self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        self.server.add_notification_handler(
+            "notifications/cancelled", types.CancelledNotificationParams, self._cancelled
+        )
         drop_idle_tracing(self.server)
         security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=_user_id)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=name))
         self.server.middleware.append(verbatim)
         writer = Writer(stamp_of(self.server))
         self._listing = Listing(tools, writer, page)
-        self._line = Line(tools, self.calls, self._listing, writer, refuse)
+        self._line = Line(tools, self.calls, self._listing, writer, refuse, logs)
         self._as_made = self._handling()
 
     @property
@@ -137,6 +146,10 @@ class Endpoint:
         """Stop telling of changes, and let the running calls end."""
         self.listen.close()
         await self.calls.drain(seconds)
+
+    def list_in_pages(self, size: int | None) -> None:
+        """Let `tools/list` give so many tools at a time from now on; None for all of them at once."""
+        self._listing.size = size
 
     def tools_changed(self) -> None:
         """Tell every client that there are other tools, and so other texts about them; callable from any thread."""
@@ -188,8 +201,28 @@ class Endpoint:
     async def _remember(self, ctx: Context, params: types.NotificationParams) -> None:
         self._loop = asyncio.get_running_loop()
         self._sessions.add(ctx.session)
+        self._open(ctx)
         when_connection_ends(ctx.session, partial(self._sessions.discard, ctx.session))
         when_connection_ends(ctx.session, partial(self._watches.forget, connection_of(ctx.session)))
+
+    def _open(self, ctx: Context) -> None:
+        """Let the lane know of a session."""
+        session_id = _session_id(ctx)
+        opened = self.sessions[session_id] = OpenSession(ctx.session, _user_id(ctx))
+
+        def close() -> None:
+            if self.sessions.get(session_id) is opened:
+                del self.sessions[session_id]
+            opened.under_way.end()
+
+        when_connection_ends(ctx.session, close)
+
+    async def _cancelled(self, ctx: Context, params: types.CancelledNotificationParams) -> None:
+        """Cancel what is on the lane; the SDK has cancelled what is with it."""
+        opened = self.sessions.get(_session_id(ctx))
+        under_way = self.under_way if ctx.request is None else None if opened is None else opened.under_way
+        if under_way is not None and params.request_id is not None:
+            under_way.cancel(params.request_id)
 
     def _header_schema(self, name: str) -> Json | None:
         entry = self._tools.entry(name)
@@ -361,6 +394,12 @@ def _user(ctx: Context) -> User | None:
     if user is None or not user.is_authenticated:
         return None
     return User(user.display_name, tuple(scope["auth"].scopes))
+
+
+def _session_id(ctx: Context) -> str | None:
+    headers = getattr(ctx.request, "headers", {})
+    session: str | None = headers.get("mcp-session-id")
+    return session
 
 
 def _user_id(ctx: Context) -> str | None:

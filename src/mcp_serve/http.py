@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable
 
 from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
@@ -16,7 +17,9 @@ from mcp_serve.clear_json import BODY
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.plain import Plain
 from mcp_serve.presence import unless_gone
-from mcp_serve.sdk_internals import owned
+from mcp_serve.sdk_internals import in_use, owned, transport_of
+from mcp_serve.under_way import Stopped, UnderWay
+from mcp_serve.wire import cancelled
 
 PATH = "/mcp"
 IDLE = 1800.0
@@ -50,8 +53,17 @@ class StreamableHTTP:
 
     def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
         """The answer to a plain request; None where it must go to the SDK."""
-        line = self._endpoint.line if request.modern else None
-        return None if line is None else line.answer(request, user)
+        line = self._endpoint.line
+        if line is None or request.session is None:
+            return None if line is None else line.answer(request, user)
+        opened = self._endpoint.sessions.get(request.session)
+        transport = transport_of(self._streams, request.session)
+        if opened is None or transport is None or not opened.is_plain or request.id in opened.under_way:
+            return None
+        if opened.owner != (None if user is None else user.id):  # the SDK answers as if there were no such session
+            return None
+        answer = line.answer(request._replace(can_answer=opened.can_answer), user)
+        return None if answer is None else _in_session(transport, opened.under_way, request, answer)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])
@@ -66,6 +78,19 @@ class StreamableHTTP:
             await send(message)
 
         await unless_gone(receive, self._json.handle_request(scope, receive, noted), lambda: is_answered)
+
+
+async def _in_session(
+    transport: StreamableHTTPServerTransport, under_way: UnderWay, request: Plain, answer: Awaitable[bytes]
+) -> bytes:
+    """The answer to a request within a session; raises Stopped where that ends first."""
+    with in_use(transport, IDLE):
+        try:
+            return await under_way.follow(request.id, answer)
+        except Stopped as stopped:
+            if stopped.why == "ended":
+                raise
+            return cancelled(request)
 
 
 class Sse:

@@ -1,18 +1,16 @@
 """The lane: plain requests are answered at once, and everything else passes on, as if nobody had looked at it."""
 
-import os
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
+from mcp_serve.late import send_in_time
 from mcp_serve.plain import MAX_BODY, Plain, plain_body, plain_head
 from mcp_serve.presence import unless_gone
+from mcp_serve.switch import is_open
 from mcp_serve.whole import send_whole
-
-SWITCH = "MCP_SERVE_LANE"
-_HEADERS = (b"content-type", b"application/json")
 
 
 class Line(Protocol):
@@ -25,11 +23,6 @@ class Line(Protocol):
 
 Find = Callable[[Scope], Line | None]
 """Finds the line at the address of a request, for whoever asks; None where the app must answer."""
-
-
-def is_open() -> bool:
-    """Whether there is a lane at all; `MCP_SERVE_LANE=off` sends every request through the SDK."""
-    return os.environ.get(SWITCH, "on").lower() not in ("off", "0", "false", "no")
 
 
 class Lane:
@@ -51,8 +44,11 @@ class Lane:
         body = await _body(receive, messages)
         request = None if body is None else plain_body(head, body)
         answer = None if request is None else line.answer(request, user_of(scope))
-        if answer is None:
+        if request is None or answer is None:
             return await self._app(scope, _replay(messages, receive), send)
+        if request.session is not None:
+            session = (b"mcp-session-id", request.session.encode())
+            return await send_in_time(scope, receive, send, answer, session)
         text = await unless_gone(receive, answer)
         if text is not None:
             await send_whole(scope, send, text)

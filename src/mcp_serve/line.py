@@ -1,5 +1,6 @@
 """Answers the plain requests of one endpoint, past the SDK and as the SDK would."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -14,16 +15,26 @@ log = logging.getLogger(__name__)
 
 
 class Line:
-    """Takes a request that is plain at this endpoint too; `refuse` words what the endpoint refuses by itself."""
+    """Takes a request that is plain at this endpoint too; `refuse` words what the endpoint refuses by itself.
+
+    `logs` says whether tools log to clients of the older era, who hear of it unasked.
+    """
 
     def __init__(
-        self, tools: ToolTable, calls: Calls, listing: Listing, writer: Writer, refuse: Callable[[str], Answer]
+        self,
+        tools: ToolTable,
+        calls: Calls,
+        listing: Listing,
+        writer: Writer,
+        refuse: Callable[[str], Answer],
+        logs: Callable[[], bool] | None = None,
     ) -> None:
         self._tools = tools
         self._calls = calls
         self._listing = listing
         self._writer = writer
         self._refuse = refuse
+        self._logs = logs
 
     def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
         """The answer, once it is there; None where the request must go to the SDK."""
@@ -35,11 +46,12 @@ class Line:
         return self._pong(request)
 
     def _is_plain(self, request: Plain) -> bool:
-        """Whether the tool asks nobody, at least not this client, and wants none of its arguments in headers."""
+        """Whether the tool says nothing but its answer, at least not to this client, and reads no header."""
         entry = self._tools.entry(request.params["name"])
+        hears = request.can_answer or (not request.modern and self._logs is not None and self._logs())
         if entry is None:
-            return not request.can_answer
-        return entry.header_schema is None and not (entry.may_ask and request.can_answer)
+            return not hears
+        return entry.header_schema is None and not (hears and entry.may_speak)
 
     async def _called(self, request: Plain, user: User | None) -> bytes:
         params = request.params
@@ -55,7 +67,7 @@ class Line:
             return failed(request)
 
     async def _listed(self, request: Plain, writing: Awaitable[bytes]) -> bytes:
-        return self._writer.framed(request, await writing)
+        return self._writer.framed(request, await asyncio.shield(writing))  # others may wait for it too
 
     async def _pong(self, request: Plain) -> bytes:
         return self._writer.framed(request, b"{}")

@@ -25,16 +25,17 @@ class Page(NamedTuple):
 
 class _Kept(NamedTuple):
     entries: list[ToolEntry]
+    size: int | None
     pages: "dict[str | None, asyncio.Task[bytes]]"
 
 
 class Listing:
-    """The tools of a table, all at once or, with `page`, so many at a time; a cursor is the last name before it."""
+    """The tools of a table, all at once or, with a `size`, so many at a time; a cursor is the last name before it."""
 
-    def __init__(self, tools: ToolTable, writer: Writer, page: int | None = None) -> None:
+    def __init__(self, tools: ToolTable, writer: Writer, size: int | None = None) -> None:
         self._tools = tools
         self._writer = writer
-        self._page = page
+        self.size = size
         self._kept: dict[bool, _Kept] = {}
 
     def page(self, cursor: str | None) -> Page | None:
@@ -45,8 +46,8 @@ class Listing:
         """The result that lists them; None where there is no such place in the list."""
         entries = list(self._tools.entries().values())
         kept = self._kept.get(modern)
-        if kept is None or kept.entries != entries:
-            kept = self._kept[modern] = _Kept(entries, {})
+        if kept is None or kept.entries != entries or kept.size != self.size:
+            kept = self._kept[modern] = _Kept(entries, self.size, {})
         if cursor not in kept.pages or _is_lost(kept.pages[cursor]):
             page = self._cut(entries, cursor)
             if page is None:
@@ -58,9 +59,9 @@ class Listing:
         start = 0
         if cursor is not None:
             start = next((at for at, entry in enumerate(entries, 1) if entry.tool.name == cursor), 0)
-            if not start or not self._page:
+            if not start or not self.size:
                 return None
-        end = len(entries) if not self._page else start + self._page
+        end = len(entries) if not self.size else start + self.size
         chosen = entries[start:end]
         return Page(chosen, chosen[-1].tool.name if chosen and end < len(entries) else None)
 

@@ -91,8 +91,7 @@ def plain_head(method: str, headers: list[tuple[bytes, bytes]]) -> Head | None:
 
 def plain_body(head: Head, body: bytes) -> Plain | None:
     """The request in the body behind this head, or None where the two together are not plain."""
-    message = _message(body)
-    request = None if message is None else plain_message(message, head.version)
+    request = plain_message(parsed(body), head.version)
     if request is None:
         return None
     if head.version == LEGACY:
@@ -102,14 +101,8 @@ def plain_body(head: Head, body: bytes) -> Plain | None:
     return request
 
 
-def plain_line(line: bytes, version: str) -> Plain | None:
-    """The request in a line of stdin, or None where it is not plain; `version` is what the connection speaks."""
-    message = _message(line)
-    return None if message is None else plain_message(message, version)
-
-
 def plain_message(message: Any, version: str) -> Plain | None:
-    """The request that a message is, or None where it is not plain."""
+    """The request that a message is, or None where it is not plain in this version of the protocol."""
     if type(message) is not dict or message.get("jsonrpc") != "2.0" or "id" not in message:
         return None
     number, method, params = message["id"], message.get("method"), message.get("params")
@@ -129,7 +122,7 @@ def plain_message(message: Any, version: str) -> Plain | None:
     return None if can_answer is None else Plain(number, method, params, version == MODERN, can_answer)
 
 
-def _message(text: bytes) -> Any | None:
+def parsed(text: bytes) -> Any | None:
     """The JSON in a body, or None where it is not JSON, or two readers could read it differently."""
     try:
         return jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")

@@ -1,15 +1,20 @@
 """What we rely on in the MCP SDK without a promise; tests/unit/test_dependency_insides.py says what moved."""
 
 import inspect
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import anyio
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import ServerCapabilities
 from opentelemetry import trace
 from starlette.types import Scope
@@ -75,6 +80,30 @@ def connection_of(session: ServerSession) -> Hashable:
 def connection_state(session: ServerSession) -> dict[str, Any]:
     """What is remembered for all requests of a connection."""
     return session._connection.state
+
+
+def transport_of(manager: StreamableHTTPSessionManager, session: str) -> StreamableHTTPServerTransport | None:
+    """What holds a session that is still open; None where it ended, or is about to."""
+    transport = manager._server_instances.get(session)
+    if transport is None or transport.is_terminated:
+        return None
+    idle = transport.idle_scope
+    return None if idle is not None and idle.cancel_called else transport
+
+
+@contextmanager
+def in_use(transport: StreamableHTTPServerTransport, idle: float) -> Iterator[None]:
+    """Keep a session from ending as idle, as the SDK does while it answers a request in it."""
+    scope = transport.idle_scope
+    transport._requests_in_flight += 1
+    if scope is not None:
+        scope.deadline = math.inf
+    try:
+        yield
+    finally:
+        transport._requests_in_flight -= 1
+        if scope is not None and not transport._requests_in_flight:
+            scope.deadline = anyio.current_time() + idle
 
 
 def owned(scope: Scope) -> Scope:

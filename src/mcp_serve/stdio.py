@@ -7,7 +7,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
@@ -17,6 +17,7 @@ from mcp_serve.diversion import diverted
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.signals import LAST_WORDS, Stop
 from mcp_serve.stderr import queued_stderr
+from mcp_serve.stdio_lane import StdioLane
 
 MAX_LINE = 2**24
 """Bytes; a longer line arrives in parts, none of which is JSON."""
@@ -45,7 +46,8 @@ async def _serve(
     target: "_Output",
 ) -> None:
     # All that the SDK asks of its text files is an async iterator of lines, and something to write to.
-    lines: Any = source.lines()
+    lane = StdioLane(endpoint, target.put)
+    lines: Any = source.lines(lane.takes)
     writer: Any = target
     # Unbounded, so that a finished call's answer is out of its task's hands before the input ends.
     answers, outbox = anyio.create_memory_object_stream[Any](math.inf)
@@ -74,6 +76,7 @@ async def _serve(
             await asyncio.sleep(0.05)  # the drained calls' tasks put their answers into the outbox
             source.end()
             await asyncio.gather(serving, delivering)
+            await lane.finish(stop.left(LAST_WORDS / 2))
     await target.written(stop.left(LAST_WORDS / 2))
     if failure is not None:
         raise failure
@@ -87,10 +90,11 @@ class _Input:
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, args=(source,), daemon=True).start()
 
-    async def lines(self) -> AsyncIterator[str]:
-        """Each line, until the peer or we end it."""
+    async def lines(self, is_taken: Callable[[bytes], bool]) -> AsyncIterator[str]:
+        """Each line that nobody takes before, until the peer or we end it."""
         while line := await self._received.get():
-            yield line.decode(errors="replace")
+            if not is_taken(line):
+                yield line.decode(errors="replace")
 
     def end(self) -> None:
         """Take no further line."""
@@ -114,6 +118,10 @@ class _Output:
         threading.Thread(target=self._write, args=(target,), daemon=True).start()
 
     async def write(self, text: str) -> None:
+        """Have it written, in its turn."""
+        self.put(text)
+
+    def put(self, text: str) -> None:
         """Have it written, in its turn."""
         self._texts.put(text)
 

@@ -17,13 +17,13 @@ class ToolEntry:
     """One row: the tool as `tools/list` shows it, and the text that `resources/read` gives about it.
 
     `wire` is the definition exactly as clients get it, where the SDK's own type could not hold all of it. A tool that
-    `may_ask` can put a question to the user of its client.
+    `may_speak` can ask its client, or log to it, before it answers.
     """
 
     tool: Tool
     wire: Json | None = None
     documentation: str | None = None
-    may_ask: bool = True
+    may_speak: bool = True
 
     @cached_property
     def header_schema(self) -> Json | None:

@@ -7,7 +7,10 @@ WRITE = "mcp_serve.whole"
 _TYPE = (b"content-type", b"application/json")
 
 
-async def send_whole(scope: Scope, send: Send, body: bytes, *more: tuple[bytes, bytes]) -> None:
+Header = tuple[bytes, bytes]
+
+
+async def send_whole(scope: Scope, send: Send, body: bytes, *more: Header) -> None:
     """Answer 200 with this JSON; `more` are further headers."""
     headers = [(b"content-length", b"%d" % len(body)), _TYPE, *more]
     ours = scope.get("extensions", {}).get(WRITE)

@@ -59,6 +59,7 @@ class Agent:
         resources: Resources,
         prompts: Prompts,
         description: str,
+        list_page: int | None = None,
         settings: ModelSettings,
         chain: Next,
         ids: Ids,
@@ -67,6 +68,7 @@ class Agent:
         patience: float = 0.0,
     ) -> None:
         self.description = description
+        self.list_page = list_page
         self.settings = settings
         self.resources = resources
         self.prompts = prompts
@@ -116,6 +118,11 @@ class Agent:
     def approvals(self) -> Mapping[str, str]:
         """The tools whose every call a person must approve, and by which rule."""
         return self._toolset.approvals
+
+    def may_speak(self, name: str) -> bool:
+        """Whether a call of this tool can ask the agent's client, or log to it, before it answers."""
+        tool = self._toolset.callable.get(name)
+        return tool is None or tool.kind not in ("builtin", "http") or name == CALL_TOOL or name in self.approvals
 
     @property
     def bounds(self) -> tuple[Bounds, ...]:

@@ -328,6 +328,7 @@ class Grove:
             ),
             prompts=Prompts(self.pool.prompt_servers, toolset.bounds, partial(ToolNames.of, snapshot.offers.values())),
             description=definition.description,
+            list_page=definition.list_page,
             chain=self._chain,
             ids=self._ids,
             clock=self.clock,

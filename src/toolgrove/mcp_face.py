@@ -40,7 +40,7 @@ class McpFace:
 
     def __init__(self, agent: Agent, version: str) -> None:
         self.agent = agent
-        self._entries = {spec.name: _entry(spec) for spec in agent.tools}
+        self._entries = _entries(agent)
         self._shelf = _Shelf(self)
         self._followed: dict[ResourceServer | PromptServer, Callable[[], None]] = {}
         self.endpoint = Endpoint(
@@ -53,6 +53,7 @@ class McpFace:
             resources=self._shelf,
             prompts=_Prompter(self),
             logs=self._logs,
+            page=agent.list_page,
         )
         self._follow_lists()
         self.endpoint.server.instructions = agent.instructions or None
@@ -61,8 +62,10 @@ class McpFace:
         """Go on with the same agent, resolved again; clients are told what changed."""
         before, self.agent = self.agent, agent
         self.endpoint.server.instructions = agent.instructions or None
+        if agent.tools != before.tools or agent.approvals != before.approvals:
+            self._entries = _entries(agent)
+        self.endpoint.list_in_pages(agent.list_page)
         if agent.tools != before.tools:
-            self._entries = {spec.name: _entry(spec) for spec in agent.tools}
             self.endpoint.changed("tools")
         if agent.resources != before.resources:
             self._shelf.keep()
@@ -255,6 +258,10 @@ def _for_older_clients(answer: dict[str, Any]) -> dict[str, Any]:
     return plain if plain["content"] else {**plain, "content": _text(answer["structuredContent"])}
 
 
-def _entry(spec: ToolSpec) -> ToolEntry:
+def _entries(agent: Agent) -> dict[str, ToolEntry]:
+    return {spec.name: _entry(spec, may_speak=agent.may_speak(spec.name)) for spec in agent.tools}
+
+
+def _entry(spec: ToolSpec, *, may_speak: bool) -> ToolEntry:
     tool = Tool(name=spec.name, description=spec.description, input_schema=dict(spec.input_schema))
-    return ToolEntry(tool=tool, wire=spec.listing)
+    return ToolEntry(tool=tool, wire=spec.listing, may_speak=may_speak)

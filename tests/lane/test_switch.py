@@ -8,8 +8,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from lane.twins import MODERN, head_of, request, with_length
 from mcp_serve.calls import User
-from mcp_serve.lane import SWITCH, Lane
+from mcp_serve.lane import Lane
 from mcp_serve.plain import Plain
+from mcp_serve.switch import SWITCH
 
 pytestmark = pytest.mark.anyio
 BODY = json.dumps(request(MODERN, "tools/list", {})).encode()

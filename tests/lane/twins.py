@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
-from starlette.types import Message, Scope
+from starlette.types import ASGIApp, Message, Scope
 
-from mcp_serve.lane import SWITCH
+from mcp_serve.switch import SWITCH
 from waiting import DEADLINE
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -62,10 +62,11 @@ def compared(answer: Answer) -> Answer:
 class Twin:
     """One of the two apps."""
 
-    def __init__(self, app: Starlette, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._token = token.encode()
         self._session = b""
+        self.pings = 0
 
     async def ask(self, asked: Asked) -> Answer:
         """Send a request as it is, but for the token and the session, which are this app's own."""
@@ -82,6 +83,7 @@ class Twin:
 
         async def send(message: Message) -> None:
             messages.append(message)
+            self.pings += message.get("body", b"").startswith(b": ping")
             if message["type"] == "http.response.body" and not message.get("more_body", False):
                 answered.set()
 
@@ -108,15 +110,22 @@ class Twin:
             return value.replace(THIS_SESSION, self._session)
         return value.replace(b"(token)", self._token) if name == b"authorization" else value
 
-    async def greet(self, path: str) -> None:
+    async def greet(self, path: str, capabilities: dict[str, Any] | None = None) -> None:
         """Open a session of the older era."""
-        params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "twin", "version": "1"}}
+        params = {
+            "protocolVersion": LEGACY,
+            "capabilities": capabilities or {},
+            "clientInfo": {"name": "twin", "version": "1"},
+        }
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
         head = [pair for pair in head_of(LEGACY) if pair[0] not in (SESSION, b"mcp-protocol-version")]
         opened = await self._raw_headers(Asked(head, json.dumps(hello).encode(), path=path))
         self._session = opened[SESSION]
         done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         await self.ask(Asked(head_of(LEGACY), json.dumps(done).encode(), path=path))
+        for number in range(3):  # what was told is taken up in the background
+            ping = json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}).encode()
+            await self.ask(Asked(head_of(LEGACY), ping, path=path))
 
     async def _raw_headers(self, asked: Asked) -> dict[bytes, bytes]:
         return (await self.ask(asked)).headers

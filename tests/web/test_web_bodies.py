@@ -225,8 +225,9 @@ async def test_what_a_tool_says_is_never_an_event_of_its_own(gateway: Gateway, b
         told = events(streamed.text)
         assert [event["type"] for event in told] == ["tool_started", "tool_failed"] * 2 + ["run_finished"]
         assert told[1]["error"]["nodeId"] == f"x{breaks}"
-        async with Handshake(http, gateway.address("editor")) as session:  # answered as a stream
-            response = await session.request("tools/call", {"name": "get_node", "arguments": {"nodeId": f"x{breaks}"}})
+        async with Handshake(http, gateway.address("editor")) as session:
+            asked = {"name": "get_node", "arguments": {"nodeId": f"x{breaks}"}}
+            response = await session.request("tools/call", {**asked, "_meta": {"progressToken": 1}})  # by a stream
             assert response.headers["content-type"].startswith("text/event-stream")
             (message,) = messages(response)
             assert told_on_wire(message["result"])["error"]["nodeId"] == f"x{breaks}"

@@ -51,6 +51,11 @@ class AgentConfig(Section):
     results: LargeResults | None = Field(
         default=None, description="How large its results may be; else as the project says."
     )
+    list_page: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many tools `tools/list` gives at a time. Absent: all, since not every client asks for more.",
+    )
     resources: tuple[ResourcePattern, ...] = Field(
         default=(),
         description="Patterns of the resources of MCP servers that it may read, each `<server>:<glob of URIs>`. "

@@ -102,7 +102,7 @@ class AgentEndpoints:
     async def _add(self, agent: Agent) -> None:
         face = McpFace(agent, self._version)
         mcp = StreamableHTTP(face.endpoint)
-        opened = AgentEndpoint(face=face, mcp=mcp, sessions=Sessions(mcp, self._room))
+        opened = AgentEndpoint(face=face, mcp=mcp, sessions=Sessions(mcp, self._room, line=mcp))
         if self._tasks is not None:
             await self._tasks.start(self._keep_open, opened)
         self._open[agent.name] = opened

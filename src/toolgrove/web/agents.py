@@ -54,7 +54,7 @@ class Agents:
         name = path[len(_PREFIX) : -len(_SUFFIX)]
         if not path.startswith(_PREFIX) or not path.endswith(_SUFFIX) or self._streams.is_closed:
             return None
-        return self._endpoints[name].mcp if name in self._endpoints and scope["user"].may_be(name) else None
+        return self._endpoints[name].sessions if name in self._endpoints and scope["user"].may_be(name) else None
 
     async def _openai_tools(self, request: Request) -> Response:
         agent = await self._agent(request)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mcp_serve.calls import User
+from mcp_serve.lane import Line
+from mcp_serve.plain import Plain
 from toolgrove.web.http_json import problem
 from toolgrove.web.identity import Principal
 from toolgrove.web.session_room import SessionRoom
@@ -20,9 +23,10 @@ _STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
 class Sessions:
     """Looks at the ids that the endpoint hands out; a session that must end is ended as its client would."""
 
-    def __init__(self, mcp: ASGIApp, room: SessionRoom) -> None:
+    def __init__(self, mcp: ASGIApp, room: SessionRoom, line: Line | None = None) -> None:
         self._mcp = mcp
         self._room = room
+        self._line = line
         self._opened: dict[Principal, dict[bytes, None]] = {}
 
     @property
@@ -47,6 +51,20 @@ class Sessions:
         finally:
             self._room.finish(session)
         await self._room.make_room(user)
+
+    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+        """The answer to a plain request; None where it must come by the other way."""
+        answer = None if self._line is None else self._line.answer(request, user)
+        if answer is None or request.session is None:
+            return answer
+        return self._in_session(request.session.encode(), answer)
+
+    async def _in_session(self, session: bytes, answer: Awaitable[bytes]) -> bytes:
+        self._room.begin(session)
+        try:
+            return await answer
+        finally:
+            self._room.finish(session)
 
     async def end(self, user: Principal) -> int:
         """End all sessions of one token; how many there were."""
