@@ -433,15 +433,16 @@ async def gate(report: Report, effort: Effort) -> None:
         await _timed(subjects["gated"], effort.calls)
         profile.disable()
     p50 = {name: each.p50 * 1000 for name, each in series.items()}
-    net = (series["gated"].cpu - series["source"].cpu) * 1000
+    net = p50["gated"] - p50["source"]
     table = report.table("A local call, microseconds (limit: apcore's `Executor.call_async`; net: the gate alone)")
+    values = {"ours": p50["ours"], "limit": p50["limit"], "bare": net}
+    table.add("p50", dict(values), ratio=net / p50["limit"], target="gate ≤ 30 µs", met=net <= 30)
     cpu = {name: each.cpu * 1000 for name, each in series.items()}
-    values = {"ours": cpu["ours"], "limit": cpu["limit"], "bare": net}
-    table.add("CPU", dict(values), ratio=net / cpu["limit"], target="gate ≤ 30 µs", met=net <= 30)
-    table.add("… p50", {"ours": p50["ours"], "limit": p50["limit"], "bare": p50["gated"] - p50["source"]})
-    given = cpu["with context"]
+    spent = cpu["gated"] - cpu["source"]
+    table.add("… CPU, with all that goes on beside", {"ours": cpu["ours"], "limit": cpu["limit"], "bare": spent})
+    given = p50["with context"]
     table.add("… of a call with a context made before", {"limit": given}, ratio=net / given)
-    changing = cpu["changing"] - cpu["source"]
+    changing = p50["changing"] - p50["source"]
     table.add("… of a module that may change something, on record before it runs", {"bare": changing})
     for step, share in steps_of(profile):
         table.add(f"… {step}, % of the gate by profile", {"bare": share})

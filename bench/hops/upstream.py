@@ -27,10 +27,17 @@ class Counted:
 
 
 def http(port: str, era: str, kind: str) -> None:
-    server = sdk.server_of(registry_of_size(TOOLS), lean=kind == "lean")
-    app = Counted(server.streamable_http_app(json_response=kind == "lean"))
-    uvicorn.run(app, port=int(port), log_config=None, access_log=False, http="h11", loop="asyncio")
+    server = sdk.server_of(registry_of_size(TOOLS), lean=kind != "default")
+    app = Counted(server.streamable_http_app(json_response=kind != "default"))
+    uvicorn.run(
+        app,
+        port=int(port),
+        log_config=None,
+        access_log=False,
+        http="httptools" if kind == "quick" else "h11",
+        loop="asyncio",
+    )
 
 
 def stdio(era: str, kind: str) -> None:
-    sdk.stdio(registry_of_size(TOOLS), lean=kind == "lean")
+    sdk.stdio(registry_of_size(TOOLS), lean=kind != "default")

@@ -324,7 +324,7 @@ class Grove:
             resources=Resources(
                 self.pool.resource_servers,
                 toolset.bounds,
-                self._tree_shelf if any(spec.name == GET_SUBTREE for spec in toolset.specs) else None,
+                self._tree_shelf if GET_SUBTREE in toolset.callable else None,
             ),
             prompts=Prompts(self.pool.prompt_servers, toolset.bounds, partial(ToolNames.of, snapshot.offers.values())),
             description=definition.description,
