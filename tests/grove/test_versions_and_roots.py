@@ -394,3 +394,18 @@ async def test_undo_keeps_what_is_shared_shared() -> None:
     payloads = [(await first.ok("get_node", nodeId=one))["payload"] for one in ("shed", twin, third)]
     assert payloads[0] == payloads[1] == payloads[2]
     assert payloads[0]["b"] == 2
+
+
+async def test_restoring_what_is_there_already_reaches_outside_of_no_write_root() -> None:
+    agents = {"editor": {"role": "editor"}, "tenant": {"role": "editor", "writeRoot": "house"}}
+    grove, editor = await sample(config(agents=agents))
+    tenant = await hand(grove, "tenant")
+    await editor.ok("snapshot_create", label="before")
+    await editor.ok("update_payload", nodeId="shed", patch={"n": 1})
+    assert (await tenant.refused("snapshot_restore", snapshotId="s1"))["reason"] == "write_root"
+    await editor.ok("snapshot_restore", snapshotId="s1")
+    before = await editor.tree()
+    await tenant.ok("snapshot_restore", snapshotId="s1")
+    assert await editor.tree() == before
+    await editor.ok("update_payload", nodeId="shed", patch={"squareFeet": True})
+    assert (await tenant.refused("snapshot_restore", snapshotId="s1"))["reason"] == "write_root"

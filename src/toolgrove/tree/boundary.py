@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from toolgrove.notation.json_value import identical
 from toolgrove.tree.history import Images
+from toolgrove.tree.node import Image, Node
 from toolgrove.tree.tree import Tree
 
 
@@ -12,6 +14,8 @@ def outside(tree: Tree, before: Images, root_id: str) -> str | None:
     then: dict[str, bool] = {}
     for node_id, image in before.items():
         node = tree.nodes.get(node_id)
+        if node is not None and image is not None and _is_unchanged(node, image):
+            continue
         if node_id == root_id:
             # The root of the subtree may be edited, but its own place belongs to the world outside.
             place = None if node is None else (node.parent_id, node.rank)
@@ -23,6 +27,12 @@ def outside(tree: Tree, before: Images, root_id: str) -> str | None:
         if image is not None and not _is_inside(tree, node_id, root_id, before, then):
             return node_id
     return None
+
+
+def _is_unchanged(node: Node, image: Image) -> bool:
+    """Whether a node was touched and is what it was: whoever restores what is there already changes nothing."""
+    now = node.image()
+    return now._replace(payload=image.payload) == image and identical(now.payload, image.payload)
 
 
 def _is_inside(tree: Tree, node_id: str, root_id: str, before: Images, known: dict[str, bool]) -> bool:
