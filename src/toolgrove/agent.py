@@ -37,6 +37,7 @@ from toolgrove.types import (
     Clock,
     ModelSettings,
     Next,
+    Offered,
     Publish,
     Result,
     Tool,
@@ -169,6 +170,10 @@ class Agent:
     def begin_watching(self, watch: Watch, client: Client | None = None) -> Call:
         """The subscription of this agent to a resource, not sent yet; the watch begins with it."""
         return self._begun(SUBSCRIBE, self.resources.watching(watch), {"uri": watch.uri}, client)
+
+    async def offers(self) -> list[Offered]:
+        """The resources and prompts that it has, as servers list them now."""
+        return [*await self.resources.offers(), *await self.prompts.offers()]
 
     def begin_getting(
         self, name: str, arguments: Mapping[str, str] | None = None, client: Client | None = None

@@ -91,6 +91,14 @@ def _estimate(listing: Mapping[str, Any]) -> int:
     return -(-len(compact(listing)) // 4)
 
 
+class Offered(NamedTuple):
+    """What an agent has beside tools, and of which server; the `address` of a prompt is its name."""
+
+    kind: Literal["resource", "template", "prompt"]
+    address: str
+    source: str
+
+
 class PromptGrant(NamedTuple):
     """The prompts that an agent is given, by their names here; `servers` are those that it selects (None: all)."""
 

@@ -10,6 +10,8 @@ import pytest
 
 from cli_kit import Project, Toolgrove
 from faults.kit import fake
+from pool.mcp.test_prompts import SAID as PROMPTS
+from pool.mcp.test_resources import SAID, faithful
 
 AGENTS = {
     "a": {
@@ -127,7 +129,7 @@ def test_the_whole_receipt_begins_with_what_is_wrong(toolgrove: Toolgrove, proje
     warned = [line for line in lines if line.startswith("!")]
     assert warned[0] == "! Agent 'a' lists tool 'gone', which is not in the pool; it is skipped."
     assert warned[1].startswith("! dead is unavailable: ")
-    rows = {line.split()[1]: line.split()[0] for line in lines[5:]}
+    rows = {line.split()[1]: line.split()[0] for line in lines[5 : lines.index("", 5)]}
     assert (rows["get_node"], rows["fake_erase"], rows["search"]) == ("granted", "masked", "denied")
 
 
@@ -211,3 +213,21 @@ def test_a_server_cannot_steer_the_terminal(toolgrove: Toolgrove, project: Proje
     assert "\x1b" not in said.out + said.err
     assert "\u202e" not in said.out + said.err
     assert "\\u202e" in said.out
+
+
+def test_resources_and_prompts_are_shown_with_their_server(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    server = faithful(tmp_path, "n", {**PROMPTS, **SAID})
+    agents = {"a": {"tools": ["get_subtree"], "resources": ["n:private://*"], "prompts": ["n_greet"]}}
+    project(mcpServers={"n": server}, agents=agents, startupBudget=60)
+    rows = [("template", "tree://{nodeId}", "tree"), ("template", "private://{name}", "n")]
+    rows += [("resource", "private://x", "n"), ("prompt", "n_greet", "n")]
+    for command in (("tools", "--agent", "a"), ("explain", "a")):
+        shown = [tuple(row.split()) for row in toolgrove(*command).out.splitlines()]
+        assert set(rows) <= set(shown)
+    offered = toolgrove("explain", "a", "--json").json["offered"]
+    assert [(one["kind"], one["address"], one["source"]) for one in offered] == rows
+    said = toolgrove("doctor").out
+    assert "tools, 2 templates, 1 resource, 1 prompt" in " ".join(said.split())
+    assert "answered with 0 tools, " in " ".join(said.split())

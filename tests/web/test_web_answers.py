@@ -220,6 +220,13 @@ async def test_a_receipt_names_tools_and_sources_in_order(grove: Grove, http: ht
         "sources": {name: {"name": name, "kind": kind, "tools": n, **WELL} for name, kind, n in sources},
         "rejected": [],
         "warnings": list(receipt.warnings),
+        "tokensEstimate": {
+            "total": receipt.cost.total,
+            "budget": receipt.cost.budget,
+            "tools": dict(receipt.cost.tools),
+            "sources": dict(receipt.cost.sources),
+        },
+        "offered": [],
     }
     assert written(await http.get("/agents/reader/receipt"), wanted)
 
@@ -245,7 +252,8 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
                 "role": "editor",
                 "readOnly": False,
                 "tools": len(editor.tools),
-                "warnings": [],
+                "tokensEstimate": editor.receipt.cost.total,
+                "warnings": list(editor.receipt.warnings),
             },
             {
                 "name": "reader",
@@ -253,6 +261,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
                 "role": "reader",
                 "readOnly": True,
                 "tools": len(reader.tools),
+                "tokensEstimate": reader.receipt.cost.total,
                 "warnings": list(reader.receipt.warnings),
             },
         ],

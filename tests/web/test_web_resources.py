@@ -9,7 +9,9 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from mcp_text import text_of
 from pool.mcp.mcp_kit import Journal
+from pool.mcp.test_fronts import Person, accepts, with_questions
 from pool.mcp.test_news import ALL, Ear, newsroom
 from pool.mcp.test_prompts import SAID as PROMPTS
 from pool.mcp.test_resources import SAID, faithful
@@ -55,6 +57,11 @@ async def test_each_agent_reads_its_own_and_what_it_is_given_later(era: str, tmp
             assert client.server_capabilities.resources is not None
             assert client.server_capabilities.prompts is not None
         async with gateway.http("operator") as http:
+            receipt = (await http.get("/agents/private/receipt")).json()
+            assert [tuple(one.values()) for one in receipt["offered"] if one["kind"] != "template"] == [
+                ("resource", "private://x", "n"),
+                ("prompt", "n_greet", "n"),
+            ]
             records = (await http.get("/api/audit", params={"tool": "resources/read"})).json()["items"]
             assert {(one["agent"], one["outcome"], *one["targets"]) for one in records} == {
                 ("notes", "failure", "private://x"),
@@ -63,22 +70,25 @@ async def test_each_agent_reads_its_own_and_what_it_is_given_later(era: str, tmp
 
 
 @ERAS
-async def test_a_client_at_the_gateway_hears_of_changes_at_a_server(era: str, tmp_path: Path) -> None:
+async def test_a_client_at_the_gateway_hears_of_changes_at_a_server_and_is_asked(era: str, tmp_path: Path) -> None:
     ears: list[Ear] = []
 
     async def told(message: Any) -> None:
-        await ears[0].told(message)
+        for ear in ears:
+            await ear.told(message)
 
     with newsroom("stdio", "modern" if era == "legacy" else "legacy", tmp_path / "journal") as servers:
-        config = {"mcpServers": servers, "agents": {"all": ALL}}
+        config = {"mcpServers": with_questions(servers), "agents": {"all": ALL}}
+        person = Person(accepts)
         with started(tmp_path, config) as gateway:
-            async with gateway.connect("all", era, message_handler=told) as client:
+            async with gateway.connect("all", era, message_handler=told, elicitation_callback=person.elicit) as client:
                 ear = Ear(client)
                 ears.append(ear)
                 assert await uris(client) == ["memo://one"]
                 assert await ear.watch("memo://one") == {"memo://one"}
                 await client.call_tool("up_touch", {"uri": "memo://one"})
                 await client.call_tool("up_grow", {})
+                assert '"accept", {"size": 3}' in text_of(await client.call_tool("up_ask", {}))
                 await eventually(lambda: ear.heard["memo://one"] and ear.heard["resources"] and ear.heard["prompts"])
                 assert await uris(client) == ["memo://one", "memo://two"]
                 await ear.close()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
+from rich.console import RenderableType
 from rich.table import Table
 
 from toolgrove.agent import Agent
 from toolgrove.cli.advice import advice
+from toolgrove.cli.offered import offered_table
 from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
@@ -19,6 +22,7 @@ from toolgrove.config import Config
 from toolgrove.errors import Forbidden, NotFound, ToolNotFound
 from toolgrove.grove import Grove
 from toolgrove.pool.receipt import Receipt, Standing
+from toolgrove.types import Offered
 from toolgrove.web import schemas
 
 _STYLES = {"granted": "green", "denied": "dim", "masked": "dim", "restricted": "yellow"}
@@ -62,8 +66,9 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
     async with opened(config, screen, wait=chosen.wait, agent=chosen.agent, name_missing=False) as grove:
         agent = await _resolved(grove, chosen)
+        offered = await agent.offers() if chosen.tool is None else []
     if chosen.tool is None:
-        _whole(agent, screen)
+        _whole(agent, offered, screen)
     else:
         _one(grove, agent, chosen.tool, screen)
     return 0
@@ -84,7 +89,7 @@ async def _resolved(grove: Grove, chosen: argparse.Namespace) -> Agent:
     return agent
 
 
-def _whole(agent: Agent, screen: Screen) -> None:
+def _whole(agent: Agent, offered: Sequence[Offered], screen: Screen) -> None:
     receipt = agent.receipt
     counts = Counter(verdict.verdict for verdict in receipt.values())
     rest = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER[1:] if counts[kind])
@@ -99,7 +104,8 @@ def _whole(agent: Agent, screen: Screen) -> None:
         for state in receipt.sources.values()
         if state.problem
     ]
-    screen.answer(schemas.Receipt.of(receipt).to_json(), *shown, _verdicts(agent))
+    beside: list[RenderableType] = [line(""), offered_table(offered)] if offered else []
+    screen.answer(schemas.Receipt.of(receipt, offered).to_json(), *shown, _verdicts(agent), *beside)
 
 
 def _cost(receipt: Receipt) -> str:

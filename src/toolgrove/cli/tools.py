@@ -8,8 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 import anyio
+from rich.console import RenderableType
 
 from toolgrove.agent import Agent
+from toolgrove.cli.offered import offered_table
 from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
@@ -36,6 +38,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 async def _list(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
     async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
         agent = await grove.agent(chosen.agent, depth=chosen.depth)
+        offered = await agent.offers()
     listed = {spec.name: spec.tokens for spec in agent.tools}
     shown = table("TOOL", "SOURCE", "EFFECT", "TOKENS", "DESCRIPTION")
     for spec in agent.granted:
@@ -43,10 +46,11 @@ async def _list(config: Config, chosen: argparse.Namespace, screen: Screen) -> N
         tokens = f"{listed[spec.name]}" if spec.name in listed else "found"
         shown.add_row(*map(line, (spec.name, spec.source, effect, tokens, _short(spec.description))))
     specs = [_spec(spec, listed.get(spec.name)) for spec in agent.granted]
+    beside: list[RenderableType] = [line(""), offered_table(offered)] if offered else []
     if agent.granted:
-        screen.answer(specs, shown, line(_summary(agent), "dim"))
+        screen.answer(specs, shown, line(_summary(agent), "dim"), *beside)
     else:
-        screen.answer(specs, line(f"{agent.name} has no tools."))
+        screen.answer(specs, line(f"{agent.name} has no tools."), *beside)
     for warning in agent.receipt.warnings:
         screen.say(warning, "yellow")
 

@@ -11,7 +11,7 @@ from toolgrove.errors import PromptNotFound
 from toolgrove.pool.definition_lint import ToolNames, flags
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.naming import pool_name
-from toolgrove.types import GET_PROMPT, Annotations, Bounds, Call, Listed, PromptGrant, Result, Tool, ToolSpec
+from toolgrove.types import GET_PROMPT, Annotations, Bounds, Call, Listed, Offered, PromptGrant, Result, Tool, ToolSpec
 
 Json = dict[str, Any]
 SOURCE = "prompts"
@@ -75,8 +75,15 @@ class Prompts:
 
     async def listed(self) -> list[Json]:
         """Those that servers list now; one that does not answer is left out."""
+        return [prompt.shown for prompt in await self._clean()]
+
+    async def offers(self) -> list[Offered]:
+        """The same by name, each with its server."""
+        return [Offered("prompt", prompt.shown["name"], prompt.server.name) for prompt in await self._clean()]
+
+    async def _clean(self) -> list[_Prompt]:
         given, tools = await self._given(), self._tools()
-        return [prompt.shown for prompt in given.values() if not flags(prompt.server.name, prompt.shown, tools)]
+        return [prompt for prompt in given.values() if not flags(prompt.server.name, prompt.shown, tools)]
 
     def getting(self) -> Tool:
         """The getting of a prompt as the chain runs it; for one that is not granted it finds nothing."""

@@ -12,7 +12,7 @@ import anyio
 
 from toolgrove.errors import GroveError, ResourceNotFound
 from toolgrove.pool.globs import Globs
-from toolgrove.types import READ_RESOURCE, SUBSCRIBE, Annotations, Bounds, Call, Listed, Result, Tool, ToolSpec
+from toolgrove.types import READ_RESOURCE, SUBSCRIBE, Annotations, Bounds, Call, Listed, Offered, Result, Tool, ToolSpec
 
 Json = dict[str, Any]
 SOURCE = "resources"
@@ -101,20 +101,30 @@ class Resources:
 
     async def listed(self) -> list[Json]:
         """Those that servers list now; one that does not answer is left out."""
-        found: dict[str, Json] = {}
-        for server, listed in await self._asked("resources"):
-            for one in listed:
-                if self._may_read(server, one["uri"]):
-                    found.setdefault(one["uri"], one)
-        return list(found.values())
+        return [one for _, one in await self._granted("resources", "uri")]
 
     async def templates(self) -> list[Json]:
         """The templates whose text, braces and all, a pattern covers."""
-        found: dict[str, Json] = {} if self._tree is None else {self._tree.template["uriTemplate"]: self._tree.template}
-        for server, listed in await self._asked("resource_templates"):
+        own = [] if self._tree is None else [self._tree.template]
+        return [*own, *(one for _, one in await self._granted("resource_templates", "uriTemplate"))]
+
+    async def offers(self) -> list[Offered]:
+        """All of them, each with its server."""
+        found = [] if self._tree is None else [Offered("template", self._tree.template["uriTemplate"], self._tree.name)]
+        for server, one in await self._granted("resource_templates", "uriTemplate"):
+            found.append(Offered("template", one["uriTemplate"], server.name))
+        for server, one in await self._granted("resources", "uri"):
+            found.append(Offered("resource", one["uri"], server.name))
+        return found
+
+    async def _granted(self, what: str, key: str) -> list[tuple[ResourceServer, Json]]:
+        """What servers list and the agent may read; of two with the same address, the first one's."""
+        own = None if self._tree is None else self._tree.template["uriTemplate"]
+        found: dict[str, tuple[ResourceServer, Json]] = {}
+        for server, listed in await self._asked(what):
             for one in listed:
-                if self._may_read(server, one["uriTemplate"]):
-                    found.setdefault(one["uriTemplate"], one)
+                if self._may_read(server, one[key]) and one[key] != own:
+                    found.setdefault(one[key], (server, one))
         return list(found.values())
 
     async def holder(self, template: str) -> ResourceServer | None:

@@ -63,7 +63,8 @@ class Agents:
 
     async def _receipt(self, request: Request) -> Receipt:
         agent = await self._agent(request)
-        return Receipt.of(agent.receipt if request.user.is_operator else agent.own_receipt)
+        own = agent.receipt if request.user.is_operator else agent.own_receipt
+        return Receipt.of(own, await agent.offers())
 
     async def _runs(self, request: Request) -> Response:
         agent = await self._agent(request)

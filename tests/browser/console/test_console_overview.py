@@ -54,6 +54,7 @@ def test_calls_and_refusals_are_counted_as_they_happen(visit: Visit, writer: Han
 
 def test_a_receipt_tells_why_for_every_tool(visit: Visit) -> None:
     page = visit("agents", "reader")
+    expect(page.by("offered")).to_contain_text("tree://{nodeId} template of tree")
     verdicts = page.by("verdicts").locator("tbody tr")
     expect(page.by("agent-screen")).to_contain_text(EVIL)
     expect(verdicts.filter(has_text="get_node").first).to_contain_text("The pattern get_* in tools gives it")

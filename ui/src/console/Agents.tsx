@@ -226,6 +226,23 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
           </table>
         </div>
       )}
+      {receipt.offered.length > 0 && (
+        <details class="messages" data-testid="offered">
+          <summary>{plural(receipt.offered.length, "resource or prompt", "resources and prompts")}</summary>
+          <ul class="lines">
+            {receipt.offered.slice(0, limit).map((one) => (
+              <li key={`${one.kind} ${one.address}`} class="item">
+                <span class="item-what">
+                  <code>{one.address}</code>{" "}
+                  <span class="quiet">
+                    {one.kind} of {one.source}
+                  </span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       {shown.length > limit && (
         <p class="card-body">
           <button type="button" class="more" onClick={() => setLimit(limit + FIRST)}>

@@ -331,6 +331,12 @@ function Sources({ project }: { project: Project }) {
                 {source.problem !== "" && <span class="why">{source.problem}</span>}
                 {source.notice !== "" && <span class="why warn">{source.notice}</span>}
                 {source.takesLogin && (source.problem !== "" || source.notice !== "") && <LogIn server={source.name} />}
+                {source.instructions !== "" && (
+                  <details data-testid="instructions">
+                    <summary class="quiet">What it says of itself, which no agent is told</summary>
+                    <span class="why">{source.instructions}</span>
+                  </details>
+                )}
               </span>
               <span class="meta">{source.problem === "" ? plural(source.tools, "tool") : "down"}</span>
             </li>

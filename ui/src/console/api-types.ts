@@ -172,6 +172,14 @@ export interface LoginQuestion {
   address: string;
 }
 
+/** A resource, a template of resources or a prompt that an agent has. */
+export interface Offered {
+  kind: "resource" | "template" | "prompt";
+  /** Its URI, its template, or the name of the prompt. */
+  address: string;
+  source: string;
+}
+
 /** A function as OpenAI-style APIs take it. */
 export interface OpenAiFunction {
   name: string;
@@ -278,6 +286,8 @@ export interface Receipt {
   rejected: RejectedTool[];
   warnings: string[];
   tokensEstimate: TokensEstimate;
+  /** What it can read and ask for beside tools. */
+  offered: Offered[];
 }
 
 /** A tool that did not come into the pool. */

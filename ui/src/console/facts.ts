@@ -10,6 +10,7 @@ const OPERATOR = "(operator)";
 type Read<T> = T extends string ? string : T extends object ? { [K in keyof T]: Read<T[K]> } : T;
 
 export type Source = Read<api.Source>;
+export type Offered = Read<api.Offered>;
 export type AgentSummary = Read<api.AgentSummary>;
 export type Minute = api.TrafficMinute;
 export type Rejected = api.RejectedTool;
@@ -95,6 +96,7 @@ export interface Receipt extends Pick<api.Receipt, "agent" | "hash" | "warnings"
   sources: Source[];
   rejected: Rejected[];
   tokens: Tokens;
+  offered: Offered[];
 }
 
 /** About what an agent's list costs a model. */
@@ -253,6 +255,10 @@ export function receiptOf(json: Json): Receipt {
     rejected: list(given, "rejected").map(rejectedOf),
     warnings: texts(given, "warnings"),
     tokens: tokensOf(at(given, "tokensEstimate")),
+    offered: list(given, "offered").map((one) => {
+      const offered = objectOr<api.Offered>(one);
+      return { kind: text(offered, "kind"), address: text(offered, "address"), source: text(offered, "source") };
+    }),
   };
 }
 

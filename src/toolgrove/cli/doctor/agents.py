@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolgrove.agent import Agent
 from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.offered import counted
 from toolgrove.config import AgentConfig, Config
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.resolve import SPAWN
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
-from toolgrove.types import OWN_TOOLS
+from toolgrove.types import OWN_TOOLS, Offered
 
 
-def check(config: Config, agent: Agent, snapshot: PoolSnapshot) -> Iterator[Finding]:
+def check(config: Config, agent: Agent, snapshot: PoolSnapshot, offered: Sequence[Offered] = ()) -> Iterator[Finding]:
     """What an agent has, and what a person should know about it."""
     count = sum(spec.name not in OWN_TOOLS for spec in agent.granted)
     level: Level = "ok" if count else "error"
     cost = f"; its list costs about {agent.receipt.cost.total:,} tokens (an estimate)" if count else ""
-    yield _finding(level, agent.name, f"has {count} of {len(snapshot.offers)} tools{cost}")
+    yield _finding(level, agent.name, f"has {count} of {len(snapshot.offers)} tools{counted(offered)}{cost}")
     for warning in agent.receipt.warnings:
         yield _finding("warning", agent.name, warning)
     definition = config.agents[agent.name]

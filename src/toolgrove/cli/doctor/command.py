@@ -18,7 +18,9 @@ from toolgrove.cli.patience import add_patience
 from toolgrove.cli.project import load, opened
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
+from toolgrove.grove import Grove
 from toolgrove.pool.snapshot import PoolSnapshot
+from toolgrove.types import Offered
 
 _STYLES = {"ok": "green", "note": "dim", "warning": "yellow", "error": "red"}
 
@@ -74,10 +76,23 @@ async def _alive(config: Config, screen: Screen, chosen: argparse.Namespace) -> 
         snapshot = await grove.pool.snapshot()
         resolved = [await grove.agent(name) for name in config.agents]
         driven = [finding async for finding in runner.check(config, grove, probe=chosen.probe)]
-    found = [*servers.check(config, snapshot), *tools.check(snapshot)]
+        offered = {agent.name: await agent.offers() for agent in resolved}
+        beside = await _beside(grove)
+    found = [*servers.check(config, snapshot, beside), *tools.check(snapshot)]
     for agent in resolved:
-        found += agents.check(config, agent, snapshot)
+        found += agents.check(config, agent, snapshot, offered[agent.name])
     return snapshot, [*found, *driven]
+
+
+async def _beside(grove: Grove) -> dict[str, list[Offered]]:
+    """What each server has beside tools, whoever may have it."""
+    found: dict[str, list[Offered]] = {}
+    for server in grove.pool.resource_servers:
+        found[server.name] = [Offered("resource", one["uri"], server.name) for one in await server.resources()]
+    for source in grove.pool.prompt_servers:
+        listed = [Offered("prompt", one["name"], source.name) for one in await source.prompts()]
+        found.setdefault(source.name, []).extend(listed)
+    return found
 
 
 def _report(found: Iterable[Finding]) -> Iterator[RenderableType]:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolgrove.cli.doctor.finding import Finding, Level
 from toolgrove.cli.doctor.launch import shown, unpinned
 from toolgrove.cli.doctor.literal import hidden
+from toolgrove.cli.offered import counted
 from toolgrove.config import Config, McpServerConfig
 from toolgrove.config.mcp_server import RESTRICTING
 from toolgrove.notation.unseen_text import one_line
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.mcp.sandbox import obstacle
 from toolgrove.pool.snapshot import PoolSnapshot, SourceState
+from toolgrove.types import Offered
 
 _SAID = 300
 
 
-def check(config: Config, snapshot: PoolSnapshot | None) -> Iterator[Finding]:
+def check(
+    config: Config, snapshot: PoolSnapshot | None, beside: Mapping[str, Sequence[Offered]] | None = None
+) -> Iterator[Finding]:
     """Every entry; without a snapshot nothing was started."""
     for name, server in config.mcp_servers.items():
         yield from _entry(name, server)
         if server.disabled:
             yield _finding("note", name, "is disabled and was not started")
         elif snapshot is not None:
-            yield _answer(name, snapshot.sources[name])
+            yield _answer(name, snapshot.sources[name], (beside or {}).get(name, ()))
             if not snapshot.sources[name].problem:
                 yield from _effects(name, server, snapshot)
                 yield from _said(name, snapshot.sources[name].instructions)
@@ -92,10 +96,10 @@ def _program(name: str, server: McpServerConfig) -> Iterator[Finding]:
         yield _finding("error", name, f"there is no program {command!r} on the PATH")
 
 
-def _answer(name: str, state: SourceState) -> Finding:
+def _answer(name: str, state: SourceState, beside: Sequence[Offered] = ()) -> Finding:
     if state.problem:
         return _finding("error", name, f"is unavailable: {state.problem}")
-    return _finding("ok", name, f"answered with {state.tools} tool{'s' * (state.tools != 1)}")
+    return _finding("ok", name, f"answered with {state.tools} tool{'s' * (state.tools != 1)}{counted(beside)}")
 
 
 def _said(name: str, instructions: str) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -31,6 +32,9 @@ LOGGED = 1_000
 _NOT_PASSED_ON = "The server asks for something that is not passed on from here ({}). Do not retry; use another tool."
 
 
+Send = Callable[[Message], Awaitable[None]]
+
+
 class Unanswerable(Exception):
     """A question that is not put to anybody, and why."""
 
@@ -44,7 +48,8 @@ class CallFront:
         self._server = server
         self._call = call
         self._secrets = secrets
-        self._tasks: TaskGroup | None = None
+        self._questions: deque[tuple[Message, Send]] = deque()
+        self._word: anyio.Event | None = None
         self._asked = self._logged = 0
 
     @property
@@ -67,12 +72,20 @@ class CallFront:
     @contextmanager
     def answering(self, tasks: TaskGroup) -> Iterator[None]:
         """Take questions meanwhile; what is still open at the end is of no more use."""
-        self._tasks = tasks
+        self._word = anyio.Event()
+        tasks.start_soon(self._answer_all, tasks)
         try:
             yield
         finally:
-            self._tasks = None
+            self._word = None
             tasks.cancel_scope.cancel()
+
+    async def _answer_all(self, tasks: TaskGroup) -> None:
+        while self._word is not None:
+            await self._word.wait()
+            self._word = anyio.Event()
+            while self._questions:
+                tasks.start_soon(self._answer, *self._questions.popleft())
 
     async def log(self, params: Message) -> None:
         """Pass on a message of the server's log, cut to what a reader can bear."""
@@ -87,13 +100,18 @@ class CallFront:
         name = f"{self._server}/{logger[:100]}" if isinstance(logger, str) and logger else self._server
         await client.log(level, data, name)
 
-    def ask(self, request: Message, send: Callable[[Message], Awaitable[None]]) -> bool:
-        """Answer a question of the handshake era as soon as a person did; False where none may be asked."""
-        if self._tasks is not None:
-            self._tasks.start_soon(self._answer, request, send)
-        return self._tasks is not None
+    def ask(self, request: Message, send: Send) -> bool:
+        """Answer a question of the handshake era as soon as a person did; False where none may be asked.
 
-    async def _answer(self, request: Message, send: Callable[[Message], Awaitable[None]]) -> None:
+        It comes from outside of any task, where a server's output is read.
+        """
+        if self._word is None:
+            return False
+        self._questions.append((request, send))
+        self._word.set()
+        return True
+
+    async def _answer(self, request: Message, send: Send) -> None:
         try:
             answer = {"jsonrpc": "2.0", "id": request["id"], "result": await self._put(params_of(request))}
         except Unanswerable as reason:

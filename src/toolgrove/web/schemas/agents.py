@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from toolgrove import types
 from toolgrove.pool import receipt
 from toolgrove.web.schemas.json_object import CAMEL, Answer, Body
 from toolgrove.web.schemas.pool import RejectedTool, Source
@@ -40,6 +42,15 @@ class TokensEstimate(Answer):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Offered(Answer):
+    """A resource, a template of resources or a prompt that an agent has."""
+
+    kind: Literal["resource", "template", "prompt"]
+    address: Annotated[str, Field(description="Its URI, its template, or the name of the prompt.")]
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt(Answer):
     """Why an agent has each tool of the pool, or does not; to the agent itself, only what it has or its role takes."""
 
@@ -53,9 +64,10 @@ class Receipt(Answer):
     rejected: list[RejectedTool]
     warnings: list[str]
     tokens_estimate: TokensEstimate
+    offered: Annotated[list[Offered], Field(description="What it can read and ask for beside tools.")]
 
     @classmethod
-    def of(cls, given: receipt.Receipt) -> Receipt:
+    def of(cls, given: receipt.Receipt, offered: Sequence[types.Offered] = ()) -> Receipt:
         """An agent's receipt, tools and sources by name."""
         return cls(
             agent=given.agent,
@@ -68,6 +80,7 @@ class Receipt(Answer):
             rejected=[RejectedTool.of(one) for one in given.rejected],
             warnings=list(given.warnings),
             tokens_estimate=TokensEstimate.of(given.cost),
+            offered=[Offered(**one._asdict()) for one in offered],
         )
 
 
