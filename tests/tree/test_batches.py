@@ -253,6 +253,14 @@ async def test_no_more_is_recorded_of_a_batch_than_of_each_of_its_changes(kept: 
     assert ("arguments" in record, "result" in record) == tuple(body is not None for body in bodies)
 
 
+@pytest.mark.parametrize("changes", [None, [], 7, [7], [{}], [{"op": 7}], [{"op": "none"}], {"op": "set"}])
+async def test_what_is_no_list_of_changes_is_refused_and_on_record(changes: Any) -> None:
+    grove, editor = await sample()
+    error = await editor.refused("apply_changes", changes=changes)
+    assert (error["code"], error["reason"]) == ("invalid_argument", "schema")
+    assert list(grove.audit)[-1]["operation"] == "apply_changes"
+
+
 async def test_nulls_in_the_place_of_what_is_optional_count_as_left_out() -> None:
     """Strict schemas make a model name every property of every change."""
     _, editor = await sample()

@@ -65,6 +65,7 @@ async def test_two_agents_work_on_one_tree_each_with_its_own_tools(gateway: Gate
             "get_common_ancestor",
             "get_subtree",
             "get_view",
+            "get_ruleset",
             "search",
             "select_nodes",
         }

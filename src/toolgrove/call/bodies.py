@@ -52,7 +52,7 @@ class BodyWriter:
         _, kept, sensitive, scrubbed = self._plan(call, call.tool)
         if call.tool.stands_for is not None:
             parts = (self._policy(call.caller.agent, part) for part in call.tool.stands_for(call.arguments))
-            kept = min(kept, *parts, key=_LEAST.index)
+            kept = min((kept, *parts), key=_LEAST.index)
         if kept == "none":
             return NO_BODIES
         arguments, taken = call.arguments, _NOTHING
