@@ -22,6 +22,8 @@ from toolgrove.config.toolsets import check_no_set, check_patterns, check_sets
 from toolgrove.config.workspace import Workspace, WorkspaceConfig
 
 STATE = ".toolgrove"
+ALL_OF_OURS = 14_000
+"""The most tokens that all built-in tools together cost; who has defined no agent need not hear of them."""
 _TAKEN = ("workspace", "coordination", "extensions")
 
 
@@ -45,8 +47,8 @@ class Config(Section):
     )
     agents: dict[Name, AgentConfig] = Field(
         default_factory=lambda: {
-            "editor": AgentConfig(role="editor", tools=("*",)),
-            "reader": AgentConfig(role="reader", tools=("*",)),
+            "editor": AgentConfig(role="editor", tools=("*",), tool_budget=ALL_OF_OURS),
+            "reader": AgentConfig(role="reader", tools=("*",), tool_budget=ALL_OF_OURS),
         },
         description="Who calls; without it there are `editor` and `reader` with every tool of their role.",
     )
