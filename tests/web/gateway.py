@@ -29,7 +29,7 @@ AGENTS: dict[str, Any] = {
     "researcher": {"description": "Looks things up.", "role": "reader", "tools": ["get_*", "search", "select_nodes"]},
     "editor": {"description": "Writes.", "role": "editor", "tools": ["*"]},
 }
-PROJECT: dict[str, Any] = {"workspace": {"payloadTypes": {"Note": {}}}, "agents": AGENTS}
+PROJECT: dict[str, Any] = {"workspace": {"payloadTypes": {"Note": {}}}, "agents": AGENTS, "toolBudget": 16_000}
 
 
 def toolgrove(*arguments: str) -> list[str]:
