@@ -233,6 +233,13 @@ def test_what_clients_send_all_day_is_plain_and_answered_alike(both: Twins) -> N
             same(both, asked)
 
 
+def test_one_of_the_two_has_a_lane(both: Twins) -> None:
+    """In a session the two ways wrap an answer differently, which tells them apart."""
+    asked = call(LEGACY, TOOLS[both.path][0], {"nodeId": "root"}, path=both.path)
+    kinds = [both.run(one.ask(asked)).headers[b"content-type"] for one in (both.lane, both.sdk)]
+    assert kinds == [b"application/json", b"text/event-stream"]
+
+
 def bodies(path: str) -> Iterator[bytes]:
     """B9–B11 and B15 of the list: what two readers could read differently, and what is too much."""
     name = TOOLS[path][0]
