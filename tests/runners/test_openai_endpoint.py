@@ -147,9 +147,9 @@ async def test_more_calls_at_once_than_the_limit_are_each_answered() -> None:
 
 
 async def test_a_result_beyond_measure_is_cut_and_says_so() -> None:
-    config = Config.model_validate(
-        {"workspace": {"payloadTypes": {"Note": {}}}, "agents": {"editor": {"role": "editor", "tools": ["*"]}}}
-    )
+    agents = {"editor": {"role": "editor", "tools": ["*"]}}
+    answers = {"maxTokens": 1_000_000}
+    config = Config.model_validate({"workspace": {"payloadTypes": {"Note": {}}}, "agents": agents, "answers": answers})
     long = {"parentNodeId": "root", "payloadType": "Note", "payloadProps": {"text": "x" * MAX_RESULT}}
     async with Grove(config) as grove:
         editor = Hand(await grove.agent("editor"))

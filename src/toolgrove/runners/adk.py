@@ -101,7 +101,8 @@ def _named(model: str) -> BaseLlm:
         return LLMRegistry.new_llm(model)
     except ValueError:
         raise RunnerMissing(
-            problem=f"the ADK knows no model {model!r}", remedy="names one that it knows in runner.model"
+            problem=f"the ADK knows no model {model!r}, or the package for it is not installed",
+            remedy="names one that it knows in runner.model, or installs anthropic (for Claude) or litellm",
         ) from None
 
 
