@@ -137,6 +137,11 @@ class ToolRun:
         return self.channel.can_answer and (mode == "form" or self.channel.can_open)
 
     @property
+    def hears_progress(self) -> bool:
+        """Whether the client may want to hear how far the tool is: it said so, or comes back with another request."""
+        return self.channel.wants_chunks or self.channel.may_suspend
+
+    @property
     def log_level(self) -> str | None:
         """The least level of a log that the client asked for."""
         return self.channel.log_level

@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mcp_serve.calls import User
 from mcp_serve.clear_json import BODY
 from mcp_serve.endpoint import Endpoint
+from mcp_serve.log_levels import hearing_of
 from mcp_serve.plain import Plain
 from mcp_serve.presence import unless_gone
 from mcp_serve.sdk_internals import in_use, owned, transport_of
@@ -62,7 +63,8 @@ class StreamableHTTP:
             return None
         if opened.owner != (None if user is None else user.id):  # the SDK answers as if there were no such session
             return None
-        answer = line.answer(request._replace(can_answer=opened.can_answer), user)
+        hearing = None if request.say is None else hearing_of(opened.session, request.say)
+        answer = line.answer(request._replace(can_answer=opened.can_answer, hearing=hearing), user)
         return None if answer is None else _in_session(transport, opened.under_way, request, answer)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,7 +6,7 @@ from typing import Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
-from mcp_serve.late import send_in_time
+from mcp_serve.late import Stream, send_in_time
 from mcp_serve.plain import MAX_BODY, Plain, plain_body, plain_head
 from mcp_serve.presence import unless_gone
 from mcp_serve.switch import is_open
@@ -43,12 +43,15 @@ class Lane:
         messages: list[Message] = []
         body = await _body(receive, messages)
         request = None if body is None else plain_body(head, body)
+        stream: Stream | None = None
+        if request is not None and request.session is not None:
+            stream = Stream(send, (b"mcp-session-id", request.session.encode()))
+            request = request._replace(say=stream.say)
         answer = None if request is None else line.answer(request, user_of(scope))
         if request is None or answer is None:
             return await self._app(scope, _replay(messages, receive), send)
-        if request.session is not None:
-            session = (b"mcp-session-id", request.session.encode())
-            return await send_in_time(scope, receive, send, answer, session)
+        if stream is not None:
+            return await send_in_time(scope, receive, stream, answer)
         text = await unless_gone(receive, answer)
         if text is not None:
             await send_whole(scope, send, text)

@@ -1,4 +1,4 @@
-"""An answer to a client of the older era: in one piece, or, if it takes long, by a stream that stays awake."""
+"""An answer to a client of the older era: in one piece, or, once it takes long or has to say more, by a stream."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -15,6 +15,7 @@ STREAM_AFTER = 10.0
 PING_EVERY = 15.0
 _ENDED = "Session terminated before the request completed"
 _PING = b": ping\r\n\r\n"
+_EVENT = b"event: message\r\ndata: %b\r\n\r\n"
 _HEADERS: list[Header] = [
     (b"cache-control", b"no-cache, no-transform"),
     (b"content-type", b"text/event-stream"),
@@ -22,9 +23,8 @@ _HEADERS: list[Header] = [
 ]
 
 
-async def send_in_time(scope: Scope, receive: Receive, send: Send, answer: Awaitable[bytes], *more: Header) -> None:
-    """Send the answer once it is there; `more` are further headers."""
-    stream = _Stream(send, more)
+async def send_in_time(scope: Scope, receive: Receive, stream: "Stream", answer: Awaitable[bytes]) -> None:
+    """Send the answer once it is there, by its stream if that has begun."""
     timer = asyncio.get_running_loop().call_later(STREAM_AFTER, stream.begin)
     text: bytes | None = None
     try:
@@ -37,18 +37,19 @@ async def send_in_time(scope: Scope, receive: Receive, send: Send, answer: Await
     if stream.is_begun:
         await stream.end(text)
     elif text is None:
-        await refuse(500, _ENDED, code=INTERNAL_ERROR)(scope, receive, send)
+        await refuse(500, _ENDED, code=INTERNAL_ERROR)(scope, receive, stream.send)
     else:
-        await send_whole(scope, send, text, *more)
+        await send_whole(scope, stream.send, text, *stream.more)
 
 
-class _Stream:
-    """The stream that an answer becomes."""
+class Stream:
+    """The stream that an answer becomes; `more` are further headers of the answer in either form."""
 
-    def __init__(self, send: Send, more: tuple[Header, ...]) -> None:
-        self._send = send
-        self._more = more
+    def __init__(self, send: Send, *more: Header) -> None:
+        self.send = send
+        self.more = more
         self._pinging: asyncio.Task[None] | None = None
+        self._beginning = asyncio.Lock()
         self.is_begun = False
 
     def begin(self) -> None:
@@ -61,14 +62,24 @@ class _Stream:
             self._pinging.cancel()
             await asyncio.wait([self._pinging])
 
+    async def say(self, message: bytes) -> None:
+        """Send a message before the answer."""
+        await self._open()
+        await self.send({"type": "http.response.body", "body": _EVENT % message, "more_body": True})
+
     async def end(self, text: bytes | None) -> None:
         """Send the answer, if there is one, and close."""
-        body = b"" if text is None else b"event: message\r\ndata: %b\r\n\r\n" % text
-        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        body = b"" if text is None else _EVENT % text
+        await self.send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _open(self) -> None:
+        async with self._beginning:  # its head comes before all else
+            if not self.is_begun:
+                self.is_begun = True
+                await self.send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *self.more]})
 
     async def _ping(self) -> None:
-        self.is_begun = True
-        await self._send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *self._more]})
+        await self._open()
         while True:
-            await self._send({"type": "http.response.body", "body": _PING, "more_body": True})
+            await self.send({"type": "http.response.body", "body": _PING, "more_body": True})
             await asyncio.sleep(PING_EVERY)

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 class Line:
     """Takes a request that is plain at this endpoint too; `refuse` words what the endpoint refuses by itself.
 
-    `logs` says whether tools log to clients of the older era, who hear of it unasked.
+    `logs` says whether tools log to clients of the older era, who hear of it unasked: on the lane where they can.
     """
 
     def __init__(
@@ -48,7 +48,8 @@ class Line:
     def _is_plain(self, request: Plain) -> bool:
         """Whether the tool says nothing but its answer, at least not to this client, and reads no header."""
         entry = self._tools.entry(request.params["name"])
-        hears = request.can_answer or (not request.modern and self._logs is not None and self._logs())
+        is_told = not request.modern and request.hearing is None and self._logs is not None and self._logs()
+        hears = request.can_answer or is_told
         if entry is None:
             return not hears
         return entry.header_schema is None and not (hears and entry.may_speak)
@@ -56,6 +57,8 @@ class Line:
     async def _called(self, request: Plain, user: User | None) -> bytes:
         params = request.params
         channel = Channel(meta=request.meta, modern=request.modern)
+        if request.hearing is not None:
+            channel = channel._replace(log_level=request.hearing.level, send_log=request.hearing.log)
         try:
             outcome = await self._calls.begin(params["name"], params.get("arguments"), channel, user)
             if isinstance(outcome, Question):

@@ -1,13 +1,15 @@
 """How much of a tool's log a client hears: since 2026-07-28 as the request says, before as its session does."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp.server.session import ServerSession
 from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcp_serve.plain import Hearing
 from mcp_serve.sdk_internals import connection_state
+from mcp_serve.wire import logged
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 UNASKED = "info"
@@ -35,3 +37,13 @@ def is_heard(level: str, session: ServerSession, meta: Mapping[str, Any] | None)
     if wanted is None and session.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return False
     return level in LEVELS and LEVELS.index(level) >= LEVELS.index(wanted or UNASKED)
+
+
+def hearing_of(session: ServerSession, say: Callable[[bytes], Awaitable[None]]) -> Hearing:
+    """What the client of a session of the older era hears on the lane, where `say` sends it a message."""
+
+    async def log(level: str, data: Any, logger: str) -> None:
+        if is_heard(level, session, None):
+            await say(logged(level, data, logger))
+
+    return Hearing(wanted_level(session, None), log)

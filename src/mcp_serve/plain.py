@@ -4,7 +4,7 @@ Plain is a single request of a few methods, in a form that leaves nothing to dec
 is odd in any way is not plain, so the lane itself never refuses anything: the SDK does, in its own words.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,8 +38,18 @@ _LONGEST_CLIENT = 4_096
 Headers = Iterable[tuple[bytes, bytes]]
 
 
+class Hearing(NamedTuple):
+    """What a client of the older era hears of a tool's log before the answer; `level` is the one that it asked for."""
+
+    level: str | None
+    log: Callable[[str, Any, str], Awaitable[None]]
+
+
 class Plain(NamedTuple):
-    """A plain request, as its client wrote it; `session` is that of an HTTP client of the older era."""
+    """A plain request, as its client wrote it; `session` is that of an HTTP client of the older era.
+
+    `say` sends such a client a message before the answer, and `hearing` what its session wants to hear.
+    """
 
     id: int | str
     method: str
@@ -47,6 +57,8 @@ class Plain(NamedTuple):
     modern: bool
     can_answer: bool = False
     session: str | None = None
+    say: Callable[[bytes], Awaitable[None]] | None = None
+    hearing: Hearing | None = None
 
     @property
     def meta(self) -> Json | None:

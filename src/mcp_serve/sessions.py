@@ -13,16 +13,16 @@ class OpenSession:
     """One that its client opened: who it belongs to, what the client can do, and which requests are under way."""
 
     def __init__(self, session: ServerSession, owner: str | None) -> None:
-        self._session = session
+        self.session = session
         self.owner = owner
         self.under_way = UnderWay()
 
     @property
     def is_plain(self) -> bool:
         """Whether it speaks the one version that the lane knows; the client may negotiate again."""
-        return self._session.protocol_version == LEGACY
+        return self.session.protocol_version == LEGACY
 
     @property
     def can_answer(self) -> bool:
         """Whether its user can be asked."""
-        return self._session.check_client_capability(_ELICITATION)
+        return self.session.check_client_capability(_ELICITATION)

@@ -87,12 +87,12 @@ class StrictHttp(HttpToolsProtocol):
         self._connections.opened(transport)
         self._deadline = self.loop.call_later(HEAD_WITHIN, transport.close)
         self._room = MAX_HEAD
-        self._wants_upgrade = False
+        self._within = HEAD_WITHIN
+        self._is_read = self._wants_upgrade = False
 
     def data_received(self, data: bytes) -> None:
         """Read on, within the time and the room that a request has."""
-        if self._deadline.cancelled():
-            self._deadline = self.loop.call_later(HEAD_WITHIN, self.transport.close)
+        self._is_read = False
         self._room -= len(data)
         self._unset_keepalive_if_required()
         try:
@@ -102,6 +102,8 @@ class StrictHttp(HttpToolsProtocol):
             self.send_400_response(INVALID)
         if self._room < 0 and not self.transport.is_closing():
             self.send_400_response("The request is too long.")
+        if not self._is_read and self._deadline.cancelled():  # most requests are here at once and need no clock
+            self._deadline = self.loop.call_later(self._within, self.transport.close)
 
     def _feed(self, data: bytes) -> None:
         """Let the parser read, and again without the wish for another protocol: with one, it would drop the body."""
@@ -123,6 +125,11 @@ class StrictHttp(HttpToolsProtocol):
         lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
         return b"\r\n".join([*lines, b"", b""])
 
+    def on_message_begin(self) -> None:
+        """Begin to read, be it behind another request in the same packet."""
+        super().on_message_begin()
+        self._is_read = False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header without the blanks around it; the parser strips them on the left only."""
         super().on_header(name, value.rstrip(b" \t"))
@@ -138,8 +145,8 @@ class StrictHttp(HttpToolsProtocol):
         super().on_headers_complete()
         self.scope["extensions"] = {WRITE: {"write": partial(self._write_whole, self.cycle)}}
         self._room = MAX_BODY
+        self._within = BODY_WITHIN
         self._deadline.cancel()
-        self._deadline = self.loop.call_later(BODY_WITHIN, self.transport.close)
         self.headers = []  # trailers are not for the app
 
     async def _write_whole(self, cycle: RequestResponseCycle, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
@@ -166,7 +173,8 @@ class StrictHttp(HttpToolsProtocol):
         if self._wants_upgrade:
             return
         super().on_message_complete()
-        self._room = MAX_HEAD
+        self._room, self._within = MAX_HEAD, HEAD_WITHIN
+        self._is_read = True
         self._deadline.cancel()
 
     def on_response_complete(self) -> None:

@@ -78,6 +78,12 @@ def encoded(value: Any, *, modern: bool) -> bytes:
         return _ASCII.encode(to_jsonable_python(value)).encode()
 
 
+def logged(level: str, data: Any, logger: str) -> bytes:
+    """A message of a tool's log, for a client of the older era."""
+    params = {"level": level, "logger": logger, "data": data}
+    return to_json({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+
+
 def failed(request: Plain) -> bytes:
     """The answer to a request that met a fault of ours; what it was is in the log."""
     error = {"code": INTERNAL_ERROR, "message": "Internal server error"}

@@ -175,6 +175,11 @@ class _Scrubbed:
         return await self._client.elicit(visible(clean), self._secrets.scrub(schema))
 
     @property
+    def hears_progress(self) -> bool:
+        hears: bool = getattr(self._client, "hears_progress", True)
+        return hears
+
+    @property
     def log_level(self) -> str | None:
         level: str | None = getattr(self._client, "log_level", None)
         return level

@@ -100,6 +100,7 @@ async def call_tool(ctx: Any, params: Any) -> Any:
     if params.name in ("ask", "open", "sample"):
         return await asked(ctx, params)
     if params.name == "speak":
+        note("wants progress", bool(ctx.meta and "progress_token" in ctx.meta))
         text = (params.arguments or {}).get("text", "")
         for level in ("debug", "info", "error"):
             await ctx.session.send_log_message(level, f"{level} {text}", "desk", related_request_id=ctx.request_id)

@@ -13,7 +13,11 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp import Client
+from starlette.applications import Starlette
 
+from lane.twins import LEGACY, Asked, Twin, head_of, request, with_length
+from mcp_serve.http import StreamableHTTP
+from mcp_serve.lane import Lane
 from mcp_text import told
 from pool.mcp.mcp_kit import Journal
 from pool.mcp.test_news import ALL, newsroom
@@ -171,3 +175,37 @@ async def test_the_log_of_a_server_goes_to_ours_and_to_the_client_that_wants_it(
             assert (journal.of("level") == [["error"]]) == (protocol == "legacy")
         assert "server up: [error] error " in caplog.text
         assert SECRET not in caplog.text
+
+
+def in_session(method: str, params: Json) -> Asked:
+    body = json.dumps(request(LEGACY, method, params)).encode()
+    return Asked(with_length(head_of(LEGACY), body), body)
+
+
+async def test_on_the_lane_an_answer_becomes_a_stream_once_the_server_logs(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    with newsroom("stdio", "legacy", journal.path) as servers:
+        async with project(servers, all=ALL) as grove:
+            transport = StreamableHTTP(mcp_endpoint(await grove.agent("all"), "1"))
+            async with transport.running():
+                client = Twin(Lane(Starlette(routes=transport.routes), transport.line), "")
+                await client.greet("/mcp")
+                silent = await client.ask(
+                    in_session("tools/call", {"name": "up_touch", "arguments": {"uri": "memo://x"}})
+                )
+                assert silent.headers[b"content-type"] == b"application/json"
+                assert silent.body["result"]["content"][0]["text"] == "done"
+                speaks = in_session("tools/call", {"name": "up_speak", "arguments": {"text": "hello"}})
+                spoken = await client.ask(speaks)
+                assert spoken.headers[b"content-type"] == b"text/event-stream"
+                *logged, answer = spoken.body
+                assert [one["method"] for one in logged] == ["notifications/message"] * 2
+                assert [one["params"] for one in logged] == [
+                    {"level": level, "logger": "up/desk", "data": f"{level} hello"} for level in ("info", "error")
+                ]
+                assert answer["result"]["content"] == silent.body["result"]["content"]
+                await client.ask(in_session("logging/setLevel", {"level": "emergency"}))
+                assert (await client.ask(speaks)).headers[b"content-type"] == b"application/json"
+                wants = in_session("tools/call", {**json.loads(speaks.body)["params"], "_meta": {"progressToken": 7}})
+                assert (await client.ask(wants)).headers[b"content-type"].startswith(b"text/event-stream")
+                assert journal.of("wants progress") == [[False], [False], [True]]

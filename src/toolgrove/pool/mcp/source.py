@@ -20,7 +20,7 @@ from toolgrove.pool.mcp.catalog import Catalog, CatalogEntry
 from toolgrove.pool.mcp.effect_policy import EffectPolicy
 from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonsense, Rejected, ScopeMissing, Unsent
 from toolgrove.pool.mcp.front import CallFront
-from toolgrove.pool.mcp.jsonrpc import Message
+from toolgrove.pool.mcp.jsonrpc import Message, Progress
 from toolgrove.pool.mcp.offered_lists import OfferedList, of_prompt, of_resource, of_template
 from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.mcp.result import (
@@ -187,7 +187,7 @@ class McpSource:
 
     async def _asked(self, session: Session, call: Call, entry: CatalogEntry, front: CallFront | None) -> Message:
         """The answer to a call; what the server asks meanwhile is put to who made the call."""
-        progress = None if call.client is None else call.client.progress
+        progress = _progress_of(call)
         send = partial(
             session.call_tool,
             entry.tool.own_name,
@@ -222,7 +222,7 @@ class McpSource:
         """Read a resource, within the same bounds as a call of a tool."""
 
         async def ask(session: Session) -> Message:
-            progress = None if call.client is None else call.client.progress
+            progress = _progress_of(call)
             return await session.read_resource(uri, progress=progress)
 
         gate = partial(self._well, share_of(call))
@@ -285,7 +285,7 @@ class McpSource:
         """Get a prompt, within the same bounds as a call of a tool."""
 
         async def ask(session: Session) -> Message:
-            progress = None if call.client is None else call.client.progress
+            progress = _progress_of(call)
             return await session.get_prompt(own_name, arguments, progress=progress)
 
         return await self._bounded(call, partial(self._well, share_of(call)), ask, partial(self._read_messages, call))
@@ -434,6 +434,12 @@ async def _answering(front: CallFront, send: Callable[[], Awaitable[Message]]) -
     if isinstance(ended[0], Exception):
         raise ended[0]
     return ended[0]
+
+
+def _progress_of(call: Call) -> Progress | None:
+    """Who hears how far the server is; asking for it in vain would keep the server from a plain answer."""
+    client = call.client
+    return client.progress if client is not None and getattr(client, "hears_progress", True) else None
 
 
 def _advice(call: Call) -> str:
