@@ -14,6 +14,7 @@ from runners.endpoint import Reply, ask, say, serving
 from toolgrove.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+RUN = re.compile(r'```text title="toolgrove run coordinator \\"(.+?)\\""\n((?:.*\n)*?)```')
 TASK = "Write down what the garden needs."
 
 
@@ -55,9 +56,10 @@ def test_the_run_of_the_cookbook_prints_what_it_says(
         assert main(["run", "coordinator", TASK, "--config", str(file)]) == 0
     said = capsys.readouterr()
     *remarks, last = said.err.splitlines()
-    page = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
-    shown = re.search(r'```text title="toolgrove run coordinator \\"(.+?)\\""\n((?:.*\n)*?)```', page)
-    assert shown is not None
-    assert shown[1] == TASK
+    printed = "\n".join([*remarks, said.out.rstrip(), last, ""])
     seconds = re.compile(r"in [\d.]+ s")
-    assert seconds.sub("in S", shown[2]) == seconds.sub("in S", "\n".join([*remarks, said.out.rstrip(), last, ""]))
+    for page in (ROOT / "README.md", ROOT / "docs" / "cookbook.md"):
+        shown = RUN.search(page.read_text(encoding="utf-8"))
+        assert shown is not None
+        assert shown[1] == TASK
+        assert seconds.sub("in S", shown[2]) == seconds.sub("in S", printed)
