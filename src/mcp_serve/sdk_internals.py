@@ -95,7 +95,8 @@ def transport_of(manager: StreamableHTTPSessionManager, session: str) -> Streama
 def in_use(transport: StreamableHTTPServerTransport, idle: float) -> Iterator[None]:
     """Keep a session from ending as idle, as the SDK does while it answers a request in it."""
     scope = transport.idle_scope
-    transport._requests_in_flight += 1
+    # An SDK before 2.3 has no such count: each of its requests only puts the end off.
+    transport._requests_in_flight = getattr(transport, "_requests_in_flight", 0) + 1
     if scope is not None:
         scope.deadline = math.inf
     try:
