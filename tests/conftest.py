@@ -26,13 +26,17 @@ settings.register_profile(
 settings.register_profile("brief", parent=settings.get_profile("toolgrove"), max_examples=20)
 settings.load_profile("toolgrove")
 
+# Folders whose tests are mostly other programs at work: the rest covers the same code.
+UNMEASURED = {"browser", "faults"}
 REQUIREMENTS = pytest.StashKey[dict[str, list[str]]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Gather requirement id -> node ids of the tests collected in this run."""
+    """Gather requirement id -> node ids of the tests collected in this run, and mark what is not measured."""
     gathered = config.stash.setdefault(REQUIREMENTS, {})
     for item in items:
+        if UNMEASURED & set(item.path.parts):
+            item.add_marker("long")
         for marker in item.iter_markers("requirement"):
             for requirement in marker.args:
                 gathered.setdefault(requirement, []).append(item.nodeid)

@@ -16,6 +16,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
 
 
+@pytest.mark.long
 @given(value=VALUES)
 def test_what_json_can_carry_comes_through(value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False)

@@ -98,6 +98,7 @@ async def test_sixty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> No
         assert sum(counts) == len(where)
 
 
+@pytest.mark.long
 async def test_a_process_that_is_asked_to_end_loses_nothing_either(tmp_path: Path) -> None:
     store, told, pick = tmp_path / "grove.db", Told(), random.Random(2)
     for number, ending in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGTERM)):

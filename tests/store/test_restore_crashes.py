@@ -55,6 +55,7 @@ def _restored(folder: Path, backup: Path, last: int) -> int | None:
     return int(out)
 
 
+@pytest.mark.long
 async def test_a_restore_that_is_killed_at_any_step_leaves_the_old_files_or_the_new_ones(tmp_path: Path) -> None:
     made, backup = tmp_path / "made", tmp_path / "b.zip"
     await _grow(made)

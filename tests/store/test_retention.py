@@ -225,6 +225,7 @@ async def test_the_room_of_old_records_goes_back_to_the_disk(tmp_path: Path) -> 
     assert path.stat().st_size < full / 2
 
 
+@pytest.mark.long
 async def test_many_go_in_parts_with_the_calls_that_follow(tmp_path: Path) -> None:
     clock = ManualClock()
     async with Grove(keeping(tmp_path / "grove.db", 1), clock=clock) as grove:

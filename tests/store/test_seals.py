@@ -161,6 +161,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return anyio.run(a_log, tmp_path_factory.mktemp("sealed"), 5).parent
 
 
+@pytest.mark.long
 @given(data=st.data())
 def test_no_edit_of_a_log_file_goes_unseen(sealed: Path, data: st.DataObject) -> None:
     lines = (sealed / "audit.jsonl").read_text().splitlines(keepends=True)

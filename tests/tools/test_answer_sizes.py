@@ -145,6 +145,7 @@ async def grown() -> tuple[Hand, str]:
     return editor, first
 
 
+@pytest.mark.long
 async def test_no_answer_exceeds_its_budget_and_what_is_cut_is_told() -> None:
     editor, first = await grown()
     cuts = 0

@@ -214,6 +214,7 @@ def random_tree(seed: int) -> tuple[Tree, dict[str, Any]]:
     return tree, nested
 
 
+@pytest.mark.long
 def test_the_evaluator_agrees_with_a_naive_one_and_from_any_point_on() -> None:
     writer = Writer(11)
     hits = 0

@@ -105,6 +105,7 @@ async def test_an_answer_keeps_to_its_token_budget_and_says_what_it_cut(budget: 
     assert refused["code"] == "invalid_argument"
 
 
+@pytest.mark.long
 async def test_the_icd_catalogue_is_refused_as_published_and_works_once_every_node_is_itself() -> None:
     editor = await hand(Grove(config(workspace={"limits": {"importNodes": 200_000}})))
     raw = [dict(item) for item in icd_raw()]
@@ -127,6 +128,7 @@ async def test_the_icd_catalogue_is_refused_as_published_and_works_once_every_no
     assert (await whole.ok("get_node", nodeId="A00.0"))["payload"]["name"] == "A00.0"
 
 
+@pytest.mark.long
 async def test_the_cities_of_the_world_are_found_and_sorted() -> None:
     items = world_items()
     assert len(items) > 200_000

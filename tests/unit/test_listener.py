@@ -152,6 +152,7 @@ def test_what_a_reader_holds_does_not_change_under_it(listening: Any) -> None:
     assert list(held) == ["a"]
 
 
+@pytest.mark.long
 @pytest.mark.requirement("FR-DYNAMIC-004", "NFR-REL-003")
 def test_a_thousand_changes_from_many_threads_leave_a_consistent_table(listening: Any) -> None:
     registry = registry_of({"always.there": Sample()})

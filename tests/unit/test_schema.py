@@ -376,6 +376,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 @pytest.mark.requirement("FR-SCHEMA-002")
 @settings(max_examples=50)
 @given(_acyclic_schemas())

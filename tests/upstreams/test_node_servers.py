@@ -95,7 +95,8 @@ async def test_links_and_annotated_blocks_are_relayed(transport: str) -> None:
 async def test_what_a_tool_links_to_can_be_read(transport: str, era: str) -> None:
     from mcp import Client
 
-    async with with_everything(transport, linked={"resources": ["all:demo://*"]}) as grove:
+    agents = {"linked": {"resources": ["all:demo://*"]}, "bare": {"tools": ["all_echo"]}}
+    async with with_everything(transport, **agents) as grove:
         agent = await grove.agent("linked")
         async with Client(mcp_endpoint(agent, "1").server, mode=era) as client:
             links: Any = (await client.call_tool("all_get-resource-links", {"count": 2})).content
@@ -108,7 +109,7 @@ async def test_what_a_tool_links_to_can_be_read(transport: str, era: str) -> Non
             assert "demo://resource/dynamic/text/{resourceId}" in {one.uri_template for one in templates}
             with pytest.raises(MCPError, match="Resource not found"):
                 await client.read_resource("demo://resource/none")
-        assert not (await grove.agent("reader")).resources.offered
+        assert not (await grove.agent("bare")).resources.offered
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"], ids=["2026", "handshake"])

@@ -117,6 +117,7 @@ class Wave:
             self.flood[answer.get("error", {}).get("code", "answered")] += 1
 
 
+@pytest.mark.long
 async def test_a_crowd_is_answered_beside_a_flood_and_a_slow_upstream(tmp_path: Path) -> None:
     """Two waves: the second one must find the memory that the first one used."""
     answers: list[dict[str, Any]] = []
