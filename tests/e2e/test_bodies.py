@@ -305,7 +305,7 @@ FUZZED_HEADERS = st.sampled_from(
 def test_whatever_bytes_arrive_the_answer_is_well_formed_and_the_server_lives(
     http: Address, client: httpx2.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     @given(body=BODIES, headers=FUZZED_HEADERS)
     def attack(body: bytes, headers: dict[str, str]) -> None:
         response = client.post(http.mcp, content=body, headers=headers)

@@ -18,7 +18,7 @@ class InThreads(Workspace):
     long_after = 0
 
 
-for machine, examples in ((Workspace, 60), (OfNodes, 60), (InThreads, 15)):
+for machine, examples in ((Workspace, 40), (OfNodes, 40), (InThreads, 15)):
     machine.TestCase.settings = settings(
         max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
