@@ -14,8 +14,6 @@ from toolgrove.cli.screen import Screen
 from toolgrove.config import Config
 from toolgrove.notation.unseen_text import visible
 
-_OWN_LINES = ("\n", "\t")
-
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
@@ -75,9 +73,7 @@ class _Transcript:
             self._screen.say("  " * event.get("depth", 0) + remark[0], remark[1])
 
     def _write(self, text: str) -> None:
-        parts = text.split("\n")
-        shown = "\n".join(visible(part) for part in parts)
-        self._screen.out.file.write(shown)
+        self._screen.out.file.write("\n".join(map(visible, text.split("\n"))))
         self._screen.out.file.flush()
         self._at_start = text.endswith("\n")
 
