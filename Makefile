@@ -92,7 +92,7 @@ docs: $(READY)
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links
 pins: $(READY)
-	$(COMPILE) --upgrade pyproject.toml requirements/build.in --all-extras --group test --group check --group docs \
+	$(COMPILE) --upgrade pyproject.toml requirements/build.in --all-extras --group test --group check --group docs --group release \
 		-o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/build.in -c requirements/dev.txt -o requirements/run.txt
 	echo uv | $(COMPILE) --upgrade - -o requirements/bootstrap.txt
