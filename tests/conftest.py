@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from services.fixtures import database, postgres, running_postgres
+from services.programs import missing
+
+__all__ = ["database", "postgres", "running_postgres"]
+
 # A shell's background jobs are born ignoring it, and so would be every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,9 +42,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if UNMEASURED & set(item.path.parts):
             item.add_marker("long")
+        if {"postgres", "running_postgres"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("services")
         for marker in item.iter_markers("requirement"):
             for requirement in marker.args:
                 gathered.setdefault(requirement, []).append(item.nodeid)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly what did not run for want of a service."""
+    lacking = missing()
+    if lacking and os.environ.get("PYTEST_XDIST_WORKER") is None:
+        text = f"Missing, so tests marked services did not all run: apt install {' '.join(lacking)}"
+        terminalreporter.section(text, sep="!", red=True)
 
 
 @pytest.fixture

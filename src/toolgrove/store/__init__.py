@@ -3,6 +3,7 @@
 - ``journal``: effects, idempotency records and audit records, kept together or not at all
 - ``audit``: audit records as such: sealing, reading and exporting them
 - ``state``: pins, approvals and tokens
+- ``postgres``: the database that journal and state share, where a project has one
 - ``backup``: all of it in one file, and back
 - ``file_contents``: whether a database file holds what we left in it
 - ``file_marks``: whether files are still the ones that were opened

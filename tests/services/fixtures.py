@@ -1,0 +1,32 @@
+"""Fixtures of the services; a test that asks for one is marked `services` too."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from services.postgres import Postgres
+
+
+@pytest.fixture(scope="session")
+def running_postgres() -> Iterator[Postgres]:
+    """One server for all tests of this process."""
+    server = Postgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def postgres(running_postgres: Postgres) -> Iterator[Postgres]:
+    """The server, to be killed and started at will; the next test finds it up."""
+    yield running_postgres
+    if not running_postgres.runs:
+        running_postgres.start()
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    """An address with a schema that nobody has used."""
+    return postgres.fresh()

@@ -1,0 +1,127 @@
+"""A private PostgreSQL on a port of its own; it trusts whoever comes by loopback, and ends with the test process."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+from ports import free_port
+from services.programs import program
+from waiting import wait_until
+
+OWNER = "postgres"
+_QUICK = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200", "log_min_messages=fatal")
+"""What is lost in a power cut is no matter here; a killed server still finds all that it committed."""
+
+
+class Postgres:
+    """Made once; `stop` in any manner, then `start` again on the same data and port."""
+
+    def __init__(self) -> None:
+        self._bin = program("initdb").parent
+        self._folder = Path(tempfile.mkdtemp(prefix="grove-pg-"))
+        self._data = self._folder / "data"
+        self._user = OWNER if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root
+        if self._user is not None:
+            account = pwd.getpwnam(self._user)
+            os.chown(self._folder, account.pw_uid, account.pw_gid)
+        self.port = free_port()
+        self._names = count(1)
+        self._server: subprocess.Popen[bytes] | None = None
+        self._run("initdb", "-D", str(self._data), "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+
+    def _run(self, name: str, *arguments: str) -> None:
+        done = subprocess.run(self._command(name, arguments), capture_output=True, cwd="/", user=self._user, text=True)
+        assert done.returncode == 0, done.stderr or done.stdout
+
+    def _command(self, name: str, arguments: Sequence[str]) -> list[str]:
+        return [str(self._bin / name), *arguments]
+
+    def start(self) -> None:
+        """Run the server until it takes connections."""
+        settings = (
+            *_QUICK,
+            f"port={self.port}",
+            "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={self._folder}",
+        )
+        options = [part for setting in settings for part in ("-c", setting)]
+        log = (self._folder / "log").open("ab")
+        self._server = subprocess.Popen(
+            self._command("postgres", ["-D", str(self._data), *options]),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            user=self._user,
+            start_new_session=True,
+        )
+        log.close()
+        wait_until(self.is_up)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not ended since."""
+        return self._server is not None
+
+    def is_up(self) -> bool:
+        """Whether it takes connections."""
+        assert self._server is None or self._server.poll() is None, (self._folder / "log").read_text()[-2000:]
+        try:
+            psycopg.connect(self.address(), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """kill -9 of the server and of all that work for it, at once."""
+        if self._server is not None:
+            pid = self._server.pid
+            workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            for one in (pid, *map(int, workers)):
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+            self._server.wait()
+            self._server = None
+
+    def stop(self) -> None:
+        """End it at once, cutting every connection, as `pg_ctl -m immediate` does."""
+        if self._server is not None:
+            self._server.send_signal(signal.SIGQUIT)
+            self._server.wait()
+            self._server = None
+
+    def restart(self) -> None:
+        """Cut every connection, and come back."""
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """End it, and leave nothing behind."""
+        self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def address(self, schema: str | None = None, *, user: str = OWNER, port: int | None = None) -> str:
+        """How a project names it."""
+        end = "" if schema is None else f"?schema={schema}"
+        return f"postgresql://{user}@127.0.0.1:{port or self.port}/postgres{end}"
+
+    def fresh(self) -> str:
+        """An address with a schema that nobody has used; it is made by whoever opens it."""
+        return self.address(f"t{os.getpid()}_{next(self._names)}")
+
+    def ask(self, query: str, *values: object) -> list[tuple[object, ...]]:
+        """Run one statement as the server's owner, beside whatever is tested."""
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            cursor = connection.execute(query.encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
