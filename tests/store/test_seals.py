@@ -22,7 +22,7 @@ from store_kit import Scribe, stored
 from toolgrove import Config, Grove
 from toolgrove.store.audit import AuditFile, AuditQuery, JsonLines, Notary, Place
 from toolgrove.store.journal import MemoryJournal, SqliteAuditLog, SqliteJournal
-from toolgrove.store.journal.sqlite.head_row import Head
+from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.unusable import StoreUnusable
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from store_kit import EDITORS, stored
 from toolgrove import Config, Grove
 from toolgrove.project_state import ProjectState
 from toolgrove.store.journal import SqliteJournal
-from toolgrove.store.journal.sqlite.stall import PATIENCE
+from toolgrove.store.journal.tables.stall import PATIENCE
 from toolgrove.store.state import OPERATOR
 from toolgrove.store.state.sqlite.file import PATIENCE as STATE_PATIENCE
 from waiting import DEADLINE, eventually
@@ -250,7 +250,7 @@ async def test_a_gateway_whose_disk_hangs_can_be_stopped(tmp_path: Path) -> None
             await (await hand(grove, "ann")).ok("add_child", **ADD)
             journal = grove._journal
             assert isinstance(journal, SqliteJournal)
-            opened, writer = journal._opened, journal._writer
+            opened, writer = journal._opened, journal._line._writer
             assert opened is not None
             assert writer is not None
             stuck = hanging(grove)

@@ -10,10 +10,10 @@ from pathlib import Path
 from toolgrove.store.audit import START, AuditFile, Notary, Place, Proof
 from toolgrove.store.journal import SqliteAuditLog
 from toolgrove.store.journal.sqlite.diagnosis import unusable
-from toolgrove.store.journal.sqlite.encoding import Damaged
-from toolgrove.store.journal.sqlite.head_row import Head
-from toolgrove.store.journal.sqlite.loading import load
 from toolgrove.store.journal.sqlite.schema import recognize
+from toolgrove.store.journal.tables.encoding import Damaged
+from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.loading import load
 from toolgrove.store.state import STATE_VERSION, StateTooNew
 from toolgrove.store.unusable import StoreUnusable
 

@@ -4,6 +4,7 @@
 - ``forgotten_keys``: telling of idempotency keys that had to go early
 - ``journal``: the protocol, and what an entry holds
 - ``memory``: the journal of a process that may forget
+- ``tables``: the journal as rows, whichever database holds them
 - ``sqlite``: the journal in a file
 """
 

@@ -24,9 +24,9 @@ from toolgrove.store.audit import (
     Proof,
 )
 from toolgrove.store.journal.sqlite.diagnosis import unusable
-from toolgrove.store.journal.sqlite.encoding import Damaged, key
-from toolgrove.store.journal.sqlite.head_row import Head
 from toolgrove.store.journal.sqlite.schema import KIND, UNUSUAL_OUTCOME, connect_reader
+from toolgrove.store.journal.tables.encoding import Damaged, key
+from toolgrove.store.journal.tables.head_row import Head
 
 Answer = TypeVar("Answer")
 # Room is made from the oldest on, so what is missing after the first that is there was taken out by hand. No text in

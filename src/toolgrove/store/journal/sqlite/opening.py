@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_record, resume
+from toolgrove.store.audit import AuditArchive, AuditSink, Notary
 from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.journal.journal import KeyLimits
-from toolgrove.store.journal.sqlite import unfinished_calls
-from toolgrove.store.journal.sqlite.audit_bodies import AuditBodies
-from toolgrove.store.journal.sqlite.audit_copies import AuditCopies
-from toolgrove.store.journal.sqlite.audit_retention import AuditRetention, Days
 from toolgrove.store.journal.sqlite.diagnosis import unusable
-from toolgrove.store.journal.sqlite.encoding import Damaged
-from toolgrove.store.journal.sqlite.head_row import Head
-from toolgrove.store.journal.sqlite.idempotency_keys import IdempotencyKeys
 from toolgrove.store.journal.sqlite.ledger import Ledger
-from toolgrove.store.journal.sqlite.loading import load
 from toolgrove.store.journal.sqlite.owner import Owner, create
 from toolgrove.store.journal.sqlite.schema import connect, connect_reader, establish, flaw
+from toolgrove.store.journal.tables import unfinished_calls
+from toolgrove.store.journal.tables.audit_bodies import AuditBodies
+from toolgrove.store.journal.tables.audit_copies import AuditCopies
+from toolgrove.store.journal.tables.audit_retention import AuditRetention, Days
+from toolgrove.store.journal.tables.encoding import Damaged
+from toolgrove.store.journal.tables.entries import EntryTables
+from toolgrove.store.journal.tables.going_on import first_head, resumption
+from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
+from toolgrove.store.journal.tables.loading import load
 from toolgrove.store.restore_plan import finish
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
@@ -103,10 +105,9 @@ def open_store(
         retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive)
         unfinished = unfinished_calls.read(connection)
         files = FileMarks.of_database(path, "-lock", contents=FileContents(path, _telling(connection)))
-        bodies = AuditBodies(record_bytes)
-        ledger = Ledger(connection, head, keys, copies, retention, bodies, unfinished, notary, files)
-        archived = [archive.end] if archive is not None and archive.end is not None else []
-        _go_on(connection, head, copies, archived, ledger, notary, to_milliseconds(clock.wall()))
+        entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)
+        ledger = Ledger(connection, head, entries, files)
+        ledger.announce(resumption(connection, head, entries, archive, notary, to_milliseconds(clock.wall())))
         connection.execute(f"PRAGMA busy_timeout={_MOMENT}")
     except BaseException as error:
         for one in connections:
@@ -141,38 +142,6 @@ def _telling(connection: sqlite3.Connection) -> list[tuple[int, int]]:
 
 
 def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
-    """The head of a new store; its audit chain goes on from a log file that is already there."""
-    number, digest = end_of_log(sinks).place
-    head = Head.fresh()._replace(audit_number=number, audit_hash=digest, audit_floor=digest, audit_floor_number=number)
+    head = first_head(sinks)
     head.write(connection)
     return head
-
-
-def _go_on(
-    connection: sqlite3.Connection,
-    head: Head,
-    copies: AuditCopies,
-    archived: Sequence[Place],
-    ledger: Ledger,
-    notary: Notary | None,
-    now: str,
-) -> None:
-    """Write what the audit log has to say first."""
-    noted = None if notary is None else notary.noted()
-    passed = [*copies.ends, *([noted] if noted is not None else []), *archived]
-    missed = [place for place in passed if not _holds(connection, head, place)]
-    is_sealed = notary is not None and notary.holds(head.seal_text, head.audit_seal)
-    tail = Tail(place=head.place, is_sealed=is_sealed, unfinished=ledger.unfinished)
-    going_on = resume(tail, missed, notary, now)
-    if going_on.lost is not None:
-        copies.pass_over(missed, going_on.lost.number)
-    ledger.announce(going_on.records, going_on.after)
-
-
-def _holds(connection: sqlite3.Connection, head: Head, place: Place) -> bool:
-    """Whether a place is one that the store's chain passed; what retention took away is believed."""
-    if place.number <= head.floor.number or place == head.place:
-        return True
-    found = connection.execute("SELECT line FROM audit WHERE number = ?", (place.number,)).fetchone()
-    link = read_record(found[0]) if found is not None else None
-    return link is not None and link.place == place

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
 from toolgrove.store.journal.forgotten_keys import ForgottenKeys
 from toolgrove.store.journal.journal import IdempotencyRecord, KeyLimits
-from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, insert, key
+from toolgrove.store.journal.tables.connection import Connection, insert
+from toolgrove.store.journal.tables.encoding import checksum, decode_all, key
 from toolgrove.types import Clock
 
 _SWEEPS = 1_440
@@ -26,7 +26,7 @@ _EXPIRE = (
 class IdempotencyKeys:
     """Writes and finds records; its time runs evenly, whatever happens to the wall clock meanwhile."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock, limits: KeyLimits) -> None:
+    def __init__(self, connection: Connection, clock: Clock, limits: KeyLimits) -> None:
         self._clock = clock
         self._per_agent = limits.per_agent
         self._lifetime = limits.lifetime
@@ -40,7 +40,7 @@ class IdempotencyKeys:
     def _now(self) -> float:
         return self._start + self._clock.monotonic()
 
-    def keep(self, connection: sqlite3.Connection, kept: Sequence[tuple[IdempotencyRecord, str]]) -> None:
+    def keep(self, connection: Connection, kept: Sequence[tuple[IdempotencyRecord, str]]) -> None:
         """Put records into the open transaction, and take the old ones out."""
         now = self._now()
         if now - self._swept > self._lifetime / _SWEEPS:
@@ -57,7 +57,7 @@ class IdempotencyKeys:
                 count = "SELECT count(*) FROM idempotency WHERE agent = ?"
                 self._counts[agent] = connection.execute(count, (agent,)).fetchone()[0]
 
-    def find(self, connection: sqlite3.Connection, agent: str, name: str) -> IdempotencyRecord | None:
+    def find(self, connection: Connection, agent: str, name: str) -> IdempotencyRecord | None:
         """The record under a key, unless it has expired."""
         query = "SELECT at, body, crc FROM idempotency WHERE agent = ? AND key = ?"
         row = connection.execute(query, (key(agent), key(name))).fetchone()

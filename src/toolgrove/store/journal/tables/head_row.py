@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import sqlite3
 from typing import Any, NamedTuple
 
 from toolgrove.store.audit import GENESIS, Place
-from toolgrove.store.journal.sqlite.audit_retention import DEFAULT_DAYS
-from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, encode
+from toolgrove.store.journal.tables.audit_retention import DEFAULT_DAYS
+from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.journal.tables.encoding import checksum, decode_all, encode
 from toolgrove.tree.effects import Mark
 
 
@@ -50,7 +50,7 @@ class Head(NamedTuple):
         return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS)
 
     @classmethod
-    def read(cls, connection: sqlite3.Connection) -> Head | None:
+    def read(cls, connection: Connection) -> Head | None:
         """The head in the file; None in a new one."""
         rows = connection.execute("SELECT body, crc FROM head").fetchall()
         for stored in decode_all("head", rows):
@@ -58,7 +58,7 @@ class Head(NamedTuple):
             return cls(**facts)
         return None
 
-    def write(self, connection: sqlite3.Connection) -> None:
+    def write(self, connection: Connection) -> None:
         """Put it into the open transaction."""
         body = encode({**self._asdict(), "mark": self.mark._asdict()})
         connection.execute("INSERT OR REPLACE INTO head (one, body, crc) VALUES (1, ?, ?)", (body, checksum(body)))

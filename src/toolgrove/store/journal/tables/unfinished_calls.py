@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from toolgrove.store.audit import RememberedCall, Unfinished
-from toolgrove.store.journal.sqlite.encoding import checksum, decode_all, encode, key
+from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.journal.tables.encoding import checksum, decode_all, encode, key
 
 
-def read(connection: sqlite3.Connection) -> Unfinished:
+def read(connection: Connection) -> Unfinished:
     """Those that the file remembers."""
     rows = connection.execute("SELECT body, crc FROM unfinished").fetchall()
     return Unfinished([RememberedCall(*fields) for fields in decode_all("unfinished", rows)])
 
 
-def write(connection: sqlite3.Connection, kept: Sequence[RememberedCall]) -> None:
+def write(connection: Connection, kept: Sequence[RememberedCall]) -> None:
     """Remember or forget calls in the open transaction."""
     for one in kept:
         if one.state is None:

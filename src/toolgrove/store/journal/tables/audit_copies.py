@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
 
 from toolgrove.store.audit import AuditSink, Bodies, JsonLines, Place, Sealed, close_logs, hash_of
+from toolgrove.store.journal.tables.connection import Connection
 
 log = logging.getLogger("toolgrove.store")
 
@@ -33,13 +33,13 @@ class AuditCopies:
         """The last record that every sink has, of those up to the last one."""
         return min(self._copied, default=last)
 
-    def update(self, connection: sqlite3.Connection, last: int) -> None:
+    def update(self, connection: Connection, last: int) -> None:
         """Bring every sink up to the last record; one that cannot write is tried again next time."""
         for at, sink in enumerate(self._sinks):
             if self._copied[at] < last:
                 self._catch_up(connection, at, sink)
 
-    def _catch_up(self, connection: sqlite3.Connection, at: int, sink: AuditSink) -> None:
+    def _catch_up(self, connection: Connection, at: int, sink: AuditSink) -> None:
         query = (
             "SELECT number, line, arguments, result FROM audit LEFT JOIN audit_body USING (number) "
             "WHERE number > ? ORDER BY number"

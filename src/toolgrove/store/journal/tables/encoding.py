@@ -1,9 +1,8 @@
-"""How values stand in rows: as JSON text with a checksum, since SQLite itself has none."""
+"""How values stand in rows: as JSON text with a checksum, since a database may have none."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -13,7 +12,6 @@ from typing import Any
 from toolgrove.notation.json_value import compact
 
 _CHUNK = 10_000
-_ROWS = 256
 
 
 class Damaged(Exception):
@@ -60,12 +58,3 @@ def _decode(table: str, rows: Sequence[tuple[str, int]]) -> list[Any]:
         raise Damaged(f"a row of the table {table!r} fails its checksum")
     values: list[Any] = json.loads(f"[{','.join(bodies)}]")
     return values
-
-
-def insert(connection: sqlite3.Connection, opening: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run `INSERT INTO table (columns)` for all rows; few statements, since each lets go of the interpreter."""
-    for start in range(0, len(rows), _ROWS):
-        part = rows[start : start + _ROWS]
-        place = f"({','.join('?' * len(part[0]))})"
-        values = ",".join([place] * len(part))
-        connection.execute(f"{opening} VALUES {values}", list(chain.from_iterable(part)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from toolgrove.store.audit import Bodies
-from toolgrove.store.journal.sqlite.encoding import insert
+from toolgrove.store.journal.tables.connection import Connection, insert
 
 _BATCH = 100
 
@@ -17,7 +16,7 @@ class AuditBodies:
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
-    def keep(self, connection: sqlite3.Connection, given: Sequence[tuple[int, Bodies]], filled: int) -> int:
+    def keep(self, connection: Connection, given: Sequence[tuple[int, Bodies]], filled: int) -> int:
         """Add bodies, make room for them, and give the bytes filled."""
         rows = [(number, *bodies, bodies.size) for number, bodies in given if bodies.size]
         insert(connection, "INSERT INTO audit_body (number, arguments, result, size)", rows)
@@ -35,7 +34,7 @@ class AuditBodies:
             connection.execute("DELETE FROM audit_body WHERE number <= ?", (last,))
         return filled
 
-    def drop(self, connection: sqlite3.Connection, last: int, filled: int) -> int:
+    def drop(self, connection: Connection, last: int, filled: int) -> int:
         """Drop those of records that are gone, and give the bytes filled."""
         gone = connection.execute("SELECT coalesce(sum(size), 0) FROM audit_body WHERE number <= ?", (last,))
         filled -= gone.fetchone()[0]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from toolgrove.store.journal.sqlite.encoding import Damaged, decode_all
-from toolgrove.store.journal.sqlite.head_row import Head
-from toolgrove.store.journal.sqlite.rows import SAME
+from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.journal.tables.encoding import Damaged, decode_all
+from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.rows import SAME
 from toolgrove.tree.effects import TreeSnapshot
 from toolgrove.tree.history import Commit
 from toolgrove.tree.node import NO_TAGS, Image, Payload
@@ -19,7 +19,7 @@ from toolgrove.tree.tree import ROOT
 from toolgrove.tree.view import View
 
 
-def load(connection: sqlite3.Connection, head: Head) -> SavedWorkspace:
+def load(connection: Connection, head: Head) -> SavedWorkspace:
     """The workspace that the tables hold."""
     nodes = _nodes(connection, head)
     return SavedWorkspace(
@@ -36,12 +36,12 @@ def load(connection: sqlite3.Connection, head: Head) -> SavedWorkspace:
     )
 
 
-def _bodies(connection: sqlite3.Connection, table: str, order: str) -> Iterator[Any]:
+def _bodies(connection: Connection, table: str, order: str) -> Iterator[Any]:
     rows = connection.execute(f"SELECT body, crc FROM {table} ORDER BY {order}")  # noqa: S608  our own names
     return decode_all(table, rows.fetchall())
 
 
-def _nodes(connection: sqlite3.Connection, head: Head) -> Mapping[str, Image]:
+def _nodes(connection: Connection, head: Head) -> Mapping[str, Image]:
     nodes: dict[str, Image] = {}
     for node_id, *image in _bodies(connection, "node", "id"):
         nodes[node_id] = _image(image)
@@ -64,7 +64,7 @@ def _image(fields: list[Any]) -> Image:
     return Image._make(fields)
 
 
-def _past(connection: sqlite3.Connection, head: Head, nodes: Mapping[str, Image]) -> list[PastCall]:
+def _past(connection: Connection, head: Head, nodes: Mapping[str, Image]) -> list[PastCall]:
     rows = connection.execute("SELECT revision, base, body, crc FROM journal ORDER BY revision").fetchall()
     stands = head.mark.floor
     for revision, base, *_ in rows:
@@ -115,7 +115,7 @@ def _fold(fields: Any) -> tuple[int, Commit]:
     return moment, _commit("", (seq, "", images, (), dropped, ()), {})
 
 
-def _views(connection: sqlite3.Connection) -> dict[tuple[str, str], View]:
+def _views(connection: Connection) -> dict[tuple[str, str], View]:
     views: dict[tuple[str, str], View] = {}
     for agent, session, seq, default, node_filter, view_filter in _bodies(connection, "view", "agent, session"):
         views[agent, session] = View(
@@ -130,7 +130,7 @@ def _views(connection: sqlite3.Connection) -> dict[tuple[str, str], View]:
     return views
 
 
-def _bookmarks(connection: sqlite3.Connection) -> dict[str, dict[str, str]]:
+def _bookmarks(connection: Connection) -> dict[str, dict[str, str]]:
     bookmarks: dict[str, dict[str, str]] = {}
     for agent, label, node_id in _bodies(connection, "bookmark", "agent, label"):
         bookmarks.setdefault(agent, {})[label] = node_id

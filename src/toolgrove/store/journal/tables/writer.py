@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 import anyio
 
-from toolgrove.store.journal.journal import Gone, Stalled
-from toolgrove.store.journal.sqlite.ledger import Ledger, Outcome
-from toolgrove.store.journal.sqlite.rows import Rows
-from toolgrove.store.journal.sqlite.stall import Stall
+from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.tables.entries import Outcome
+from toolgrove.store.journal.tables.rows import Rows
+from toolgrove.store.journal.tables.stall import Stall
 
 log = logging.getLogger("toolgrove.store")
 HELD = 10_000
@@ -25,6 +25,18 @@ HELD = 10_000
 _AGAIN = 0.25
 _FAREWELL = 1.0
 _MEND = 5.0
+
+
+class Ledger(Protocol):
+    """What the writer's thread works with."""
+
+    def write(self, group: Sequence[Rows]) -> Sequence[Outcome]:
+        """Keep a group in one transaction; raises Stalled where it cannot now."""
+        ...
+
+    def look(self, *, thoroughly: bool) -> None:
+        """Find out whether it could be written, thoroughly by writing; raises OSError, if it is held Stalled."""
+        ...
 
 
 @dataclass(slots=True)
@@ -123,7 +135,7 @@ class Writer:
                 self._look()
         except Stalled:
             self._hold(tickets)
-        except (Gone, sqlite3.Error) as problem:  # found while looking: whoever writes next hears of it
+        except OSError as problem:  # found while looking: whoever writes next hears of it
             log.debug("the store cannot be written: %s", problem)
         else:
             self._held = []

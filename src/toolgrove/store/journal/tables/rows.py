@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from toolgrove.notation.json_value import in_pieces
 from toolgrove.store.audit import AuditRecord, capped
 from toolgrove.store.journal.journal import IdempotencyRecord, JournalEntry
-from toolgrove.store.journal.sqlite.encoding import checksum, encode, key
+from toolgrove.store.journal.tables.encoding import checksum, encode, key
 from toolgrove.tree.effects import BookmarkChange, Effects, SnapshotChange, TreeSnapshot
 from toolgrove.tree.history import Commit
 from toolgrove.tree.node import Image

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Literal
 
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import AuditArchive, Bodies, Place, Sealed, hash_of
+from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
@@ -33,7 +33,7 @@ class AuditRetention:
         self._resting_until = -math.inf
         self._told = False
 
-    def prune(self, connection: sqlite3.Connection, last: int) -> Place | None:
+    def prune(self, connection: Connection, last: int) -> Place | None:
         """Take the oldest out in the open transaction, none after `last`; the newest that went."""
         now = self._clock.monotonic()
         if self._seconds is None or now < self._resting_until:
@@ -51,7 +51,7 @@ class AuditRetention:
         connection.execute("DELETE FROM audit WHERE number <= ?", (number,))
         return Place(number, json.loads(line)["hash"])
 
-    def _archived(self, connection: sqlite3.Connection, last: int) -> bool:
+    def _archived(self, connection: Connection, last: int) -> bool:
         """Whether the records up to the last one may go: the archive has them, or there is none."""
         if self._archive is None:
             return True
@@ -87,7 +87,7 @@ def _old(timestamps: Sequence[str], oldest_kept: str, now: str) -> int:
     return gone
 
 
-def _records(connection: sqlite3.Connection, last: int) -> Iterator[tuple[int, Sealed]]:
+def _records(connection: Connection, last: int) -> Iterator[tuple[int, Sealed]]:
     query = (
         "SELECT number, line, arguments, result FROM audit LEFT JOIN audit_body USING (number) "
         "WHERE number <= ? ORDER BY number"

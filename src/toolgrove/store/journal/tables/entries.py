@@ -1,0 +1,144 @@
+"""A group of entries as it goes into the tables, within a transaction that somebody else begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolgrove.store.audit import NO_BODIES, Bodies, Notary, Place, RememberedCall, Sealed, Unfinished, seal, unsigned
+from toolgrove.store.journal.journal import Behind
+from toolgrove.store.journal.tables import unfinished_calls
+from toolgrove.store.journal.tables.audit_bodies import AuditBodies
+from toolgrove.store.journal.tables.audit_copies import AuditCopies
+from toolgrove.store.journal.tables.audit_retention import AuditRetention
+from toolgrove.store.journal.tables.connection import Connection, insert
+from toolgrove.store.journal.tables.encoding import checksum, key
+from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
+from toolgrove.store.journal.tables.rows import Row, Rows
+
+Outcome = Sealed | OSError
+
+
+class EntryTables:
+    """Writes entries behind a head, and gives the head that they lead to."""
+
+    def __init__(
+        self,
+        keys: IdempotencyKeys,
+        copies: AuditCopies,
+        retention: AuditRetention,
+        bodies: AuditBodies,
+        unfinished: Unfinished,
+        notary: Notary | None,
+    ) -> None:
+        self.unfinished = unfinished
+        self.keys = keys
+        self.copies = copies
+        self._retention = retention
+        self._bodies = bodies
+        self._pruned = 0
+        self._notary = notary
+        self._sign = unsigned if notary is None else notary.seal
+
+    def is_sealed(self, head: Head) -> bool:
+        """Whether this machine's key sealed a head as it is."""
+        return head.audit_seal == self._sign(head.seal_text)
+
+    def write_head(self, connection: Connection, head: Head) -> Head:
+        """Put a head into the open transaction, sealed; last, since it says what all the rest is."""
+        head = head._replace(audit_seal=self._sign(head.seal_text))
+        head.write(connection)
+        return head
+
+    def announce(
+        self, connection: Connection, head: Head, records: Sequence[Mapping[str, Any]], after: Place
+    ) -> tuple[list[Sealed], Head]:
+        """Keep what a log that is opened says first, sealed with this machine's key."""
+        rows: list[Row] = []
+        heard: list[RememberedCall] = []
+        said: list[Sealed] = []
+        for record in records:
+            said.append(self._seal(record, after, rows, heard))
+            after = Place(after.number + 1, said[-1].hash)
+        self._keep_records(connection, rows, heard)
+        return said, head._replace(audit_number=after.number, audit_hash=after.hash)
+
+    def keep(self, connection: Connection, head: Head, group: Sequence[Rows]) -> tuple[list[Outcome], Head]:
+        """Keep a group; for each entry its sealed audit record, or why it was refused."""
+        revision, mark, place = head.revision, head.mark, head.place
+        taken: list[Rows] = []
+        outcomes: list[Outcome] = []
+        audit: list[Row] = []
+        heard: list[RememberedCall] = []
+        bodies: list[tuple[int, Bodies]] = []
+        for rows in group:
+            effects = rows.effects
+            if effects is not None:
+                if effects.base != revision:
+                    outcomes.append(Behind(base=effects.base, revision=revision))
+                    continue
+                revision, mark = effects.revision, effects.mark
+            sealed = self._seal(rows.audit.to_json(), place, audit, heard, rows.audit.bodies)
+            place = Place(place.number + 1, sealed.hash)
+            bodies.append((place.number, sealed.bodies))
+            taken.append(rows)
+            outcomes.append(sealed)
+        head = head._replace(revision=revision, mark=mark, audit_number=place.number, audit_hash=place.hash)
+        self._keep_records(connection, audit, heard)
+        filled = self._bodies.keep(connection, bodies, head.audit_body_bytes)
+        floor = self._retention.prune(connection, min(place.number - 1, self.copies.least(place.number)))
+        if floor is not None:
+            filled = self._bodies.drop(connection, floor.number, filled)
+            head = head._replace(audit_floor=floor.hash, audit_floor_number=floor.number)
+        head = head._replace(audit_body_bytes=filled)
+        _change(connection, taken)
+        kept = [(rows.key, rows.result) for rows in taken if rows.key is not None]
+        if kept:
+            self.keys.keep(connection, kept)
+        if head.mark.floor > self._pruned:
+            connection.execute("DELETE FROM journal WHERE revision <= ?", (head.mark.floor,))
+            self._pruned = head.mark.floor
+        return outcomes, head
+
+    def tell_outside(self, connection: Connection, head: Head) -> None:
+        """Bring the copies up to the head, then the mark, so that it is never ahead of them."""
+        self.copies.update(connection, head.audit_number)
+        if self._notary is not None:
+            self._notary.note(head.place)
+
+    def _seal(
+        self,
+        record: Mapping[str, Any],
+        after: Place,
+        rows: list[Row],
+        heard: list[RememberedCall],
+        bodies: Bodies = NO_BODIES,
+    ) -> Sealed:
+        """Put a record at the end of the chain: its row, and what it means for calls without an end."""
+        sealed = seal(record, after, self._sign, bodies)
+        columns = record["timestamp"], key(record["agent"]), key(record["operation"]), record["outcome"], sealed.line
+        rows.append((after.number + 1, *columns))
+        heard += self.unfinished.hear(record)
+        return sealed
+
+    def _keep_records(self, connection: Connection, rows: Sequence[Row], heard: Sequence[RememberedCall]) -> None:
+        insert(connection, "INSERT INTO audit (number, timestamp, agent, operation, outcome, line)", rows)
+        unfinished_calls.write(connection, heard)
+
+
+def _change(connection: Connection, taken: Sequence[Rows]) -> None:
+    past: list[Row] = []
+    nodes: dict[str, str | None] = {}
+    for rows in taken:
+        if rows.effects is not None:
+            past.append((rows.effects.revision, rows.effects.base, rows.journal, checksum(rows.journal)))
+            nodes.update(rows.nodes)
+            for statement, parameters in rows.beside:
+                connection.executemany(statement, parameters)
+    insert(connection, "INSERT INTO journal (revision, base, body, crc)", past)
+    present = [(name, body, checksum(body)) for name, body in nodes.items() if body is not None]
+    insert(connection, "INSERT OR REPLACE INTO node (id, body, crc)", present)
+    gone = [(name,) for name, body in nodes.items() if body is None]
+    if gone:
+        connection.executemany("DELETE FROM node WHERE id = ?", gone)

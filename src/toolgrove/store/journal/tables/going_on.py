@@ -1,0 +1,46 @@
+"""Going on with the audit log of a store: whether all that it once held is there, and what it says first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_record, resume
+from toolgrove.store.audit.resuming import Resumption
+from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.journal.tables.entries import EntryTables
+from toolgrove.store.journal.tables.head_row import Head
+
+
+def first_head(sinks: Sequence[AuditSink]) -> Head:
+    """The head of a new store; its audit chain goes on from a log file that is already there."""
+    number, digest = end_of_log(sinks).place
+    return Head.fresh()._replace(audit_number=number, audit_hash=digest, audit_floor=digest, audit_floor_number=number)
+
+
+def resumption(
+    connection: Connection,
+    head: Head,
+    entries: EntryTables,
+    archive: AuditArchive | None,
+    notary: Notary | None,
+    now: str,
+) -> Resumption:
+    """What the audit log has to say first; copies whose end it lost go on behind that."""
+    noted = None if notary is None else notary.noted()
+    archived = [archive.end] if archive is not None and archive.end is not None else []
+    passed = [*entries.copies.ends, *([noted] if noted is not None else []), *archived]
+    missed = [place for place in passed if not _holds(connection, head, place)]
+    is_sealed = notary is not None and notary.holds(head.seal_text, head.audit_seal)
+    going_on = resume(Tail(place=head.place, is_sealed=is_sealed, unfinished=entries.unfinished), missed, notary, now)
+    if going_on.lost is not None:
+        entries.copies.pass_over(missed, going_on.lost.number)
+    return going_on
+
+
+def _holds(connection: Connection, head: Head, place: Place) -> bool:
+    """Whether a place is one that the store's chain passed; what retention took away is believed."""
+    if place.number <= head.floor.number or place == head.place:
+        return True
+    found = connection.execute("SELECT line FROM audit WHERE number = ?", (place.number,)).fetchone()
+    link = read_record(found[0]) if found is not None else None
+    return link is not None and link.place == place
