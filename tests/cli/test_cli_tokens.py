@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli_kit import Project, Toolgrove
-from grove_kit import ManualClock
-from toolgrove.store.state import OPERATOR, MemoryTokens, SqliteTokens, StateFile, Tokens, hashed, token_id
+from toolgrove.store.state import SqliteTokens, StateFile, hashed, token_id
 
 
 @pytest.fixture(autouse=True)
@@ -53,19 +52,6 @@ def test_who_has_none_and_whose_are_void_is_listed(toolgrove: Toolgrove, project
     assert re.search(r"researcher +none\n", said.out)
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_every_store_keeps_several_tokens_of_one_holder(tmp_path: Path, kind: str) -> None:
-    with StateFile(tmp_path / "state.db") as state:
-        tokens: Tokens = MemoryTokens() if kind == "memory" else SqliteTokens(state)
-        made = [hashed(tokens.issue(holder)) for holder in ("editor", "editor", OPERATOR)]
-        assert tokens.holders() == dict(zip(made, ("editor", "editor", OPERATOR), strict=True))
-        tokens.revoke(made[0])
-        tokens.revoke(made[0])
-        assert tokens.holders().keys() == {*made[1:]}
-        last = hashed(tokens.issue("editor", replace=True))
-        assert tokens.holders() == {made[2]: OPERATOR, last: "editor"}
-
-
 def test_a_token_may_have_a_time_to_end(toolgrove: Toolgrove) -> None:
     made = toolgrove("tokens", "new", "editor", "--for", "30d", "--json").json["id"]
     assert re.search(rf"editor +{made} +issued until \d{{4}}-", toolgrove("tokens").out)
@@ -79,21 +65,6 @@ def test_a_time_that_is_none_is_explained(toolgrove: Toolgrove, capsys: pytest.C
     with pytest.raises(SystemExit):
         toolgrove("tokens", "new", "editor", f"--for={wrong}")
     assert "write a number and a unit: 30m, 12h or 90d" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_token_whose_time_is_over_is_nobodys(tmp_path: Path, kind: str) -> None:
-    clock = ManualClock()
-    with StateFile(tmp_path / "state.db") as state:
-        tokens: Tokens = MemoryTokens(clock) if kind == "memory" else SqliteTokens(state, clock)
-        lasting, short = hashed(tokens.issue("editor")), hashed(tokens.issue("editor", lifetime=60))
-        assert tokens.holders().keys() == {lasting, short}
-        assert tokens.expiries() == {short: clock.wall() + 60}
-        clock.now += 60
-        assert tokens.holders().keys() == {lasting}
-        assert tokens.holders(also_expired=True).keys() == {lasting, short}
-        tokens.revoke(short)
-        assert tokens.expiries() == {}
 
 
 def test_tokens_of_an_older_state_file_stay_good(tmp_path: Path) -> None:

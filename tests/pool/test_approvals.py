@@ -15,10 +15,12 @@ import anyio
 import pytest
 
 from grove_kit import ManualClock
+from services.state import STATES, state_database
 from toolgrove.call.inbox import Inbox
 from toolgrove.errors import AlreadyDecided, ApprovalNotFound, InboxFull, InvalidArgument, NotRevocable, OwnApproval
 from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
 from toolgrove.store.state import Approval, ApprovalRequest, Approvals, MemoryApprovals, SqliteApprovals, StateFile
+from toolgrove.store.state.postgres import PostgresApprovals
 
 pytestmark = pytest.mark.anyio
 ASKED = ApprovalRequest(
@@ -50,10 +52,14 @@ class Desk:
         return await self.inbox.claim(asked, "c1")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=STATES)
 def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
     if request.param == "memory":
         yield Desk(MemoryApprovals())
+        return
+    if request.param == "postgres":
+        with state_database(request) as shared:
+            yield Desk(PostgresApprovals(shared))
         return
     with StateFile(tmp_path / "state.db") as state:
         yield Desk(SqliteApprovals(state))

@@ -24,7 +24,7 @@ from toolgrove.errors import (
 from toolgrove.notation.json_value import canonical
 from toolgrove.notation.times import to_seconds
 from toolgrove.notation.unseen_text import visible_json
-from toolgrove.store.state import Approval, ApprovalRequest, StateBusy
+from toolgrove.store.state import Approval, ApprovalRequest, StateAway, StateBusy
 from toolgrove.types import Arguments, Call, Foreseen, Next, Result, Tool, UsedApproval
 
 MAX_ARGUMENTS = 256 * 1024
@@ -119,6 +119,13 @@ class ApprovalStep:
             raise ApprovalUnavailable(
                 tool=call.name,
                 problem="another program holds the inbox",
+                hint=f"Nothing was sent, and to repeat the call is safe: try again in {_RETRY:g} s.",
+                retry_after=_RETRY,
+            ) from None
+        except StateAway:
+            raise ApprovalUnavailable(
+                tool=call.name,
+                problem="the inbox cannot be reached just now",
                 hint=f"Nothing was sent, and to repeat the call is safe: try again in {_RETRY:g} s.",
                 retry_after=_RETRY,
             ) from None

@@ -7,6 +7,8 @@
 - ``deeds``: what people did to the others, on its way into the audit log
 - ``memory``: all of them in a process that may forget
 - ``sqlite``: all of them in a file that several processes share
+- ``postgres``: all of them in a database that several machines share; imported where it is used
+- ``unavailable``: why the state cannot be used now
 """
 
 from toolgrove.store.state.approvals import (
@@ -30,12 +32,11 @@ from toolgrove.store.state.sqlite import (
     SqliteLogins,
     SqlitePins,
     SqliteTokens,
-    StateBusy,
     StateFile,
     StateTooNew,
-    StateUnavailable,
 )
 from toolgrove.store.state.tokens import OPERATOR, Tokens, hashed, token_id
+from toolgrove.store.state.unavailable import StateAway, StateBusy, StateUnavailable
 
 __all__ = [
     "FIRST_USE",
@@ -66,6 +67,7 @@ __all__ = [
     "SqliteLogins",
     "SqlitePins",
     "SqliteTokens",
+    "StateAway",
     "StateBusy",
     "StateFile",
     "StateTooNew",

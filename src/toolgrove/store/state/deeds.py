@@ -40,3 +40,8 @@ class Deeds(Protocol):
 
     def recorded(self, last: int) -> None:
         """Let go of all up to this number."""
+
+
+def read_deed(facts: Mapping[str, Any]) -> Deed:
+    """A deed from what was kept of it as JSON."""
+    return Deed(**{**facts, "targets": tuple(facts["targets"]), "chain": tuple(facts.get("chain", ()))})

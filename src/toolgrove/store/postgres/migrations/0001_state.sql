@@ -12,6 +12,7 @@ CREATE TABLE approvals (
     agent text NOT NULL,
     call_key text NOT NULL,
     state text NOT NULL,
+    call_id text NOT NULL,
     requested_at double precision NOT NULL,
     expires_at double precision NOT NULL,
     body text NOT NULL
@@ -26,6 +27,6 @@ CREATE TABLE tokens (
 );
 CREATE TABLE logins (server text PRIMARY KEY, body text NOT NULL);
 CREATE TABLE deeds (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL);
--- Counts the changes of the state, so that a copy knows whether it is the newest.
-CREATE TABLE state_changes (one boolean PRIMARY KEY DEFAULT true CHECK (one), number bigint NOT NULL);
-INSERT INTO state_changes (number) VALUES (0);
+-- Counts the changes of each kind, so that a copy knows whether it is the newest.
+CREATE TABLE state_changes (kind text PRIMARY KEY, number bigint NOT NULL);
+INSERT INTO state_changes (kind, number) VALUES ('pins', 0), ('approvals', 0), ('tokens', 0), ('logins', 0), ('deeds', 0);

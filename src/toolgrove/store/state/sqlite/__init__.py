@@ -12,7 +12,7 @@
 from toolgrove.store.state.sqlite.approvals import SqliteApprovals
 from toolgrove.store.state.sqlite.deeds import SqliteDeeds
 from toolgrove.store.state.sqlite.file import VERSION as STATE_VERSION
-from toolgrove.store.state.sqlite.file import StateBusy, StateFile, StateTooNew, StateUnavailable
+from toolgrove.store.state.sqlite.file import StateFile, StateTooNew
 from toolgrove.store.state.sqlite.logins import SqliteLogins
 from toolgrove.store.state.sqlite.pins import SqlitePins
 from toolgrove.store.state.sqlite.tokens import SqliteTokens
@@ -24,8 +24,6 @@ __all__ = [
     "SqliteLogins",
     "SqlitePins",
     "SqliteTokens",
-    "StateBusy",
     "StateFile",
     "StateTooNew",
-    "StateUnavailable",
 ]

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from toolgrove.store.state.deeds import Deed
+from toolgrove.store.state.deeds import Deed, read_deed
 from toolgrove.store.state.sqlite.file import StateFile
 
 _MANY = 500
@@ -30,7 +30,7 @@ class SqliteDeeds:
             return ()
         with self._state.reading() as connection:
             rows = connection.execute("SELECT number, body FROM deeds ORDER BY number LIMIT ?", (_MANY,)).fetchall()
-        return [(number, _deed(body)) for number, body in rows]
+        return [(number, read_deed(json.loads(body))) for number, body in rows]
 
     def add(self, deed: Deed) -> None:
         """Keep a deed that stands by itself."""
@@ -41,8 +41,3 @@ class SqliteDeeds:
         """Let go of all up to this number."""
         with self._state.writing() as connection:
             connection.execute("DELETE FROM deeds WHERE number <= ?", (last,))
-
-
-def _deed(body: str) -> Deed:
-    facts = json.loads(body)
-    return Deed(**{**facts, "targets": tuple(facts["targets"]), "chain": tuple(facts.get("chain", ()))})

@@ -21,6 +21,7 @@ from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.private_file import create_private
 from toolgrove.store.state.sqlite.shared_contents import SharedContents
+from toolgrove.store.state.unavailable import StateBusy, StateUnavailable
 from toolgrove.types import Clock, SystemClock
 
 log = logging.getLogger("toolgrove.store")
@@ -121,17 +122,6 @@ _STEPS = (
     "CREATE TABLE logins (server TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
 )
 """What leads from each format to the next, the first one first."""
-
-
-class StateUnavailable(OSError):
-    """The state file cannot be read or written now."""
-
-
-class StateBusy(StateUnavailable):
-    """Another process holds the state file; nothing was written, and to try again is safe."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"another process holds {path}; nothing was changed, and trying again is safe")
 
 
 class StateGone(StateUnavailable):

@@ -1,0 +1,20 @@
+"""The state in the project's database: pins, approvals, tokens and logins that every replica shares.
+
+- ``database``: the connections and the transactions, one writer at a time
+- ``time``: the database's clock, which all replicas go by
+- ``copies``: what is asked for often, kept in memory and renewed when somebody changes it
+- ``pins``: pins in it
+- ``approvals``: approvals in it
+- ``tokens``: tokens in it
+- ``logins``: logins to servers in it
+- ``deeds``: what people did, until it is on record
+"""
+
+from toolgrove.store.state.postgres.approvals import PostgresApprovals
+from toolgrove.store.state.postgres.database import StateDatabase
+from toolgrove.store.state.postgres.deeds import PostgresDeeds
+from toolgrove.store.state.postgres.logins import PostgresLogins
+from toolgrove.store.state.postgres.pins import PostgresPins
+from toolgrove.store.state.postgres.tokens import PostgresTokens
+
+__all__ = ["PostgresApprovals", "PostgresDeeds", "PostgresLogins", "PostgresPins", "PostgresTokens", "StateDatabase"]
