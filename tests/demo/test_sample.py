@@ -52,8 +52,8 @@ async def test_the_garden_is_laid_out_once_with_a_history(tmp_path: Path, caplog
         found = (await researcher.call("validate_tree", rulesetId="garden"))["violations"]
         assert Counter(one["ruleId"] for one in found) == {"crop-spacing": 2, "bed-mixed": 1}
         records = (await grove.audit_log.records(AuditQuery(limit=1000))).records
-        assert {record["outcome"] for record in records} == {"success", "failure", "refused", "replayed"}
-        assert {record["agent"] for record in records} == {"researcher", "gardener"}
+        assert {record["outcome"] for record in records} == {"success", "failure", "refused", "waiting", "replayed"}
+        assert {record["agent"] for record in records} == {"researcher", "gardener", "sprinkler"}
         (decided,) = await grove.approvals.list()
         assert (decided.request.tool, decided.state, decided.decided_by) == ("remove_node", "used", "demo")
 

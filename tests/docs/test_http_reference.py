@@ -117,7 +117,7 @@ async def test_answers_are_what_the_document_says() -> None:
         grove.pins.saw(pin.server, pin.own_name, "f" * 64, {"name": pin.own_name, "description": "Changed."})
         simple = [
             *("health", "ready", "console", "console_folder", "openapi", "openai_tools", "receipt", "project", "pool"),
-            *("approvals", "pins", "audit", "verify", "export", "metrics"),
+            *("approvals", "pins", "audit", "verify", "export", "metrics", "traffic"),
         ]
         for name in simple:
             answered = await http.get(an(name))

@@ -12,8 +12,9 @@ import anyio
 import pytest
 
 from store_kit import STORES, AnyJournal, ManualClock, Scribe
-from toolgrove.store.audit import AuditQuery, JsonLines, Sealed, verify
-from toolgrove.store.journal import Behind, KeyLimits, SqliteJournal
+from toolgrove.notation.json_value import compact
+from toolgrove.store.audit import NO_BODIES, AuditQuery, Bodies, JsonLines, Outcome, Sealed, verify
+from toolgrove.store.journal import Behind, JournalEntry, KeyLimits, SqliteJournal
 from toolgrove.store.unusable import StoreUnusable
 
 pytestmark = pytest.mark.anyio
@@ -228,6 +229,18 @@ QUERIES: list[tuple[dict[str, Any], list[int]]] = [
     ({"newest": True}, [6, 5, 4, 3, 2, 1]),
     ({"newest": True, "before": 5, "agent": "ann"}, [3, 1]),
     ({"before": 3}, [1, 2]),
+    ({"outcome": "waiting"}, [5]),
+    ({"tool_part": "EAR"}, [1, 2, 4, 5]),
+    ({"tool_part": "%"}, []),
+    ({"tool_part": "un", "agent": "bob"}, [6]),
+    ({"until": "2030-01-01T00:00:02"}, [1, 2]),
+    ({"since": "2030-01-01T00:00:01", "until": "2030-01-01T00:00:03"}, [2, 3]),
+    ({"text": "BOB"}, [2, 4, 6]),
+    ({"text": "café 100%"}, [3]),
+    ({"text": "café_100%"}, []),
+    ({"call": "c4"}, [4]),
+    ({"run": "r1"}, [1, 2]),
+    ({"run": "r1", "newest": True}, [2, 1]),
     ({"agent": "nobody"}, []),
     ({"agent": "' OR 1=1 --"}, []),
 ]
@@ -244,7 +257,10 @@ async def test_audit_records_are_found_by_agent_tool_outcome_and_time(
 async def six_records(shelf: Shelf) -> None:
     for at in range(6):
         agent, tool = ("bob" if at % 2 else "ann"), ("undo" if at in (2, 5) else "search")
-        await shelf.journal.append(shelf.scribe.audit(agent, tool, "refused" if at == 3 else "success", at))
+        outcome: Outcome = "refused" if at == 3 else "waiting" if at == 4 else "success"
+        record = shelf.scribe.record(agent, tool, outcome, at)._replace(run_id="r1" if at < 2 else "r2")
+        bodies = Bodies(arguments=compact({"note": "Café 100%"}, ascii=True)) if at == 2 else NO_BODIES
+        await shelf.journal.append(JournalEntry(audit=record._replace(bodies=bodies)))
 
 
 async def test_audit_records_come_in_pages(shelf: Shelf) -> None:

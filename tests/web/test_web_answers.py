@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -266,8 +267,20 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
             },
         ],
         "pendingApprovals": 0,
-        "traffic": [{"minute": int(NOW // 60) * 60, "calls": 1, "failures": 0, "refusals": 0}],
+        "traffic": [
+            {
+                "minute": int(NOW // 60) * 60,
+                "calls": 1,
+                "failures": 0,
+                "refusals": 0,
+                "waiting": 0,
+                "meanMs": 0.0,
+                "slowestMs": 0.0,
+            }
+        ],
         "healthy": True,
+        "version": version("toolgrove"),
+        "file": None,
         "tree": True,
     }
     assert written(await http.get("/api/project"), wanted)

@@ -87,6 +87,8 @@ test("facts of any shape become facts of ours", () => {
     pending: 0,
     traffic: [],
     healthy: true,
+    version: "",
+    file: null,
     tree: true,
   });
   const odd = json({
@@ -142,8 +144,8 @@ test("quiet minutes are filled in, and older ones left out", () => {
   const now = 100 * 60_000 + 5_000;
   const traffic = trafficOf(
     [
-      { minute: 99 * 60, calls: 5, failures: 1, refusals: 2 },
-      { minute: 1, calls: 9, failures: 0, refusals: 0 },
+      { minute: 99 * 60, calls: 5, failures: 1, refusals: 2, waiting: 1, meanMs: 2, slowestMs: 9 },
+      { minute: 1, calls: 9, failures: 0, refusals: 0, waiting: 0, meanMs: 1, slowestMs: 1 },
     ],
     now,
   );

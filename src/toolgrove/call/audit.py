@@ -16,13 +16,12 @@ from toolgrove.errors import GroveError, Internal, NotKept, RateLimited, ToolErr
 from toolgrove.events import Listeners, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome
+from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome, outcome_of
 from toolgrove.store.journal import Behind, IdempotencyRecord, Journal, JournalEntry, Stalled
 from toolgrove.tree.effects import Effects
 from toolgrove.types import Call, Clock, Next, Result
 
 log = logging.getLogger("toolgrove.call")
-_REFUSALS = frozenset(("forbidden", "rate_limited"))
 _TARGETS = 20
 _TARGET = 200
 _RETRY = 2.0
@@ -120,10 +119,10 @@ class AuditStep:
             self._listeners.publish(TreeChanged(**about(call, self._clock.wall()), node_ids=ids))
 
     async def _fail(self, call: Call, error: GroveError) -> Result:
-        outcome: Outcome = "refused" if error.code in _REFUSALS else "failure"
+        call.error = {**error.to_json()["error"], "retryable": error.retryable}
+        outcome = outcome_of(call.error)
         if call.cut_off:
             outcome = "unknown" if call.begun else "cancelled"
-        call.error = {**error.to_json()["error"], "retryable": error.retryable}
         call.failed_by_itself = isinstance(error, ToolError)
         await self._record_quietly(call, outcome, error)
         self._listeners.publish(failed(call, self._clock.wall()))

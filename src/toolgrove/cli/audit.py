@@ -25,6 +25,7 @@ _STYLES = {
     "success": "green",
     "failure": "red",
     "refused": "yellow",
+    "waiting": "magenta",
     "cancelled": "dim",
     "replayed": "cyan",
     "begun": "dim",

@@ -111,6 +111,7 @@ class Config(Section):
     )
 
     _folder: Path | None = PrivateAttr(default=None)
+    _file_name: str | None = PrivateAttr(default=None)
     _ignored: tuple[str, ...] = PrivateAttr(default=())
 
     @classmethod
@@ -128,7 +129,7 @@ class Config(Section):
             config = cls.model_validate(content, context={FOLDER: folder})
         except ValidationError as error:
             raise ConfigError(str(path), found(error, places)) from None
-        config._folder = folder
+        config._folder, config._file_name = folder, path.name
         config._ignored = ("inputs",) if "inputs" in content else ()
         return config
 
@@ -148,6 +149,11 @@ class Config(Section):
     def folder(self) -> Path:
         """Where relative paths start: the file's folder, or the current one."""
         return self._folder or Path()
+
+    @property
+    def file_name(self) -> str | None:
+        """What the file is called; None for a project that was made without one."""
+        return self._file_name
 
     @property
     def state_file(self) -> Path | None:

@@ -22,7 +22,7 @@ async def lay_out(grove: Grove) -> bool:
     await _grow(gardener)
     await gardener.do("snapshot_create", label="Midsummer")
     await _look(researcher)
-    await _stumble(gardener, researcher)
+    await _stumble(gardener, researcher, Hand(grove, "sprinkler"))
     return True
 
 
@@ -59,8 +59,9 @@ async def _look(researcher: Hand) -> None:
     await researcher.call("time_get_current_time", timezone="UTC")
 
 
-async def _stumble(gardener: Hand, researcher: Hand) -> None:
+async def _stumble(gardener: Hand, researcher: Hand, sprinkler: Hand) -> None:
     """What agents are refused and why is part of the history too."""
+    await sprinkler.change("update_payload", nodeId="shed", patch={"wet": True})
     await researcher.call("remove_node", nodeId="lettuce")
     await researcher.call("time_convert_time", source_timezone="UTC", time="12:00", target_timezone="UTC")
     await researcher.call("select_nodes", queryDsl="//Crop[status = = growing]")

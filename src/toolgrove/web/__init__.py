@@ -9,7 +9,7 @@
 - ``identity``: who asks, by bearer token
 - ``live``: the event stream that consoles watch
 - ``logins``: logins to MCP servers from the console
-- ``metrics``: counters for Prometheus and the traffic picture
+- ``metrics``: counters for Prometheus
 - ``openapi``: the OpenAPI document, written from operations and schemas
 - ``operations``: the table of all addresses: what each takes and answers, and whom it serves
 - ``operator``: the operator's API
@@ -24,5 +24,6 @@
 - ``sessions``: MCP sessions by the token that opened them
 - ``slow_down``: makes those wait who keep coming with wrong tokens
 - ``streams``: the event streams under way
+- ``traffic``: calls per minute of the last day, for the console's figures and charts
 - ``upstream_messages``: how much MCP servers log, for Prometheus
 """

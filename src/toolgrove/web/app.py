@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Literal
 
@@ -19,6 +19,7 @@ from mcp_serve.clear_json import ClearJson
 from mcp_serve.guard import Guard
 from mcp_serve.lane import Lane
 from toolgrove.events import Event, PoolChanged
+from toolgrove.store.audit import AuditQuery
 from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.agents import Agents
 from toolgrove.web.arrivals import Arrivals
@@ -67,6 +68,7 @@ class Gateway:
             Streams(),
             Metrics(project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool)),
         )
+        self._traffic = metrics.traffic
         self._listeners = (self._live.publish, metrics.count, self._follow)
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)
         self._revocations = None if anonymous else Revocations(lookup, self._streams, self._endpoints)
@@ -90,7 +92,7 @@ class Gateway:
                     "ready": self._ready,
                     "openapi": show_document,
                     **agents.handlers(),
-                    **OperatorApi(project, self._live, metrics, self._streams).handlers(),
+                    **OperatorApi(project, self._live, metrics, self._streams, version).handlers(),
                     **LoginPages(project).handlers(),
                     **console_handlers(),
                 },
@@ -125,6 +127,7 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        last = await self._last_record()  # what comes after it is heard of
         for listener in self._listeners:
             self._project.listen(listener)
         async with self._endpoints.running(lambda: agent_names(self._project)), anyio.create_task_group() as tasks:
@@ -132,9 +135,21 @@ class Gateway:
                 tasks.start_soon(self._revocations.follow)
             for part in (self._refusals, self._arrivals):
                 tasks.start_soon(part.follow)
+            tasks.start_soon(self._recall, last)
             yield
             await self._refusals.settle(at_the_end=True)
             tasks.cancel_scope.cancel()
+
+    async def _last_record(self) -> int:
+        with suppress(OSError):
+            newest = (await self._project.audit_log.records(AuditQuery(newest=True, limit=1))).records
+            return int(newest[0]["number"]) if newest else 0
+        return 0
+
+    async def _recall(self, last: int) -> None:
+        """What the log cannot tell, the figures do without."""
+        with suppress(OSError):
+            await self._traffic.recall(self._project.audit_log, last)
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, PoolChanged):

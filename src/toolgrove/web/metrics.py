@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -22,12 +22,11 @@ from toolgrove.events import (
     TreeChanged,
 )
 from toolgrove.pool.misdeeds import Misdeeds
+from toolgrove.store.audit import outcome_of
 from toolgrove.types import Clock
-from toolgrove.web.schemas import TrafficMinute
+from toolgrove.web.traffic import Traffic
 
-MINUTES = 60
 _BOUNDS = (0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
-_REFUSALS = frozenset(("forbidden", "rate_limited", "not_found"))
 
 
 @dataclass(slots=True)
@@ -56,7 +55,7 @@ class Metrics(Collector):
     media_type = prometheus.CONTENT_TYPE_LATEST
 
     def __init__(self, clock: Clock, misdeeds: Misdeeds, *more: Collector) -> None:
-        self._clock = clock
+        self.traffic = Traffic(clock)
         self._misdeeds = misdeeds
         self._registry = prometheus.CollectorRegistry()
         for each in (self, *more):
@@ -76,7 +75,6 @@ class Metrics(Collector):
             ("cause",),
             registry=self._registry,
         )
-        self._minutes: deque[list[int]] = deque(maxlen=MINUTES)
 
     def collect(self) -> Iterator[Metric]:
         """The calls and the misdeeds, as the library asks for them."""
@@ -104,8 +102,12 @@ class Metrics(Collector):
         match event:
             case ToolSucceeded():
                 self._call(event.agent, event.tool, "success", event.duration)
+                self.traffic.add(event.agent, "success", event.duration)
             case ToolFailed():
-                self._call(event.agent, _known_tool(event), str(event.error["code"]), event.duration)
+                outcome = outcome_of(event.error)
+                told = outcome if outcome == "waiting" else str(event.error["code"])
+                self._call(event.agent, _known_tool(event), told, event.duration)
+                self.traffic.add(event.agent, outcome, event.duration)
             case TreeChanged():
                 self._commits.inc()
             case ApprovalRequested():
@@ -123,23 +125,9 @@ class Metrics(Collector):
         """All of it in Prometheus's text format."""
         return prometheus.generate_latest(self._registry)
 
-    def traffic(self) -> list[TrafficMinute]:
-        """Calls, failures and refusals of the last minutes that had any, oldest first."""
-        return [
-            TrafficMinute(minute=minute * 60, calls=calls, failures=failures, refusals=refusals)
-            for minute, calls, failures, refusals in self._minutes
-        ]
-
     def _call(self, agent: str, tool: str, outcome: str, duration: float) -> None:
         self._calls[agent, tool, outcome] += 1
         self._times[agent].add(duration)
-        minute = int(self._clock.wall() // 60)
-        if not self._minutes or self._minutes[-1][0] != minute:
-            self._minutes.append([minute, 0, 0, 0])
-        current = self._minutes[-1]
-        current[1] += 1
-        current[2] += outcome not in ("success", *_REFUSALS)
-        current[3] += outcome in _REFUSALS
 
 
 def _known_tool(event: ToolFailed) -> str:

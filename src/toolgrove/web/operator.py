@@ -32,8 +32,9 @@ B = TypeVar("B", bound=schemas.Body)
 class OperatorApi:
     """`/api/…` and `/metrics`, for the operator's token only. Nothing here takes a command to run."""
 
-    def __init__(self, project: Project, live: Live, metrics: Metrics, streams: Streams) -> None:
+    def __init__(self, project: Project, live: Live, metrics: Metrics, streams: Streams, version: str) -> None:
         self._project, self._live, self._metrics, self._streams = project, live, metrics, streams
+        self._version = version
 
     def handlers(self) -> Handlers:
         """What answers each operation of the operator."""
@@ -42,6 +43,7 @@ class OperatorApi:
             "project": self._overview,
             "pool": self._pool,
             "events": self._events,
+            "traffic": self._traffic,
             "approvals": self._approvals,
             "approval": self._approval,
             "decide": self._decide,
@@ -68,8 +70,10 @@ class OperatorApi:
             tools=len(snapshot.offers),
             agents=agents,
             pending_approvals=len(await project.approvals.list("pending")),
-            traffic=self._metrics.traffic(),
+            traffic=self._metrics.traffic.minutes(last=60),
             healthy=project.healthy,
+            version=self._version,
+            file=project.config.file_name,
             tree=project.config.workspace.tree,
         )
 
@@ -92,6 +96,9 @@ class OperatorApi:
 
     async def _events(self, request: Request) -> Response:
         return FollowedResponse(stream(self._live.watch()), self._streams)
+
+    async def _traffic(self, request: Request) -> schemas.Traffic:
+        return schemas.Traffic(minutes=self._metrics.traffic.minutes(request.query_params.get("agent")))
 
     async def _approvals(self, request: Request) -> schemas.ApprovalList:
         state: Any = request.query_params.get("state")
@@ -180,9 +187,14 @@ def _query(request: Request, limit: int) -> AuditQuery:
     return AuditQuery(
         agent=query.get("agent"),
         tool=query.get("tool"),
+        tool_part=query.get("toolPart"),
         outcome=outcome,
         kind=kind,
         since=query.get("since"),
+        until=query.get("until"),
+        text=query.get("text"),
+        call=query.get("call"),
+        run=query.get("run"),
         after=_number(query.get("after"), "after") or 0,
         before=_number(query.get("before"), "before"),
         newest=query.get("newest") in ("1", "true"),

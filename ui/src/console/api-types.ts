@@ -73,7 +73,7 @@ export interface AuditRecord {
   session: string;
   /** The tool; security.… where the edge refused a request before any call. */
   operation: string;
-  outcome: "success" | "failure" | "refused" | "cancelled" | "replayed" | "begun" | "unknown";
+  outcome: "success" | "failure" | "refused" | "waiting" | "cancelled" | "replayed" | "begun" | "unknown";
   targets: string[];
   durationMs: number;
   /** How many agents are above the one that called. */
@@ -259,9 +259,13 @@ export interface Project {
   tools: number;
   agents: AgentSummary[];
   pendingApprovals: number;
-  /** The last minutes in which something was called, oldest first. */
+  /** The minutes of the last hour in which something was called, oldest first. */
   traffic: TrafficMinute[];
   healthy: boolean;
+  /** Of the gateway itself. */
+  version: string;
+  /** The name of the project file; null where there is none. */
+  file: string | null;
   /** Whether the project has a tree workspace. */
   tree: boolean;
 }
@@ -349,13 +353,24 @@ export interface TokensEstimate {
   sources: Record<string, number>;
 }
 
-/** How many calls a minute had, and how many of them failed or were refused. */
+/** The calls of the last day, minute by minute. */
+export interface Traffic {
+  /** Those in which something was called, oldest first. */
+  minutes: TrafficMinute[];
+}
+
+/** How many calls a minute had, how they ended and how long they took; the others did what they were asked for. */
 export interface TrafficMinute {
   /** Its first second, in seconds since 1970. */
   minute: number;
   calls: number;
   failures: number;
   refusals: number;
+  /** Those that ended with a question to a person. */
+  waiting: number;
+  /** How long a call took on average. */
+  meanMs: number;
+  slowestMs: number;
 }
 
 /** An approval that a call used up. */

@@ -136,9 +136,14 @@ export function projectOf(json: Json): Project {
         calls: amount(minute, "calls"),
         failures: amount(minute, "failures"),
         refusals: amount(minute, "refusals"),
+        waiting: amount(minute, "waiting"),
+        meanMs: amount(minute, "meanMs"),
+        slowestMs: amount(minute, "slowestMs"),
       };
     }),
     healthy: at(given, "healthy") !== false,
+    version: text(given, "version"),
+    file: text(given, "file") || null,
     tree: at(given, "tree") !== false,
   };
 }

@@ -17,7 +17,7 @@ export function trafficOf(told: readonly Minute[], now: number): Traffic {
   const known = new Map(told.map((minute) => [minute.minute, minute]));
   const minutes = Array.from({ length: MINUTES }, (_, index) => {
     const minute = last - (MINUTES - 1 - index) * 60;
-    return known.get(minute) ?? { minute, calls: 0, failures: 0, refusals: 0 };
+    return known.get(minute) ?? quiet(minute);
   });
   const sum = (key: "calls" | "failures" | "refusals"): number =>
     minutes.reduce((total, minute) => total + minute[key], 0);
@@ -28,6 +28,10 @@ export function trafficOf(told: readonly Minute[], now: number): Traffic {
     failures: sum("failures"),
     refusals: sum("refusals"),
   };
+}
+
+function quiet(minute: number): Minute {
+  return { minute, calls: 0, failures: 0, refusals: 0, waiting: 0, meanMs: 0, slowestMs: 0 };
 }
 
 /** A round number at or above the peak, for the top of a chart. */

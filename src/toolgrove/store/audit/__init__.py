@@ -1,6 +1,7 @@
 """Audit records: one for every call, each bound to the one before it.
 
 - ``record``: what a record says
+- ``outcomes``: what counts as refused, failed or waiting
 - ``bodies``: what a call was given and what came back, beside its record
 - ``caps``: how long each part of a record may be
 - ``chain``: how records are bound to each other, and read back
@@ -22,9 +23,10 @@ from toolgrove.store.audit.caps import capped
 from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_record, seal, unsigned
 from toolgrove.store.audit.export import as_csv, as_lines
 from toolgrove.store.audit.file import AuditFile
-from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery
+from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery, as_written
 from toolgrove.store.audit.notary import Notary, private
 from toolgrove.store.audit.notices import BROKEN
+from toolgrove.store.audit.outcomes import outcome_of
 from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
 from toolgrove.store.audit.record import OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
 from toolgrove.store.audit.resuming import resume
@@ -61,10 +63,12 @@ __all__ = [
     "Unfinished",
     "as_csv",
     "as_lines",
+    "as_written",
     "capped",
     "close_logs",
     "end_of_log",
     "hash_of",
+    "outcome_of",
     "private",
     "read_record",
     "resume",

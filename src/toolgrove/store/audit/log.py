@@ -5,28 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any, Protocol
 
+from toolgrove.notation.json_value import compact
 from toolgrove.store.audit.chain import Place
 from toolgrove.store.audit.proof import Proof
 from toolgrove.store.audit.record import Kind, Outcome
 
+_LOWER = {ord(letter): letter.lower() for letter in ascii_uppercase}
 PAGE = 8 * 1024 * 1024
 """How many bytes a page may have before it ends early; one record always fits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditQuery:
-    """Which records, and from which end; `since` is a timestamp as the records carry it.
+    """Which records, and from which end; `since` and `until` are timestamps as the records carry them.
+
+    `tool_part` is a part of a tool's name, and `text` a part of a record or of what the call was given or answered;
+    small and capital letters of ASCII are alike in both. `call` and `run` are ids.
 
     `after` is the number where a page ended, `before` the same where the newest come first.
     """
 
     agent: str | None = None
     tool: str | None = None
+    tool_part: str | None = None
     outcome: Outcome | None = None
     kind: Kind | None = None
     since: str | None = None
+    until: str | None = None
+    text: str | None = None
+    call: str | None = None
+    run: str | None = None
     after: int = 0
     before: int | None = None
     newest: bool = False
@@ -42,7 +53,22 @@ class AuditQuery:
             and self.outcome in (None, record["outcome"])
             and self.kind in (None, record.get("kind", "call"))
             and (self.since is None or record["timestamp"] >= self.since)
+            and (self.until is None or record["timestamp"] < self.until)
+            and self.call in (None, record.get("callId"))
+            and self.run in (None, record.get("runId"))
+            and (self.tool_part is None or _lower(self.tool_part) in _lower(record["operation"]))
+            and (self.text is None or _lower(as_written(self.text)) in _lower(compact(record, ascii=True)))
         )
+
+
+def as_written(text: str) -> str:
+    """A text as it stands inside of a record."""
+    return compact(text, ascii=True)[1:-1]
+
+
+def _lower(text: str) -> str:
+    """Without capital letters of ASCII, as SQLite compares."""
+    return text.translate(_LOWER)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

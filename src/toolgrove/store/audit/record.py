@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
 from toolgrove.types import UsedApproval
 
-Outcome = Literal["success", "failure", "refused", "cancelled", "replayed", "begun", "unknown"]
+Outcome = Literal["success", "failure", "refused", "waiting", "cancelled", "replayed", "begun", "unknown"]
 OUTCOME_UNKNOWN = "outcome_unknown"
 """The reason in the record of a call that was cut off, and of the refusal of its first repetition."""
 Kind = Literal["call", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit"]

@@ -20,7 +20,7 @@ from toolgrove.web.schemas.approvals import Approval, ApprovalList, Decision, Ea
 from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, UsedApproval, Verification
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
 from toolgrove.web.schemas.logins import LoginQuestion
-from toolgrove.web.schemas.overview import AgentSummary, Health, Project, Ready, TrafficMinute
+from toolgrove.web.schemas.overview import AgentSummary, Health, Project, Ready, Traffic, TrafficMinute
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
 from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source, SourceOverview
 
@@ -58,6 +58,7 @@ __all__ = [
     "RunCall",
     "Source",
     "SourceOverview",
+    "Traffic",
     "TrafficMinute",
     "UsedApproval",
     "Verdict",

@@ -48,12 +48,22 @@ class AgentSummary(Answer):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrafficMinute(Answer):
-    """How many calls a minute had, and how many of them failed or were refused."""
+    """How many calls a minute had, how they ended and how long they took; the others did what they were asked for."""
 
     minute: Annotated[int, Field(description="Its first second, in seconds since 1970.")]
     calls: int
     failures: int
     refusals: int
+    waiting: Annotated[int, Field(description="Those that ended with a question to a person.")]
+    mean_ms: Annotated[float, Field(description="How long a call took on average.")]
+    slowest_ms: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Traffic(Answer):
+    """The calls of the last day, minute by minute."""
+
+    minutes: Annotated[list[TrafficMinute], Field(description="Those in which something was called, oldest first.")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +78,10 @@ class Project(Answer):
     agents: list[AgentSummary]
     pending_approvals: int
     traffic: Annotated[
-        list[TrafficMinute], Field(description="The last minutes in which something was called, oldest first.")
+        list[TrafficMinute],
+        Field(description="The minutes of the last hour in which something was called, oldest first."),
     ]
     healthy: bool
+    version: Annotated[str, Field(description="Of the gateway itself.")]
+    file: Annotated[str | None, Field(description="The name of the project file; null where there is none.")]
     tree: Annotated[bool, Field(description="Whether the project has a tree workspace.")]

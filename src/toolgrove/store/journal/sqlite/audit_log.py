@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -22,6 +23,7 @@ from toolgrove.store.audit import (
     Notary,
     Place,
     Proof,
+    as_written,
 )
 from toolgrove.store.journal.sqlite.diagnosis import unusable
 from toolgrove.store.journal.sqlite.schema import KIND, UNUSUAL_OUTCOME, connect_reader
@@ -41,6 +43,11 @@ ORDER BY number LIMIT 1
 """
 # The number before the first record of a time; the plus keeps SQLite from looking for it record by record.
 _SINCE = "max(?, (SELECT coalesce(min(+number) - 1, 9223372036854775807) FROM audit WHERE timestamp >= ?))"
+
+# Records and bodies are ASCII, with everything else escaped.
+_ANYWHERE = "line || coalesce(arguments, '') || coalesce(result, '') LIKE ? ESCAPE '\\'"
+_IN_RECORD = "line LIKE ? ESCAPE '\\'"
+_WILD = re.compile(r"[\\%_]")
 
 
 class SqliteAuditLog:
@@ -86,9 +93,11 @@ def _page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
     """The records that a query asks for; written so that an index serves every filter."""
     outcome = "outcome = ?" if query.outcome == "success" else f"{UNUSUAL_OUTCOME} AND outcome = ?"
     kind = f"coalesce({KIND}, 'call') = ?" if query.kind == "call" else f"{KIND} = ?"
-    others = query.agent, query.tool, query.outcome, query.kind
+    others = query.agent, query.tool, query.outcome, query.kind, query.call, query.run, query.text, query.tool_part
     # To look for the beginning costs a step for each record since then, so only where nothing else leads to them.
-    from_time = query.since is not None and query.after == 0 and query.before is None and others == (None,) * 4
+    from_time = (
+        query.since is not None and query.after == 0 and query.before is None and others == (None,) * len(others)
+    )
     start, values = (_SINCE, [query.after, query.since]) if from_time else ("?", [query.after])
     wanted = {
         "number < ?": query.before,
@@ -97,6 +106,13 @@ def _page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
         outcome: query.outcome,
         kind: query.kind,
         "timestamp >= ?": query.since,
+        "timestamp < ?": query.until,
+        "json_extract(line, '$.callId') = ?": query.call,
+        "json_extract(line, '$.runId') = ?": query.run,
+        "operation LIKE ? ESCAPE '\\'": _part(query.tool_part),
+        (_ANYWHERE if _has_bodies(connection) else _IN_RECORD): None
+        if query.text is None
+        else _part(as_written(query.text)),
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
     # The conditions are the constants above; every value is bound.
@@ -105,6 +121,17 @@ def _page(connection: sqlite3.Connection, query: AuditQuery) -> AuditPage:
     text = f"{_lines(connection)} WHERE {conditions} ORDER BY {order} LIMIT ?"
     rows = connection.execute(text, [*values, *given.values(), query.limit + 1])
     return AuditPage.of(map(_whole, rows), query.limit)
+
+
+def _part(text: str | None) -> str | None:
+    """A pattern for all that holds a text."""
+    if text is None:
+        return None
+    return f"%{re.sub(_WILD, _escaped, text)}%"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
 
 
 def _lines(connection: sqlite3.Connection, columns: str = "") -> str:
