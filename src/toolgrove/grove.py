@@ -37,6 +37,7 @@ from toolgrove.call.toolset import toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
 from toolgrove.config import AgentConfig, Config, Recorded, RunnerConfig
+from toolgrove.database import database_of
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
@@ -63,6 +64,7 @@ from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
 from toolgrove.store.journal import Extent, MemoryJournal, SqliteJournal, Trouble
+from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.workspace import Workspace
 from toolgrove.tree_shelf import GET_SUBTREE, TreeShelf
@@ -100,6 +102,10 @@ class Grove:
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
         notary = notary_of(self.config, self.secrets)
         sinks = (*([JsonLines(settings.audit_log, notary)] if settings.audit_log is not None else []), *audit_sinks)
+        database = database_of(self.config, self.secrets)
+        if database is not None:
+            advice = "Use a sqlite: store for now; tokens, pins and approvals can be looked after already."
+            raise StoreUnusable(where=database.told, problem="has no journal in this version", advice=advice)
         path = settings.store_path
         self._journal: MemoryJournal | SqliteJournal = (
             MemoryJournal(self.clock, sinks=sinks, record_bytes=self.config.record_bytes, notary=notary)
@@ -116,7 +122,7 @@ class Grove:
         )
         self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self._state = ProjectState(self.config.state_file, self.clock, publish=self._listeners.publish)
+        self._state = ProjectState(self.config.state_file, clock, database=database, publish=self._listeners.publish)
         self.pins, self.approvals, self.tokens = self._state.pins, self._state.approvals, self._state.tokens
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None

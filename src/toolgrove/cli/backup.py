@@ -54,6 +54,11 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 def places_of(config: Config) -> Places:
     """Where the project keeps what a backup holds; ValueError where it has no store in a file."""
     workspace = config.workspace
+    if workspace.is_database:
+        raise ValueError(
+            "this project is in a database: back that up with its own tools, such as pg_dump, or copy it with "
+            "'toolgrove migrate'"
+        )
     if workspace.store_path is None:
         raise ValueError("this project has its workspace in memory; keep it with workspace.store: sqlite:PATH")
     return Places(

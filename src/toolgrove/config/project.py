@@ -157,8 +157,8 @@ class Config(Section):
 
     @property
     def state_file(self) -> Path | None:
-        """The file in the state folder that holds them; None for a project that keeps nothing."""
-        return self.state / "state.db" if self.state is not None else None
+        """The file in the state folder that holds them; None for a project that keeps nothing, or all in a database."""
+        return self.state / "state.db" if self.state is not None and not self.workspace.is_database else None
 
     @property
     def ignored(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -11,6 +12,7 @@ from toolgrove.config.fields import Location, folder_of
 from toolgrove.config.section import Section
 from toolgrove.notation.json_schema import compiled
 from toolgrove.store.journal import Marks
+from toolgrove.store.postgres import POSTGRESQL, DatabaseAddress
 from toolgrove.tree.payload_type import PayloadType, PayloadTypes
 from toolgrove.tree.rules import Ruleset, read_ruleset
 from toolgrove.tree.workspace import Limits
@@ -18,6 +20,7 @@ from toolgrove.types import Concurrency
 
 MEMORY = "memory"
 SQLITE = "sqlite:"
+_REFERENCE = re.compile(r"\$\{(?:env|file|keyring):[^{}]+\}")
 
 
 class PayloadTypeConfig(Section):
@@ -72,8 +75,9 @@ class WorkspaceConfig(Section):
     )
     store: str = Field(
         default="memory",
-        json_schema_extra={"pattern": r"^(memory|sqlite:.*\S.*)$"},
-        description="Where the tree is kept: `memory`, or `sqlite:` with the path of a file.",
+        json_schema_extra={"pattern": r"^(memory|sqlite:.*\S.*|postgresql://.+)$"},
+        description="Where the tree is kept: `memory`, `sqlite:` with the path of a file, or the address of a "
+        "database, `postgresql://…`, where a password is a reference such as `${env:GROVE_DB_PASSWORD}`.",
     )
     concurrency: Concurrency = Field(
         default="tree", description="What makes a version stale: any change, or a change of the nodes concerned."
@@ -86,7 +90,7 @@ class WorkspaceConfig(Section):
     audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
     audit_days: Annotated[int, Field(ge=1)] | Literal["forever"] | None = Field(
         default=None,
-        description="How many days a SQLite store keeps audit records, or `forever`. Without it 90 in a new store, and "
+        description="How many days a store keeps audit records, or `forever`. Without it 90 in a new store, and "
         "for ever in one that was made before there was a default.",
     )
     audit_archive: Location | Literal[False] | None = Field(
@@ -114,31 +118,44 @@ class WorkspaceConfig(Section):
     def _located(cls, store: str, info: ValidationInfo) -> str:
         if store == MEMORY:
             return store
+        if store.startswith(POSTGRESQL):
+            DatabaseAddress.of(_REFERENCE.sub("x", store))
+            return store
         name = store.removeprefix(SQLITE).strip()
         if not store.startswith(SQLITE) or not name:
-            raise ValueError(f"{store!r} is neither 'memory' nor 'sqlite:' with a path, such as sqlite:data/grove.db")
+            raise ValueError(
+                "this is neither 'memory' nor 'sqlite:' with a path, such as sqlite:data/grove.db, nor an address that "
+                "begins with postgresql://"
+            )
         path = Path(name).expanduser()
         return f"{SQLITE}{(folder_of(info) or Path()) / path}"
 
     @property
     def store_path(self) -> Path | None:
-        """The file of the store; None in memory."""
-        return None if self.store == MEMORY else Path(self.store.removeprefix(SQLITE))
+        """The file of the store; None in memory and in a database."""
+        return Path(self.store.removeprefix(SQLITE)) if self.store.startswith(SQLITE) else None
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the store is a database, which several processes may share."""
+        return self.store.startswith(POSTGRESQL)
 
     @property
     def archive_path(self) -> Path | None:
         """Where old audit records go; None where there is no store, or they just go."""
         store = self.store_path
-        if store is None or self.audit_archive is False:
+        if self.store == MEMORY or self.audit_archive is False:
             return None
+        if store is None:
+            return self.audit_archive
         return self.audit_archive or store.with_name(f"{store.name}-archive.jsonl")
 
     @model_validator(mode="after")
     def _compiles(self) -> Self:
         if self.audit_days is not None and self.store == MEMORY:
-            raise ValueError("auditDays needs a store of 'sqlite:'; in memory the last 10,000 records are kept")
+            raise ValueError("auditDays needs a store that is kept; in memory the last 10,000 records are kept")
         if self.audit_archive is not None and self.store == MEMORY:
-            raise ValueError("auditArchive needs a store of 'sqlite:'; what is in memory is not archived")
+            raise ValueError("auditArchive needs a store that is kept; what is in memory is not archived")
         self.types()
         self.rules()
         return self

@@ -8,6 +8,7 @@ from pathlib import Path
 from toolgrove.cli.doctor.finding import Finding, Level
 from toolgrove.cli.doctor.modes import open_to_others, writable_by_others
 from toolgrove.config import Config
+from toolgrove.errors import GroveError
 from toolgrove.project_state import ProjectState
 from toolgrove.store.state import StateTooNew
 
@@ -26,6 +27,8 @@ def check(path: Path, config: Config) -> Iterator[Finding]:
 
 
 def _state(config: Config) -> Iterator[Finding]:
+    if config.workspace.is_database:
+        yield from _database(config)
     folder, file = config.state, config.state_file
     if folder is None or file is None:
         return
@@ -47,6 +50,14 @@ def _state(config: Config) -> Iterator[Finding]:
         yield _finding("warning", folder, "others may replace pins and approvals; chmod 700 it")
     else:
         yield _finding("ok", file, "pins and approvals are private to you")
+
+
+def _database(config: Config) -> Iterator[Finding]:
+    try:
+        with ProjectState.of(config):
+            yield Finding(area="files", level="ok", subject="workspace.store", message="the database answers")
+    except (OSError, GroveError, ValueError) as problem:
+        yield Finding(area="files", level="error", subject="workspace.store", message=str(problem))
 
 
 def _finding(level: Level, path: Path, message: str) -> Finding:

@@ -1,0 +1,29 @@
+"""Where a project's database is, with the secrets of its address read."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote, urlsplit
+
+from toolgrove.config import Config
+from toolgrove.pool.secrets import Secrets
+from toolgrove.store.postgres import DatabaseAddress
+
+_REFERENCE = re.compile(r"\$\{[^{}]*\}")
+_PLAIN = ":,"
+"""What may stand in the value of a reference as it is: the list of hosts may be one."""
+
+
+def database_of(config: Config, secrets: Secrets | None = None) -> DatabaseAddress | None:
+    """The address that the project file names; None where its store is no database."""
+    if not config.workspace.is_database:
+        return None
+    known = secrets or Secrets(config.secrets, folder=config.folder)
+
+    def value(found: re.Match[str]) -> str:
+        return quote(known.fill(found.group(), field="workspace.store", user="store"), safe=_PLAIN)
+
+    text = _REFERENCE.sub(value, config.workspace.store)
+    if password := unquote(urlsplit(text).password or ""):
+        known.hide(password, name="workspace.store")
+    return DatabaseAddress.of(text, project=config.project)
