@@ -5,7 +5,6 @@
 - ``cli``: the command `apcore-mcp`
 - ``converters``: exports to other tool formats
 - ``explorer``: the page on which people browse and try the tools
-- ``extensions``: the modules in the files of a folder
 - ``helpers``: what a module may ask of its client
 - ``internals``: what we change inside apcore and pydantic
 - ``modules``: which registry

@@ -1,4 +1,4 @@
-"""`apcore-mcp`: serve a directory of apcore modules."""
+"""`apcore-mcp`: serve a Python file, or a directory of apcore modules and functions."""
 
 import argparse
 import dataclasses
@@ -9,7 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from apcore_mcp.options import IMPORT_BUDGET, Options
+from apcore_files.app_name import is_app
+from apcore_files.budget import IMPORT_BUDGET
+from apcore_mcp.options import Options
 from apcore_mcp.version import __version__
 from mcp_serve.diversion import diverted
 from mcp_serve.own_loop import end_process_soon, run_to_the_end
@@ -17,8 +19,10 @@ from mcp_serve.signals import Stop
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("apcore-mcp", description="Serve a directory of apcore modules over MCP.")
-    parser.add_argument("--extensions-dir", required=True, type=Path, metavar="DIR", help="directory of apcore modules")
+    parser = argparse.ArgumentParser("apcore-mcp", description="Serve Python functions and apcore modules over MCP.")
+    served = parser.add_mutually_exclusive_group(required=True)
+    served.add_argument("app", nargs="?", metavar="APP", help="a Python file: app.py, or app.py:registry")
+    served.add_argument("--extensions-dir", type=Path, metavar="DIR", help="directory of modules and typed functions")
     parser.add_argument(
         "--import-budget",
         type=float,
@@ -40,12 +44,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _problem(extensions: Path, options: dict[str, Any]) -> str | None:
-    if not extensions.exists():
+def _problem(app: str | None, extensions: Path | None, options: dict[str, Any]) -> str | None:
+    if app is not None and not is_app(app):
+        return f"{app} is not a Python file; name one, such as app.py or app.py:registry, or use --extensions-dir"
+    if app is not None and options["dynamic"]:
+        return "--dynamic watches a directory: leave it out, or use --extensions-dir"
+    if extensions is not None and not extensions.exists():
         return f"extensions directory does not exist: {extensions}"
-    if not extensions.is_dir():
+    if extensions is not None and not extensions.is_dir():
         return f"extensions path is not a directory: {extensions}"
-    if not os.access(extensions, os.R_OK | os.X_OK):
+    if extensions is not None and not os.access(extensions, os.R_OK | os.X_OK):
         return f"extensions directory is not readable: {extensions}"
     if not 1 <= options["port"] <= 65535:
         return "port must be between 1 and 65535"
@@ -59,15 +67,16 @@ def _problem(extensions: Path, options: dict[str, Any]) -> str | None:
 def main(argv: list[str] | None = None) -> int:
     """Exit code 0 after a shutdown, 1 for invalid arguments, 2 if the server cannot start."""
     options = vars(_parser().parse_args(argv))
-    extensions = options.pop("extensions_dir")
-    problem = _problem(extensions, options)
+    app, extensions = options.pop("app"), options.pop("extensions_dir")
+    problem = _problem(app, extensions, options)
     if problem is not None:
         return _fail(problem, 1)
     # apcore and the SDK come in once the arguments are good: help and mistakes are answered at once.
-    modules, bridge = import_module("apcore_mcp.extensions"), import_module("apcore_mcp.bridge")
+    kind, load = ("folder", "discovered") if app is None else ("app", "registry_in")
+    files, bridge = import_module(f"apcore_files.{kind}"), import_module("apcore_mcp.bridge")
     try:
         with diverted(1, 2):  # what modules print while they are imported is not MCP
-            registry = modules.discovered(extensions, options.pop("import_budget"))
+            registry = getattr(files, load)(app or extensions, options.pop("import_budget"))
         run_to_the_end(bridge.Bridge(registry, Options(**options)).run, Stop(at_last=partial(os._exit, 0)))
     except ValueError as error:
         return _fail(str(error), 1)

@@ -8,7 +8,6 @@ from mcp_serve.hooks import Hook, check_hooks
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 MAX_NAME = 255
-IMPORT_BUDGET = 10.0
 Tags = list[str] | None
 
 

@@ -64,7 +64,7 @@ class Sources:
         elif config.extensions is not None:
             kind = _named("toolgrove.pool.extensions:ExtensionSource")
             section = config.extensions, config.import_budget
-            yield "extensions", section, partial(kind.from_directory, *section)
+            yield "extensions", section, partial(kind.from_path, *section)
         for name, server in config.servers.items():
             folders = _named("toolgrove.pool.mcp.sandbox:ProjectFolders")(project=config.folder, state=config.state)
             kept = {"pins": self._pins, "logins": self._logins, "clock": self._clock}

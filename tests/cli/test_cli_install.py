@@ -53,6 +53,39 @@ async def test_the_printed_command_serves_the_agent(toolgrove: Toolgrove, home: 
             assert "add_child" in {tool.name for tool in (await client.list_tools()).tools}
 
 
+@pytest.mark.anyio
+async def test_a_python_file_is_installed_without_a_project(toolgrove: Toolgrove, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text("def add(a: int, b: int = 2) -> int:\n    return a + b\n")
+    (tmp_path / "toolgrove.yaml").unlink()
+    assert toolgrove("install", "claude-desktop", "sums.py", "--write").code == 0
+    assert toolgrove("install", "claude-desktop", "sums.py", "--write").code == 0  # its own entry, not another's
+    settings = json.loads((home / ".config/Claude/claude_desktop_config.json").read_text())
+    server = settings["mcpServers"]["sums"]
+    with anyio.fail_after(60):
+        async with Client(stdio_client(StdioServerParameters(**server))) as client:
+            result = await client.call_tool("add", {"a": 1})
+    assert result.structured_content == {"result": 3}
+
+
+def test_a_folder_and_a_registry_in_a_file_are_installed_alone(
+    toolgrove: Toolgrove, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "app.py").touch()
+    folder = toolgrove("install", "cursor", "tools").json["mcpServers"]["tools"]
+    assert folder["args"][-2:] == ["--extensions-dir", str(tmp_path / "tools")]
+    registry = toolgrove("install", "cursor", "app.py:registry").json["mcpServers"]["app"]
+    assert registry["args"][-1] == f"{tmp_path / 'app.py'}:registry"
+    assert "there is no file none.py" in toolgrove("install", "cursor", "none.py").err
+    assert "leave --agent" in toolgrove("install", "cursor", "app.py", "--agent", "editor").err
+
+
+def test_the_agent_is_named_in_one_place(toolgrove: Toolgrove, home: Path) -> None:
+    placed = toolgrove("install", "cursor", "editor").json
+    assert placed == toolgrove("install", "cursor", "--agent", "editor").json
+    assert "name the agent this client connects as, once" in toolgrove("install", "cursor").err
+
+
 PLACES = {
     "claude-desktop": (".config/Claude/claude_desktop_config.json", None),
     "claude-code": (".claude.json", ".mcp.json"),

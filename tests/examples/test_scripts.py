@@ -48,8 +48,8 @@ async def test_the_quick_start_serves_its_module_over_stdio(era: str) -> None:
     async with Client(server, mode=era) as client:
         (tool,) = (await client.list_tools()).tools
         result = await client.call_tool("greet", {"name": "Ada"})
-    assert (tool.name, tool.description) == ("greet", "Greet somebody by name")
-    assert output(result) == {"text": "Hello, Ada!"}
+    assert (tool.name, tool.description) == ("greet", "Greet somebody by name.")
+    assert output(result) == {"result": "Hello, Ada!"}
 
 
 def test_the_quick_start_has_about_fifteen_lines_of_code() -> None:
@@ -86,7 +86,7 @@ async def test_a_client_calls_the_embedded_app_once_its_lifespan_is_entered(era:
         httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http,
         Client(streamable_http_client("http://localhost/tools/mcp", http_client=http), mode=era) as client,
     ):
-        assert output(await client.call_tool("greet", {"name": "Ada"})) == {"text": "Hello, Ada!"}
+        assert output(await client.call_tool("greet", {"name": "Ada"})) == {"result": "Hello, Ada!"}
 
 
 def test_the_bridge_runs_beside_other_work() -> None:

@@ -14,6 +14,7 @@ import httptools
 import mcp_types as types
 import pydantic
 import pytest
+from apcore.registry import entry_point
 from apcore.registry import registry as apcore_registry
 from mcp import Client
 from mcp.server import Server
@@ -26,8 +27,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 from watchdog.events import FileSystemEventHandler
 
+from apcore_files import internals as file_internals
+from apcore_files.folder import discovered
 from apcore_mcp import internals
-from apcore_mcp.extensions import discovered
 from mcp_serve import sdk_internals, uvicorn_internals
 from mcp_serve.connections import Connections
 from mcp_serve.endpoint import Endpoint
@@ -272,12 +274,16 @@ def test_a_pydantic_model_can_be_made_to_remember_its_schema() -> None:
     assert Model.model_json_schema(by_alias=False) == first, moved
 
 
-def test_apcore_imports_a_file_by_the_function_that_we_bound(tmp_path: Path) -> None:
-    resolve = getattr(apcore_registry, internals.RESOLVE, None)
-    assert resolve is not None, f"{APCORE} It imports files by another function than {internals.RESOLVE}."
-    assert "pre_approval_hook" in inspect.signature(resolve).parameters, f"{APCORE} The import budget has no way in."
+def test_apcore_imports_a_file_by_the_functions_that_we_changed(tmp_path: Path) -> None:
+    moved = "apcore moved something: see apcore_files/internals.py."
+    resolve = getattr(apcore_registry, file_internals.RESOLVE, None)
+    assert resolve is not None, f"{moved} It finds classes by another function than {file_internals.RESOLVE}."
+    assert "pre_approval_hook" in inspect.signature(resolve).parameters, f"{moved} A folder's loader has no way in."
+    assert hasattr(entry_point, file_internals.IMPORT), f"{moved} It imports files by another function."
     (tmp_path / "exits.py").write_text("raise SystemExit(7)")
-    assert discovered(tmp_path).count == 0, APCORE
+    assert discovered(tmp_path).count == 0, moved
+    (tmp_path / "sums.py").write_text("def add(a: int) -> int:\n    return a\n")
+    assert discovered(tmp_path).list() == ["sums.add"], moved
 
 
 # What Toolgrove itself relies on

@@ -4,6 +4,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 
 - ``agent``: an agent: its tools, role and limits
 - ``answers``: how long answers of the built-in tools may be
+- ``app_project``: the project that a Python file stands for
 - ``document``: YAML or JSON within bounds, and where everything stands in it
 - ``fields``: names, paths and secrets as fields
 - ``file``: a file that is read again and again

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from apcore_files.app_name import is_app, parts
+from toolgrove.config.app_project import project_of
 from toolgrove.config.problems import ConfigError, Problem, dotted
 from toolgrove.config.problems import Path as Loc
 from toolgrove.notation import strict_json
@@ -29,7 +31,12 @@ class ConfigDocument(NamedTuple):
 
 
 def read(path: Path) -> str:
-    """The text of a file, at most MAX_BYTES of UTF-8; ConfigError says what is wrong with it."""
+    """The text of a file, at most MAX_BYTES of UTF-8; ConfigError says what is wrong with it.
+
+    A Python file stands for a project that serves it.
+    """
+    if is_app(path.name) and parts(str(path))[0].is_file():
+        return project_of(path)
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)

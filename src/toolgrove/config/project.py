@@ -35,7 +35,11 @@ class Config(Section):
         default=WorkspaceConfig(),
         description="The built-in tree workspace. `false`: no tree, its tools and its page; all else stays.",
     )
-    extensions: Location | None = Field(default=None, description="A folder of apcore modules; each is a tool.")
+    extensions: Location | None = Field(
+        default=None,
+        description="A folder of Python files with typed functions or apcore modules, or one file: `app.py`, or "
+        "`app.py:registry` for a registry in it.",
+    )
     mcp_servers: dict[Name, McpServerConfig] = Field(
         default_factory=dict, description="External MCP servers; a tool of one is `<server>_<tool>`."
     )

@@ -16,12 +16,14 @@ from apcore import CancelToken, Context, Executor, Identity, Registry
 from apcore.errors import ACLDeniedError, InvalidInputError, ModuleError, ModuleTimeoutError, SchemaValidationError
 from mcp_types import TextContent
 
+from apcore_files.app import registry_in
+from apcore_files.app_name import is_app
+from apcore_files.budget import IMPORT_BUDGET
+from apcore_files.folder import discovered
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
-from apcore_mcp.extensions import discovered
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.internals import watch
 from apcore_mcp.modules import registry_of
-from apcore_mcp.options import IMPORT_BUDGET
 from apcore_mcp.server.factory import ModuleEntry
 from apcore_mcp.server.listener import RegistryListener
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument, ShareSpent, UpstreamFailed
@@ -56,11 +58,13 @@ class ExtensionSource:
         self._modules.start(self._registry)
 
     @classmethod
-    def from_directory(cls, directory: Path, import_budget: float = IMPORT_BUDGET) -> ExtensionSource:
-        """The modules in the files of a directory, which are followed; each has so many seconds to be imported in."""
-        if not directory.is_dir():
-            raise ValueError(f"extensions: there is no folder {directory}; make it, or leave 'extensions' out")
-        return cls(discovered(directory, import_budget), watched=True)
+    def from_path(cls, path: Path, import_budget: float = IMPORT_BUDGET) -> ExtensionSource:
+        """What the files of a folder bring, which are followed, or one file; each is imported within the budget."""
+        if is_app(str(path)):
+            return cls(registry_in(str(path), import_budget))
+        if not path.is_dir():
+            raise ValueError(f"extensions: there is no folder {path}; make it, or leave 'extensions' out")
+        return cls(discovered(path, import_budget), watched=True)
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the registry, from whichever thread it changes."""

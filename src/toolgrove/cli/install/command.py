@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from toolgrove.cli.install.app import app_entry, is_served_alone
 from toolgrove.cli.install.client import CLIENTS, McpClient, ServerEntry
 from toolgrove.cli.install.settings import merge, room_for
 from toolgrove.cli.options import file
@@ -24,10 +26,12 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "install",
         parents=[shared],
         description="Print the configuration with which an MCP client works as an agent, or write it. Without --url "
-        "the client starts the agent itself (toolgrove stdio); with it, it calls a gateway that runs.",
+        "the client starts the agent itself (toolgrove stdio); with it, it calls a gateway that runs. With a Python "
+        "file or a folder of them, the client starts those functions alone (apcore-mcp), without a project.",
     )
     parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("--agent", required=True, metavar="AGENT", help="the agent that the client is to be")
+    parser.add_argument("who", nargs="?", metavar="AGENT", help="the agent this client connects as, or app.py")
+    parser.add_argument("--agent", metavar="AGENT", help="the same")
     parser.add_argument("--url", metavar="URL", help="the gateway's address, such as http://127.0.0.1:8000")
     token = parser.add_mutually_exclusive_group()
     token.add_argument("--token", metavar="TOKEN", help="the agent's token, for --url")
@@ -41,21 +45,38 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def _install(chosen: argparse.Namespace, screen: Screen) -> int:
+    client = CLIENTS[chosen.client]
+    if chosen.who is not None and is_served_alone(chosen.who):
+        if chosen.url or chosen.token or chosen.new_token or chosen.agent:
+            raise ValueError(f"{chosen.who} is started by the client: leave --agent, --url and tokens out")
+        name, entry = app_entry(client, chosen.who)
+        return _offer(client, chosen, screen, chosen.name or name, lambda: entry)
+    chosen.agent = _agent(chosen)
     config = load(chosen)
     if chosen.agent not in config.agents:
         raise AgentNotFound(chosen.agent, list(config.agents))
     if chosen.url is None and (chosen.token or chosen.new_token):
         raise ValueError("a token is for a gateway that runs: name it with --url")
-    client = CLIENTS[chosen.client]
-    target = client.file(project=chosen.project)
     name = chosen.name or _name(config, chosen.agent)
+    return _offer(client, chosen, screen, name, lambda: _agent_entry(client, chosen, config, screen))
+
+
+def _agent(chosen: argparse.Namespace) -> str:
+    named = {name for name in (chosen.who, chosen.agent) if name is not None}
+    if len(named) != 1:
+        raise ValueError("name the agent this client connects as, once: toolgrove install CLIENT AGENT")
+    [agent] = named
+    return str(agent)
+
+
+def _offer(
+    client: McpClient, chosen: argparse.Namespace, screen: Screen, name: str, make: Callable[[], ServerEntry]
+) -> int:
+    """Print the entry, or write it where that can be done without harm."""
+    target = client.file(project=chosen.project)
     if chosen.write:
         room_for(target, client.section, name)  # before a token is made that could then not be written down
-    entry = _entry(client, chosen, config)
-    if chosen.url is None and config.workspace.store_path is not None:
-        screen.say(
-            "While a gateway serves this project, use --url: one process at a time may have its store.", "yellow"
-        )
+    entry = make()
     if not chosen.write:
         screen.say(f"For {target}; --write puts it there:")
         screen.data({client.section: {name: entry}})
@@ -71,6 +92,14 @@ def _install(chosen: argparse.Namespace, screen: Screen) -> int:
     facts = {"file": str(merged.path), "name": name, "changed": merged.changed, "backup": backup}
     screen.answer(facts, *shown)
     return 0
+
+
+def _agent_entry(client: McpClient, chosen: argparse.Namespace, config: Config, screen: Screen) -> ServerEntry:
+    if chosen.url is None and config.workspace.store_path is not None:
+        screen.say(
+            "While a gateway serves this project, use --url: one process at a time may have its store.", "yellow"
+        )
+    return _entry(client, chosen, config)
 
 
 def _entry(client: McpClient, chosen: argparse.Namespace, config: Config) -> ServerEntry:

@@ -96,6 +96,8 @@ def _is_ours(entry: Any) -> bool:
     if not isinstance(entry, Mapping):
         return False
     arguments = entry.get("args")
+    if str(entry.get("command")).endswith("apcore-mcp") or (isinstance(arguments, list) and "apcore_mcp" in arguments):
+        return True
     if isinstance(arguments, list) and {"stdio", "--agent"} <= {one for one in arguments if isinstance(one, str)}:
         return True
     addresses = [entry.get(key) for key in ("url", "serverUrl", "httpUrl")]
