@@ -18,7 +18,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Stop(asyncio.Event):
     """Set to stop. Whoever holds it knows what is left of the budget, so nobody adds a wait of their own to it.
 
-    `at_last` is called in a thread when the budget is used up, for whoever may end the process then.
+    `at_last` is called in a thread when the budget is used up, for whoever may end the process then. With `drain`, the
+    first signal only sets `leaving`, and the budget starts so many seconds later: time for a load balancer to look.
     """
 
     def __init__(
@@ -28,6 +29,13 @@ class Stop(asyncio.Event):
         self._at_last = at_last
         self._clock = clock
         self._since: float | None = None
+        self.drain = 0.0
+        self.leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """Go on for as long as draining takes, then stop."""
+        self.leaving.set()
+        asyncio.get_running_loop().call_later(self.drain, self.set)
 
     def begin(self) -> None:
         """Start the budget, from any thread; the loop may be too busy to be told at once."""
@@ -52,9 +60,18 @@ class Stop(asyncio.Event):
 
 @contextlib.contextmanager
 def stop_on_signals(stop: Stop, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """The first SIGINT or SIGTERM stops gracefully; the next one ends the process at once."""
+    """The first SIGINT or SIGTERM stops gracefully; the next one ends the process at once.
+
+    Where there is something to drain, the first begins that, and the second stops.
+    """
+    signals = 0
 
     def on_signal(*_: Any) -> None:
+        nonlocal signals
+        signals += 1
+        if stop.drain > 0 and signals == 1:
+            loop.call_soon_threadsafe(stop.leave)
+            return
         for each in _SIGNALS:
             signal.signal(each, signal.SIG_DFL)
         stop.begin()

@@ -5,6 +5,7 @@
 - ``call``: the gate around every call
 - ``cli``: the command line
 - ``config``: the project file
+- ``database``: where a project's database is, with the secrets of its address read
 - ``errors``: every failure that an agent can meet
 - ``events``: what happened, published to listeners
 - ``giving_way``: how long work in a thread gives way to the event loop

@@ -141,3 +141,27 @@ async def test_a_desktop_client_is_told_too(tmp_path: Path, journal: Journal) ->
         assert told["result"]["_meta"]["toolgrove/error"]["message"].endswith(MAY_HAVE_RUN), told
         assert await ended(process) == 0
     assert not [pid for pid in journal.pids if alive(pid)]
+
+
+async def test_a_gateway_that_drains_is_unready_and_serves_on_until_its_time_is_over(tmp_path: Path) -> None:
+    with anyio.fail_after(2 * DEADLINE), started(tmp_path, {**PROJECT, "drain": 600}) as gateway:
+
+        async def unready() -> bool:
+            async with gateway.http("editor") as http:
+                told = await http.get("/ready")
+            return (told.status_code, told.json()) == (503, {"status": "unready", "troubles": ["stopping"]})
+
+        gateway.process.send_signal(signal.SIGTERM)
+        await eventually(unready)
+        async with gateway.http("editor") as http:
+            assert "error" not in await call(http, "editor", "get_node", {"nodeId": "root"})
+        gateway.process.send_signal(signal.SIGTERM)  # who cannot wait says so once more
+        assert await ended(gateway.process) == 0
+    assert "Traceback" not in gateway.log, gateway.log
+
+
+async def test_draining_ends_by_itself(tmp_path: Path) -> None:
+    with anyio.fail_after(2 * DEADLINE), started(tmp_path, {**PROJECT, "drain": 0.2}) as gateway:
+        gateway.process.send_signal(signal.SIGTERM)
+        assert await ended(gateway.process) == 0
+    assert "unready from now on, and stopping in 0.2 seconds" in gateway.log

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -28,6 +28,9 @@ from toolgrove.grove import Grove
 from toolgrove.reload import follow, record_start
 from toolgrove.store.gc_pause import settled_collector
 from toolgrove.store.state import OPERATOR
+
+if TYPE_CHECKING:
+    from toolgrove.web.app import Gateway
 
 log = logging.getLogger("toolgrove.serve")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -116,6 +119,12 @@ def issue_none(grove: Grove) -> dict[str, str]:
     return {}
 
 
+async def _leave(gateway: Gateway, stop: Stop) -> None:
+    await stop.leaving.wait()
+    log.info("unready from now on, and stopping in %g seconds", stop.drain)
+    gateway.leave()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Service:
     """A project that is served until a signal comes; `beside` is what else goes on in its grove meanwhile."""
@@ -142,9 +151,11 @@ class Service:
         gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
         app = gateway.app
         async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
+            stop.drain = grove.config.drain
+            tasks.start_soon(_leave, gateway, stop)
             await record_start(self.file, grove)
             self._greet(grove)
-            tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._issue_more, grove)))
+            tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._taken, grove, stop)))
             with settled_collector():
                 await run_http(app, gateway.drain, self.listening, stop)
             tasks.cancel_scope.cancel()
@@ -168,8 +179,9 @@ class Service:
         """The tokens that are new; none where all on this machine are let in."""
         return {} if self.anonymous else tokens(grove)
 
-    def _issue_more(self, grove: Grove) -> None:
-        """Tokens for agents that a change of the file brought; only a person at a terminal is shown them."""
+    def _taken(self, grove: Grove, stop: Stop) -> None:
+        """Drain as a changed file says, and make tokens for agents that it brought; only a person is shown them."""
+        stop.drain = grove.config.drain
         seen = self.screen.err.is_terminal
         for holder, token in self._issue(grove, issue_missing if seen else issue_none).items():
             self.screen.say(f"Token of {holder}, shown this once:", "bold")

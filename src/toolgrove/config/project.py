@@ -102,6 +102,13 @@ class Config(Section):
         le=600,
         description="Seconds until `serve` is ready with the servers that answered; commands wait longer (`--wait`).",
     )
+    drain: float = Field(
+        default=0.0,
+        ge=0,
+        le=600,
+        description="Seconds that `serve` goes on serving, unready, after it was told to stop: time for a load "
+        "balancer to look elsewhere. The five seconds of the shutdown come after them.",
+    )
     import_budget: float = Field(
         default=10.0,
         gt=0,

@@ -61,6 +61,7 @@ class Gateway:
         anonymous: bool = False,
     ) -> None:
         self._project = project
+        self._leaving = False
         self._endpoints = AgentEndpoints(project.agent, version)
         self._live, self._runs, self._streams, metrics = (
             Live(),
@@ -108,6 +109,10 @@ class Gateway:
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
+
+    def leave(self) -> None:
+        """Say that we are about to stop, and go on serving."""
+        self._leaving = True
 
     async def drain(self, seconds: float) -> None:
         """Let go of those who only watch, take nothing new, let the calls and runs under way end, then the streams.
@@ -159,7 +164,7 @@ class Gateway:
         return Health(status="ok" if self._project.healthy else "degraded")
 
     async def _ready(self, request: Request) -> Response:
-        stopping: list[Literal["stopping"]] = ["stopping"] if self._runs.draining else []
+        stopping: list[Literal["stopping"]] = ["stopping"] if self._leaving or self._runs.draining else []
         troubles = [*self._project.troubles, *stopping]
         ready = Ready(status="unready" if troubles else "ready", troubles=troubles)
         return answer(ready.to_json(), 503 if troubles else 200)
