@@ -1,5 +1,6 @@
 """One governed tool surface for AI agents.
 
+- ``access_plan``: what to write into the project file so that an agent has a tool, or not
 - ``agent``: an agent at work: the tools that it was given, and the way to call them
 - ``budgets``: how much may happen in a time: allowances that refill, windows that move
 - ``call``: the gate around every call

@@ -155,6 +155,13 @@ class PoolChanged(_Timestamped):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ConfigurationRead(_Timestamped):
+    """The project file was read again; one that is not accepted leaves the last good one in force."""
+
+    accepted: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _OfApproval(_OfAgent):
     """About a call that needs a person; whose it is, and in which run, is that of the call that asked first."""
 
@@ -197,6 +204,7 @@ Event = (
     | RunFinished
     | TreeChanged
     | PoolChanged
+    | ConfigurationRead
     | ApprovalRequested
     | ApprovalDecided
     | ApprovalRevoked

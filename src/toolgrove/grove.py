@@ -36,10 +36,10 @@ from toolgrove.call.scrub import ScrubStep
 from toolgrove.call.toolset import toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
-from toolgrove.config import AgentConfig, Config, Recorded, RunnerConfig
+from toolgrove.config import AgentConfig, Config, ConfigFile, Recorded, RunnerConfig
 from toolgrove.database import database_of
 from toolgrove.errors import AgentNotFound
-from toolgrove.events import Listener, Listeners, PoolChanged
+from toolgrove.events import Event, Listener, Listeners, PoolChanged
 from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
 from toolgrove.model_run import AtOnce, ModelRun, in_time
@@ -97,6 +97,8 @@ class Grove:
     ) -> None:
         """`patience` is how many seconds servers may take to start, instead of `startupBudget`."""
         self.config = config or Config()
+        self.file: ConfigFile | None = None
+        """The file that the configuration is from, where somebody follows it."""
         self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
@@ -297,6 +299,14 @@ class Grove:
         """Have the servers that were started end within so many seconds when the project does."""
         self._offspring.hurry(seconds)
 
+    def tell(self, event: Event) -> None:
+        """Have everybody who listens hear of an event."""
+        self._listeners.publish(event)
+
+    def outlook(self, config: Config, agent: str) -> Toolset:
+        """What an agent would be given by another configuration, with the sources as they are."""
+        return self._resolved(self.pool.latest, agent, config.agents[agent], 0, (), config)
+
     def listen(self, listener: Listener) -> None:
         """Hear of every event from now on."""
         self._listeners.add(listener)
@@ -384,8 +394,15 @@ class Grove:
         return toolset
 
     def _resolved(
-        self, snapshot: PoolSnapshot, name: str, definition: AgentConfig, depth: int, within: tuple[Bounds, ...]
+        self,
+        snapshot: PoolSnapshot,
+        name: str,
+        definition: AgentConfig,
+        depth: int,
+        within: tuple[Bounds, ...],
+        config: Config | None = None,
     ) -> Toolset:
+        config = config or self.config
         read_only = self.config.workspace.read_only
         return resolve(
             snapshot,
@@ -394,8 +411,8 @@ class Grove:
             depth=depth,
             read_only=read_only,
             within=within,
-            sets=Toolsets(self.config.toolsets),
-            exposure=Exposure.of(self.config, definition, self._reading_on if self._max_tokens(name) else None),
+            sets=Toolsets(config.toolsets),
+            exposure=Exposure.of(config, definition, self._reading_on if self._max_tokens(name) else None),
         )
 
     async def _available(self, call: Call) -> Sequence[AvailableAgent]:

@@ -9,7 +9,9 @@ from typing import Protocol
 import anyio
 
 from toolgrove.call.recorder import Recorder
-from toolgrove.config import Config, ConfigFile
+from toolgrove.config import Config, ConfigFile, Problem
+from toolgrove.events import ConfigurationRead, Event
+from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.reload")
 LOOK = 1.0
@@ -22,6 +24,9 @@ class Reloadable(Protocol):
 
     config: Config
     recorder: Recorder
+    clock: Clock
+
+    def tell(self, event: Event) -> None: ...
 
     async def reload(self, config: Config) -> None: ...
 
@@ -45,15 +50,17 @@ async def take_change(file: ConfigFile, project: Reloadable) -> bool:
     problem = read.problem
     if not problem and read.changed:
         problem = await _take(project, read.config)
-        if not problem:
+        if problem:
+            file.problems = (Problem(path="", message=problem.partition("\n")[0]),)
+        else:
             log.info("the project file was read again")
             await _record_taken(file, project, at="change")
-            return True
+    project.tell(ConfigurationRead(accepted=not problem, timestamp=project.clock.wall()))
     if problem:
         log.error("%s", problem)
         facts = {"code": "invalid_argument", "message": problem, "reason": "configuration"}
         await project.recorder.record("configuration", "configuration.refused", by=FILE, outcome="refused", error=facts)
-    return False
+    return read.changed and not problem
 
 
 async def _record_taken(file: ConfigFile, project: Reloadable, *, at: str) -> None:

@@ -136,7 +136,7 @@ def test_the_whole_receipt_begins_with_what_is_wrong(toolgrove: Toolgrove, proje
 def test_machines_get_the_receipt_itself(toolgrove: Toolgrove, project: Project) -> None:
     project(mcpServers={"fake": fake()}, agents=AGENTS)
     receipt: Any = toolgrove("explain", "a", "--json").json
-    denied = {"verdict": "denied", "rule": "deny: get_path", "source": "workspace", "ancestor": None}
+    denied = {"verdict": "denied", "rule": "deny: get_path", "source": "workspace", "ancestor": None, "approval": None}
     assert receipt["tools"]["get_path"] == denied
     one = toolgrove("explain", "a", "fake_echo", "--json").json
     assert (one["verdict"], one["approval"], one["hash"]) == ("granted", "approve: fake_echo", receipt["hash"])

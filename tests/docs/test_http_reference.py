@@ -16,7 +16,7 @@ import pytest
 
 from faults.kit import fake
 from toolgrove import Config, Grove
-from toolgrove.config import HttpToolConfig
+from toolgrove.config import ConfigFile, HttpToolConfig
 from toolgrove.pool.http.openapi import read_document
 from toolgrove.pool.http.operation import HttpOperation
 from toolgrove.store.state import OPERATOR
@@ -117,7 +117,7 @@ async def test_answers_are_what_the_document_says() -> None:
         grove.pins.saw(pin.server, pin.own_name, "f" * 64, {"name": pin.own_name, "description": "Changed."})
         simple = [
             *("health", "ready", "console", "console_folder", "openapi", "openai_tools", "receipt", "project", "pool"),
-            *("approvals", "pins", "audit", "verify", "export", "metrics", "traffic"),
+            *("approvals", "pins", "audit", "verify", "export", "metrics", "traffic", "sources", "tokens"),
         ]
         for name in simple:
             answered = await http.get(an(name))
@@ -136,7 +136,35 @@ async def test_answers_are_what_the_document_says() -> None:
         apart = {"home", "run", "approval", "decide", "revoke", "decide_pin"}
         elsewhere = {"mcp", "mcp_stream", "mcp_end", "events"}  # tests/web talks to these
         elsewhere |= {"begin_login", "login_answer"}  # and tests/pool/mcp to these
+        elsewhere |= CHANGING  # and the next test to these
         assert {one.name for one in OPERATIONS} == {*simple, *apart, *elsewhere}
+
+
+CHANGING = {"source", "restart_source", "preview_access", "change_access", "undo_access", "new_token", "revoke_token"}
+
+
+async def test_answers_to_what_the_console_changes_are_what_the_document_says(tmp_path: Path) -> None:
+    path = tmp_path / "toolgrove.yaml"
+    path.write_text(json.dumps(PROJECT))
+    async with gateway() as (grove, http):
+        grove.file = ConfigFile(path)
+        wish = {"agent": "editor", "tool": "get_node", "want": "hide"}
+        seen = await http.post("/api/access/preview", json=wish)
+        written = await http.post("/api/access", json={**wish, "digest": seen.json()["digest"]})
+        token = await http.post("/api/tokens", json={"agent": "editor"})
+        answers = {
+            "preview_access": seen,
+            "change_access": written,
+            "undo_access": await http.post("/api/access/undo", json={"digest": written.json()["digest"]}),
+            "new_token": token,
+            "revoke_token": await http.delete(f"/api/tokens/{token.json()['id']}"),
+            "source": await http.get("/api/sources/up"),
+            "restart_source": await http.post("/api/sources/up/restart"),
+        }
+    assert answers.keys() == CHANGING
+    for name, answered in answers.items():
+        assert answered.status_code == 200, answered.text
+        check(name, answered)
 
 
 async def test_refusals_are_what_the_document_says() -> None:

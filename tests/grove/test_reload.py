@@ -85,7 +85,8 @@ class Stubborn:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.recorder = Grove(config).recorder
+        grove = Grove(config)
+        self.recorder, self.clock, self.tell = grove.recorder, grove.clock, grove.tell
 
     async def reload(self, config: Config) -> None:
         raise RuntimeError("out of order")

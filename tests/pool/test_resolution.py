@@ -213,7 +213,13 @@ async def test_the_receipt_is_json_and_its_hash_tells_one_resolution_from_anothe
     other = await resolved({"tools": ["entities_*"], "deny": ["entities_get"]})
     assert one.receipt.hash == same.receipt.hash != other.receipt.hash
     form = schemas.Receipt.of(one.receipt).to_json()
-    granted = {"verdict": "granted", "rule": "tools: entities_*", "source": "extensions", "ancestor": None}
+    granted = {
+        "verdict": "granted",
+        "rule": "tools: entities_*",
+        "source": "extensions",
+        "ancestor": None,
+        "approval": None,
+    }
     assert form["tools"]["entities_get"] == granted
     assert form["sources"]["extensions"] == {
         "name": "extensions",

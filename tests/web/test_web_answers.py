@@ -217,7 +217,7 @@ async def test_a_receipt_names_tools_and_sources_in_order(grove: Grove, http: ht
         "chain": ["reader"],
         "revision": receipt.revision,
         "hash": receipt.hash,
-        "tools": {name: receipt[name]._asdict() for name in sorted(receipt)},
+        "tools": {name: {**receipt[name]._asdict(), "approval": None} for name in sorted(receipt)},
         "sources": {name: {"name": name, "kind": kind, "tools": n, **WELL} for name, kind, n in sources},
         "rejected": [],
         "warnings": list(receipt.warnings),
@@ -282,6 +282,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
         "version": version("toolgrove"),
         "file": None,
         "tree": True,
+        "configuration": [],
     }
     assert written(await http.get("/api/project"), wanted)
 

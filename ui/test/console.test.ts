@@ -124,12 +124,13 @@ test("facts of any shape become facts of ours", () => {
     next: 3,
   });
   expect(receiptOf(json({ tools: { t: { verdict: "denied", rule: "deny: x" } } })).verdicts).toEqual([
-    { tool: "t", verdict: "denied", rule: "deny: x", source: "" },
+    { tool: "t", verdict: "denied", rule: "deny: x", source: "", approval: "" },
   ]);
 });
 
 test("the rule of a verdict is told in words", () => {
-  const why = (verdict: string, rule: string): string => inWords({ tool: "t", verdict, rule, source: "time" });
+  const why = (verdict: string, rule: string): string =>
+    inWords({ tool: "t", verdict, rule, source: "time", approval: "" });
   expect(why("granted", "tools: *")).toBe("tools gives the agent everything");
   expect(why("granted", "tools: get_*")).toBe("The pattern get_* in tools gives it");
   expect(why("denied", "deny: remove_*")).toBe("The pattern remove_* in deny takes it away");

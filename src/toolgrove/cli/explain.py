@@ -105,7 +105,7 @@ def _whole(agent: Agent, offered: Sequence[Offered], screen: Screen) -> None:
         if state.problem
     ]
     beside: list[RenderableType] = [line(""), offered_table(offered)] if offered else []
-    screen.answer(schemas.Receipt.of(receipt, offered).to_json(), *shown, _verdicts(agent), *beside)
+    screen.answer(schemas.Receipt.of(receipt, offered, agent.approvals).to_json(), *shown, _verdicts(agent), *beside)
 
 
 def _cost(receipt: Receipt) -> str:

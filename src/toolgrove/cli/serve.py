@@ -144,6 +144,7 @@ class Service:
         async with AsyncExitStack() as stack:
             with self.screen.waiting(OPENING):
                 grove = await stack.enter_async_context(Grove(self.file.config))
+            grove.file = self.file
             stack.callback(lambda: grove.hurry(stop.left(CHILDREN)))
             await self._serve(grove, stop)
 

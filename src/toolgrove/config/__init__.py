@@ -22,6 +22,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``section``: what every part of the file has in common
 - ``toolsets``: named sets of tools
 - ``workspace``: the tree, its limits, payload types and store
+- ``yaml_edit``: edits of the text that keep everything else as it is
 """
 
 from toolgrove.config.agent import AgentConfig, Expose, McpSelection

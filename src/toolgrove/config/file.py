@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolgrove.config import document
-from toolgrove.config.problems import ConfigError
+from toolgrove.config.problems import ConfigError, Problem
 from toolgrove.config.project import Config
+from toolgrove.errors import Conflict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +33,8 @@ class ConfigFile:
         self.config = Config.parse(text, self.path)
         self.digest = _digest(text)
         """The SHA-256 of the last good text."""
+        self.problems: tuple[Problem, ...] = ()
+        """Why the file as it is now is not in force; empty while it is."""
 
     def touched(self) -> bool:
         """Whether the file looks different from when it was last read; costs one look at the folder."""
@@ -42,13 +47,40 @@ class ConfigFile:
             text = document.read(self.path)
             digest = _digest(text)
             if digest == self.digest:
+                self.problems = ()
                 return Reload(config=self.config, changed=False)
             config = Config.parse(text, self.path)
         except ConfigError as error:
+            self.problems = error.problems
             problem = f"{error}\nThe configuration that was read before stays in force."
             return Reload(config=self.config, changed=False, problem=problem)
-        self.config, self.digest = config, digest
+        self.config, self.digest, self.problems = config, digest, ()
         return Reload(config=config, changed=True)
+
+    def text(self) -> tuple[str, str]:
+        """What the file says now, and its digest."""
+        text = document.read(self.path)
+        return text, _digest(text)
+
+    def write(self, text: str, *, over: str) -> str:
+        """Put a text in the place of the one with the digest `over`, whole and at once; the answer is its digest."""
+        target = self.path.resolve()
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+        mode = target.stat().st_mode & 0o777
+        try:
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            if self.text()[1] != over:
+                raise Conflict(
+                    "The project file has changed since you looked at it. Look again.", reason="file_changed"
+                )
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+        return _digest(text)
 
     def _signature(self) -> tuple[int, int, int] | None:
         try:

@@ -86,6 +86,18 @@ class Speaking(Protocol):
 
 
 @runtime_checkable
+class Restarting(Protocol):
+    """A source that is connected to something which can be started again."""
+
+    @property
+    def last_words(self) -> Sequence[str]:
+        """The last lines of its error output, fit for the operator's eyes."""
+
+    def restart(self) -> None:
+        """Connect anew, at once."""
+
+
+@runtime_checkable
 class Distrusting(Protocol):
     """A source whose definitions are somebody else's: those that speak of the tools of others wait for a person."""
 

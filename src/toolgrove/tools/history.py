@@ -15,7 +15,13 @@ from toolgrove.types import Arguments, Result
 
 family = Family()
 _NAMED_IDS = 50
-_REVERTED = {"tool": STRING, "nodeIds": ID_LIST, "nodeCount": COUNT}
+_REVERTED = {
+    "tool": STRING,
+    "nodeIds": ID_LIST,
+    "nodeCount": COUNT,
+    "ofVersion": {**STRING, "description": "The version that the change made."},
+    "ofTime": STRING,
+}
 
 
 def _revert(context: ToolContext, *, again: bool) -> Result:
@@ -23,16 +29,24 @@ def _revert(context: ToolContext, *, again: bool) -> Result:
     reverted = workspace.undo(context.caller, again=again)
     touched = list(dict.fromkeys(node_id for commit in reverted for node_id in commit.before))
     context.move, context.reviving = "redo" if again else "undo", reverted
-    return {"tool": reverted[0].tool, "nodeIds": touched[:_NAMED_IDS], "nodeCount": len(touched)}
+    last = reverted[-1]
+    when = {} if last.at is None else {"ofTime": to_seconds(last.at)}
+    return {
+        "tool": reverted[0].tool,
+        "nodeIds": touched[:_NAMED_IDS],
+        "nodeCount": len(touched),
+        "ofVersion": workspace.version_at(last.seq),
+        **when,
+    }
 
 
-@family.tool(WRITES, arguments={}, returns=_REVERTED, example={})
+@family.tool(WRITES, arguments={}, returns=_REVERTED, optional=("ofTime",), example={})
 def undo(context: ToolContext, arguments: Arguments) -> Result:
     """Take back your own last change of the tree, unless others have built on it since."""
     return _revert(context, again=False)
 
 
-@family.tool(WRITES, arguments={}, returns=_REVERTED, example={})
+@family.tool(WRITES, arguments={}, returns=_REVERTED, optional=("ofTime",), example={})
 def redo(context: ToolContext, arguments: Arguments) -> Result:
     """Bring back what your last undo took back."""
     return _revert(context, again=True)

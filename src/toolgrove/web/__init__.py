@@ -1,5 +1,6 @@
 """The gateway: every agent of a project over HTTP, and a console for the person who answers for them.
 
+- ``access``: changes of agents' access in the project file, and tokens
 - ``agent_endpoints``: one MCP endpoint per agent, opened as the configuration names them
 - ``agents``: what an agent finds at its address
 - ``app``: the ASGI app that joins the parts, and its life
@@ -23,7 +24,9 @@
 - ``session_room``: how many sessions are kept open, and which makes room for a new one
 - ``sessions``: MCP sessions by the token that opened them
 - ``slow_down``: makes those wait who keep coming with wrong tokens
+- ``sources``: where tools come from, how they stand and do, and restarts
 - ``streams``: the event streams under way
+- ``tool_figures``: calls, failures and latency of each tool
 - ``traffic``: calls per minute of the last day, for the console's figures and charts
 - ``upstream_messages``: how much MCP servers log, for Prometheus
 """

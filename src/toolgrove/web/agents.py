@@ -64,7 +64,7 @@ class Agents:
     async def _receipt(self, request: Request) -> Receipt:
         agent = await self._agent(request)
         own = agent.receipt if request.user.is_operator else agent.own_receipt
-        return Receipt.of(own, await agent.offers())
+        return Receipt.of(own, await agent.offers(), agent.approvals)
 
     async def _runs(self, request: Request) -> Response:
         agent = await self._agent(request)

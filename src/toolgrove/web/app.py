@@ -20,6 +20,7 @@ from mcp_serve.guard import Guard
 from mcp_serve.lane import Lane
 from toolgrove.events import Event, PoolChanged
 from toolgrove.store.audit import AuditQuery
+from toolgrove.web.access import AccessApi
 from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.agents import Agents
 from toolgrove.web.arrivals import Arrivals
@@ -39,7 +40,9 @@ from toolgrove.web.routing import routes
 from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import Health, Ready
 from toolgrove.web.slow_down import SlowDown
+from toolgrove.web.sources import SourcesApi
 from toolgrove.web.streams import Streams
+from toolgrove.web.tool_figures import ToolFigures
 from toolgrove.web.upstream_messages import UpstreamMessages
 
 LAST_WORDS = 0.3
@@ -70,7 +73,8 @@ class Gateway:
             Metrics(project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool)),
         )
         self._traffic = metrics.traffic
-        self._listeners = (self._live.publish, metrics.count, self._follow)
+        figures = ToolFigures()
+        self._listeners = (self._live.publish, metrics.count, figures.count, self._follow)
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)
         self._revocations = None if anonymous else Revocations(lookup, self._streams, self._endpoints)
         self._refusals, self._arrivals = Refusals(project, metrics), Arrivals(project, lookup)
@@ -94,6 +98,8 @@ class Gateway:
                     "openapi": show_document,
                     **agents.handlers(),
                     **OperatorApi(project, self._live, metrics, self._streams, version).handlers(),
+                    **SourcesApi(project, figures).handlers(),
+                    **AccessApi(project, lookup.reread).handlers(),
                     **LoginPages(project).handlers(),
                     **console_handlers(),
                 },

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.notation import strict_json
-from toolgrove.web.schemas import ErrorCode, ErrorFacts, Failure
+from toolgrove.web.schemas import Body, ErrorCode, ErrorFacts, Failure
+
+B = TypeVar("B", bound=Body)
 
 log = logging.getLogger("toolgrove.serve")
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
@@ -46,6 +50,19 @@ async def json_body(request: Request) -> Any:
         return strict_json.decode_utf8(await request.body())
     except ValueError:
         return None
+
+
+async def body_of(request: Request, kind: type[B]) -> B:
+    """The object that a request carries, held against what is asked for."""
+    given = await json_body(request)
+    try:
+        return kind.model_validate(given)
+    except ValidationError:
+        fields = kind.model_fields.items()
+        wanted = ", ".join(
+            f"{field.alias or name}: {inspect.formatannotation(field.annotation)}" for name, field in fields
+        )
+        raise InvalidArgument(f"The body must be an object with {wanted}.", reason="body") from None
 
 
 def answer(content: Any, status: int = 200) -> Response:

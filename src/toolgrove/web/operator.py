@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -18,15 +16,13 @@ from toolgrove.pool.definition_lint import ToolNames
 from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, as_lines
 from toolgrove.store.state import ApprovalState
 from toolgrove.web import schemas
-from toolgrove.web.http_json import HEADERS, json_body, stream
+from toolgrove.web.http_json import HEADERS, body_of, stream
 from toolgrove.web.live import Live
 from toolgrove.web.metrics import Metrics
 from toolgrove.web.operations import MAX_RECORDS
 from toolgrove.web.project import Project
 from toolgrove.web.routing import Handlers
 from toolgrove.web.streams import FollowedResponse, Streams
-
-B = TypeVar("B", bound=schemas.Body)
 
 
 class OperatorApi:
@@ -75,6 +71,9 @@ class OperatorApi:
             version=self._version,
             file=project.config.file_name,
             tree=project.config.workspace.tree,
+            configuration=[]
+            if project.file is None
+            else [schemas.FileProblem.of(one) for one in project.file.problems],
         )
 
     async def _summary(self, name: str, definition: AgentConfig) -> schemas.AgentSummary:
@@ -111,7 +110,7 @@ class OperatorApi:
         return schemas.Approval.of(await self._project.approvals.get(request.path_params["id"]))
 
     async def _decide(self, request: Request) -> schemas.Approval:
-        said = await _body(request, schemas.Decision)
+        said = await body_of(request, schemas.Decision)
         decided = await self._project.approvals.decide(
             request.path_params["id"], approve=said.approve, by="operator", reason=said.reason, lasts=said.lasts
         )
@@ -125,7 +124,7 @@ class OperatorApi:
         return schemas.PinList(items=[schemas.Pin.of(pin, names) for pin in self._project.pins.list()])
 
     async def _decide_pin(self, request: Request) -> schemas.Pin:
-        said = await _body(request, schemas.PinDecision)
+        said = await body_of(request, schemas.PinDecision)
         server, tool, pins = request.path_params["server"], request.path_params["tool"], self._project.pins
         decide = pins.accept if said.accept else pins.refuse
         pin = decide(server, tool, said.accept or said.refuse, by="operator")
@@ -162,18 +161,6 @@ class OperatorApi:
             if page.next is None:
                 return
             query = replace(query, before=page.next) if query.newest else replace(query, after=page.next)
-
-
-async def _body(request: Request, kind: type[B]) -> B:
-    given = await json_body(request)
-    try:
-        return kind.model_validate(given)
-    except ValidationError:
-        fields = kind.model_fields.items()
-        wanted = ", ".join(
-            f"{field.alias or name}: {inspect.formatannotation(field.annotation)}" for name, field in fields
-        )
-        raise InvalidArgument(f"The body must be an object with {wanted}.", reason="body") from None
 
 
 def _query(request: Request, limit: int) -> AuditQuery:

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 from toolgrove.agent import Agent
 from toolgrove.call.inbox import Inbox
 from toolgrove.call.recorder import Recorder
-from toolgrove.config import Config
-from toolgrove.events import Listener
+from toolgrove.config import Config, ConfigFile
+from toolgrove.events import Event, Listener
 from toolgrove.model_run import ModelRun
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
+from toolgrove.pool.resolve import Toolset
 from toolgrove.pool.secrets import Secrets
 from toolgrove.server_logins import ServerLogins
 from toolgrove.store.audit import AuditLog
@@ -25,6 +26,7 @@ class Project(Protocol):
     """What the web uses of a grove, and nothing else."""
 
     config: Config
+    file: ConfigFile | None
     pool: Pool
     approvals: Inbox
     pins: Pins
@@ -50,7 +52,13 @@ class Project(Protocol):
 
     async def model_run(self, agent: str, *, session: str | None = None) -> ModelRun: ...
 
+    async def reload(self, config: Config) -> None: ...
+
+    def outlook(self, config: Config, agent: str) -> Toolset: ...
+
     def cut_off(self) -> None: ...
+
+    def tell(self, event: Event) -> None: ...
 
     def listen(self, listener: Listener) -> None: ...
 

@@ -7,6 +7,7 @@ import { Toast } from "../components/Toast";
 import { Agents } from "./Agents";
 import { Approvals } from "./Approvals";
 import { Audit } from "./Audit";
+import { FileBanner } from "./FileBanner";
 import { Header } from "./Header";
 import { SHORTCUTS } from "./keys";
 import { useConsole } from "./model";
@@ -76,6 +77,7 @@ function Frame() {
           </button>
         </div>
       )}
+      <FileBanner />
       <div class="desk">
         <Nav />
         <main id="main" ref={main} class="main" tabIndex={-1} aria-label={TITLES[view]} data-view={view}>

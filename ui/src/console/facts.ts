@@ -87,8 +87,10 @@ export interface AuditPage {
   next: number | null;
 }
 
-export interface Verdict extends Read<Omit<api.Verdict, "ancestor">> {
+export interface Verdict extends Read<Omit<api.Verdict, "ancestor" | "approval">> {
   tool: string;
+  /** The rule by which a person approves each call; empty where nobody has to. */
+  approval: string;
 }
 
 export interface Receipt extends Pick<api.Receipt, "agent" | "hash" | "warnings"> {
@@ -145,6 +147,15 @@ export function projectOf(json: Json): Project {
     version: text(given, "version"),
     file: text(given, "file") || null,
     tree: at(given, "tree") !== false,
+    configuration: list(given, "configuration").map((one) => {
+      const problem = objectOr<api.FileProblem>(one);
+      return {
+        line: amount(problem, "line"),
+        column: amount(problem, "column"),
+        path: text(problem, "path"),
+        message: text(problem, "message"),
+      };
+    }),
   };
 }
 
@@ -254,7 +265,13 @@ export function receiptOf(json: Json): Receipt {
     hash: text(given, "hash"),
     verdicts: Object.entries(objectOr(at(given, "tools"))).map(([tool, one]) => {
       const verdict = objectOr<api.Verdict>(one);
-      return { tool, verdict: text(verdict, "verdict"), rule: text(verdict, "rule"), source: text(verdict, "source") };
+      return {
+        tool,
+        verdict: text(verdict, "verdict"),
+        rule: text(verdict, "rule"),
+        source: text(verdict, "source"),
+        approval: text(verdict, "approval"),
+      };
     }),
     sources: Object.values(objectOr(at(given, "sources"))).map(sourceOf),
     rejected: list(given, "rejected").map(rejectedOf),

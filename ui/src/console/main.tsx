@@ -7,6 +7,7 @@ import "../styles/dialog.css";
 import "../styles/frame.css";
 import "../styles/bench.css";
 import "../styles/console.css";
+import "../styles/sources.css";
 import "../styles/tree.css";
 import { render } from "preact";
 import { renderVisibly } from "../components/visible-text";

@@ -47,6 +47,7 @@ export function newsOf(json: Json | undefined): News | null {
     case "events_lost":
       return { type: "gap" };
     case "pool_changed":
+    case "configuration_read":
       return { type: "pool" };
     case "tool_succeeded":
     case "tool_failed":

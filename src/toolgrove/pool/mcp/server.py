@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,8 @@ _LONGEST = 5.0
 _SHARE = 20  # listing takes at most one part in so many of our time, however often the server asks for it
 _RENEWAL = 5.0
 _LISTENING = 0.5
+_LAST_WORDS = 20
+"""How many lines of its error output are kept for the operator."""
 
 
 class Server:
@@ -83,6 +86,7 @@ class Server:
         self.news = News()
         self.subscriptions = Subscriptions(self.news)
         self.log = ServerLog(name, secrets, clock)
+        self.last_words: deque[str] = deque(maxlen=_LAST_WORDS)
         self._config = config
         self._catalog = catalog
         self._secrets = secrets
@@ -101,6 +105,7 @@ class Server:
         self._renewed = float("-inf")
         self._told = ""
         self._bearer = self._made_bearer(logins)
+        self._living: anyio.CancelScope | None = None
 
     @property
     def notice(self) -> str:
@@ -119,6 +124,12 @@ class Server:
             changed()
             await self._bearer.enriched()
             changed()
+
+    def restart(self) -> None:
+        """Hang up, or stop waiting, and connect anew at once; calls under way fail, others wait for it."""
+        if self._living is not None:
+            self._unsettle()
+            self._living.cancel()
 
     async def settled(self, deadline: float = math.inf) -> bool:
         """Wait until it is clear whether the server answers; False if it is not in time."""
@@ -150,18 +161,27 @@ class Server:
 
     async def _keep_connected(self, changed: Callable[[], None]) -> None:
         while True:
-            begun = self._clock.monotonic()
-            try:
-                await self._live(changed)
-            except Exception:
-                log.exception("server %s: its connection failed", self.name)
-                self._lose(Broken("could not be used; the log has the detail"))
-            if self.problem:
-                changed()
-                pause = self._backoff.pause(self._clock.monotonic() - begun)
-                self._retry_at = self._clock.monotonic() + pause
-                with anyio.move_on_after(pause):
-                    await (anyio.sleep_forever() if self._bearer is None else self._bearer.news())
+            with anyio.CancelScope() as self._living:
+                await self._connect_once(changed)
+            if self._living.cancelled_caught:
+                log.info("server %s is started again", self.name)
+                self.problem, self._backoff = "", Backoff(self._random)
+                self._unsettle()
+
+    async def _connect_once(self, changed: Callable[[], None]) -> None:
+        """One connection, and the pause after one that failed."""
+        begun = self._clock.monotonic()
+        try:
+            await self._live(changed)
+        except Exception:
+            log.exception("server %s: its connection failed", self.name)
+            self._lose(Broken("could not be used; the log has the detail"))
+        if self.problem:
+            changed()
+            pause = self._backoff.pause(self._clock.monotonic() - begun)
+            self._retry_at = self._clock.monotonic() + pause
+            with anyio.move_on_after(pause):
+                await (anyio.sleep_forever() if self._bearer is None else self._bearer.news())
 
     async def _live(self, changed: Callable[[], None]) -> None:
         """One connection from its beginning to its end."""
@@ -284,6 +304,7 @@ class Server:
             clock=self._clock,
             misdeeds=self._misdeeds,
             offspring=self._offspring,
+            keep=self.last_words.append,
         )
 
     def _made_bearer(self, logins: Logins) -> Bearer | None:

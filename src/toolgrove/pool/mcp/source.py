@@ -273,6 +273,15 @@ class McpSource:
         return visible(self._secrets.scrub_text(brief(session.instructions, self._secrets.beginning)))
 
     @property
+    def last_words(self) -> Sequence[str]:
+        """The last lines of its error output, scrubbed; none where it is reached over HTTP."""
+        return tuple(self._server.last_words)
+
+    def restart(self) -> None:
+        """Connect to the server anew, at once."""
+        self._server.restart()
+
+    @property
     def messages(self) -> Mapping[str, int]:
         """How much the server logged by way of the protocol, by level."""
         return self._server.log.counts

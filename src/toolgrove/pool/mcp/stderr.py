@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import logging
+from collections.abc import Callable
 
 from toolgrove.budgets import RefillingBudget
 from toolgrove.notation.unseen_text import blanked
@@ -20,9 +21,12 @@ MAX_HELD = 64 * 1024
 class ErrorOutput:
     """Logs a few lines a second; the rest is counted and dropped."""
 
-    def __init__(self, server: str, secrets: Secrets, clock: Clock) -> None:
+    def __init__(
+        self, server: str, secrets: Secrets, clock: Clock, keep: Callable[[str], object] = lambda line: None
+    ) -> None:
         self._server = server
         self._secrets = secrets
+        self._keep = keep
         self._room = RefillingBudget(LINES, burst=BURST, monotonic=clock.monotonic)
         self._dropped = 0
         self._held = ""
@@ -67,6 +71,7 @@ class ErrorOutput:
         shown = blanked(line[:MAX_LINE]).rstrip()
         if not shown:
             return
+        self._keep(shown)
         if not self._room.take():
             self._dropped += 1
             return

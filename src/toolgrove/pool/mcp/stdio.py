@@ -55,13 +55,15 @@ class StdioLink:
         clock: Clock,
         misdeeds: Misdeeds | None = None,
         offspring: Offspring | None = None,
+        keep: Callable[[str], object] = lambda line: None,
     ) -> None:
+        """`keep` takes each line of the child's error output, scrubbed."""
         self.changed: Callable[[], None] = lambda: None
         self.told: Told = unheard
         self.end = End()
         self._server = server
         self._command = command
-        self._errors = ErrorOutput(server, secrets, clock)
+        self._errors = ErrorOutput(server, secrets, clock, keep)
         self._inbound = InboundBudget(clock)
         self._misdeeds = misdeeds or Misdeeds()
         self._ended: dict[int, bool] = {}

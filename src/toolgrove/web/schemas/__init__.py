@@ -3,6 +3,7 @@
 A body is a pydantic model, since a stranger sent it. An answer is a dataclass, since there is nothing to validate in
 what is ours; pydantic describes it and writes it.
 
+- ``access``: changes of what an agent may use, and tokens
 - ``agents``: what an agent asks for: its receipt, its tools for OpenAI-style APIs, and a run
 - ``approvals``: approvals, and a person's decision about one
 - ``audit``: the audit log: its records, a page of them, and what a check of the whole found
@@ -11,21 +12,42 @@ what is ours; pydantic describes it and writes it.
 - ``overview``: the project at a glance
 - ``pins``: pinned definitions, and a person's decision about one
 - ``pool``: sources, their tools, and those that were turned down
+- ``sources``: sources as the operator looks at them
 """
 
 from __future__ import annotations
 
+from toolgrove.web.schemas.access import (
+    AccessChange,
+    AccessEffect,
+    AccessPreview,
+    AccessUndo,
+    AccessWish,
+    AccessWritten,
+    NewToken,
+    RevokedToken,
+    TokenList,
+    TokenSummary,
+    TokenWish,
+)
 from toolgrove.web.schemas.agents import MAX_CALLS, OpenAiFunction, OpenAiTool, Receipt, Run, RunCall, Verdict
 from toolgrove.web.schemas.approvals import Approval, ApprovalList, Decision, EarlierCall, OutgoingRequest
 from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, UsedApproval, Verification
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
 from toolgrove.web.schemas.logins import LoginQuestion
-from toolgrove.web.schemas.overview import AgentSummary, Health, Project, Ready, Traffic, TrafficMinute
+from toolgrove.web.schemas.overview import AgentSummary, FileProblem, Health, Project, Ready, Traffic, TrafficMinute
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
 from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source, SourceOverview
+from toolgrove.web.schemas.sources import Figures, SourceAgent, SourceList, SourceStatus, SourceTool, SourceView
 
 __all__ = [
     "MAX_CALLS",
+    "AccessChange",
+    "AccessEffect",
+    "AccessPreview",
+    "AccessUndo",
+    "AccessWish",
+    "AccessWritten",
     "AgentSummary",
     "Answer",
     "Approval",
@@ -40,8 +62,11 @@ __all__ = [
     "ErrorCode",
     "ErrorFacts",
     "Failure",
+    "Figures",
+    "FileProblem",
     "Health",
     "LoginQuestion",
+    "NewToken",
     "OpenAiFunction",
     "OpenAiTool",
     "OutgoingRequest",
@@ -54,10 +79,19 @@ __all__ = [
     "Ready",
     "Receipt",
     "RejectedTool",
+    "RevokedToken",
     "Run",
     "RunCall",
     "Source",
+    "SourceAgent",
+    "SourceList",
     "SourceOverview",
+    "SourceStatus",
+    "SourceTool",
+    "SourceView",
+    "TokenList",
+    "TokenSummary",
+    "TokenWish",
     "Traffic",
     "TrafficMinute",
     "UsedApproval",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -24,6 +24,9 @@ class Verdict(Answer):
     rule: str
     source: str
     ancestor: Annotated[str | None, Field(description="The agent above a sub-agent that took it away.")]
+    approval: Annotated[
+        str | None, Field(description="The rule by which a person approves each call; null where nobody has to.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,15 +70,20 @@ class Receipt(Answer):
     offered: Annotated[list[Offered], Field(description="What it can read and ask for beside tools.")]
 
     @classmethod
-    def of(cls, given: receipt.Receipt, offered: Sequence[types.Offered] = ()) -> Receipt:
-        """An agent's receipt, tools and sources by name."""
+    def of(
+        cls, given: receipt.Receipt, offered: Sequence[types.Offered] = (), approvals: Mapping[str, str] | None = None
+    ) -> Receipt:
+        """An agent's receipt, tools and sources by name; `approvals` are the rules by which a person is asked."""
+        asks = approvals or {}
         return cls(
             agent=given.agent,
             depth=given.depth,
             chain=list(given.chain),
             revision=given.revision,
             hash=given.hash,
-            tools={name: Verdict(**verdict._asdict()) for name, verdict in sorted(given.items())},
+            tools={
+                name: Verdict(**verdict._asdict(), approval=asks.get(name)) for name, verdict in sorted(given.items())
+            },
             sources={name: Source.of(found) for name, found in sorted(given.sources.items())},
             rejected=[RejectedTool.of(one) for one in given.rejected],
             warnings=list(given.warnings),

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from toolgrove.config import problems
 from toolgrove.types import Role
 from toolgrove.web.schemas.json_object import Answer
 from toolgrove.web.schemas.pool import RejectedTool, SourceOverview
@@ -67,6 +68,21 @@ class Traffic(Answer):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FileProblem(Answer):
+    """Something to mend in the project file, which is not in force because of it."""
+
+    line: Annotated[int, Field(description="From 1; 0 where it is not known.")]
+    column: int
+    path: Annotated[str, Field(description="Where it stands, such as agents.researcher.tools[0].")]
+    message: str
+
+    @classmethod
+    def of(cls, found: problems.Problem) -> FileProblem:
+        """A problem that reading the file again found."""
+        return cls(line=found.line, column=found.column, path=found.path, message=found.message)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Project(Answer):
     """The project as an overview shows it: sources, agents, traffic and what waits."""
 
@@ -85,3 +101,7 @@ class Project(Answer):
     version: Annotated[str, Field(description="Of the gateway itself.")]
     file: Annotated[str | None, Field(description="The name of the project file; null where there is none.")]
     tree: Annotated[bool, Field(description="Whether the project has a tree workspace.")]
+    configuration: Annotated[
+        list[FileProblem],
+        Field(description="What is wrong with the project file; the last good one is in force until it is mended."),
+    ]
