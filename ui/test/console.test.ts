@@ -90,6 +90,7 @@ test("facts of any shape become facts of ours", () => {
     version: "",
     file: null,
     tree: true,
+    configuration: [],
   });
   const odd = json({
     project: 7,
