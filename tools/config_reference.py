@@ -60,6 +60,8 @@ SECTIONS = {
     "RunnerConfig": "runner",
     "RecordConfig": "record",
     "AnswersConfig": "answers",
+    "ApprovalsConfig": "approvals",
+    "NotifyConfig": "notify",
     "ResultsConfig": "results",
     "WorkspaceConfig": "workspace",
     "PayloadTypeConfig": "workspace.payloadTypes.NAME",

@@ -17,6 +17,7 @@
 - ``model_run``: a run with a model
 - ``notation``: how things are written down: JSON and shared texts
 - ``notary``: where the key of the audit log is
+- ``notifier``: tells a webhook that a call waits for a person
 - ``openai_tools``: an agent's tools as OpenAI definitions
 - ``pool``: tools of many sources, resolved into one toolset per agent
 - ``project_state``: what a project keeps between runs: pins, approvals, tokens
@@ -31,6 +32,7 @@
 - ``tree_shelf``: the tree as resources that can be read and watched
 - ``types``: the values that parts hand to each other
 - ``web``: the gateway over HTTP
+- ``webhook``: one notice to one address: signed, and sent again while that can help
 """
 
 from importlib import import_module

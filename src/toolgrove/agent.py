@@ -67,7 +67,9 @@ class Agent:
         clock: Clock,
         publish: Publish | None = None,
         patience: float = 0.0,
+        hold: float = 0.0,
     ) -> None:
+        self.hold = hold
         self.description = description
         self.list_page = list_page
         self.settings = settings

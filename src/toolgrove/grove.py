@@ -44,6 +44,7 @@ from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
 from toolgrove.model_run import AtOnce, ModelRun, in_time
 from toolgrove.notary import notary_of
+from toolgrove.notifier import Notifier
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn, no_runner
 from toolgrove.pool.definition_lint import ToolNames
 from toolgrove.pool.exposure import Exposure
@@ -66,6 +67,7 @@ from toolgrove.store.gc_pause import paused_collector
 from toolgrove.store.journal import Extent, MemoryJournal, SqliteJournal, Trouble
 from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tools import WorkspaceSource
+from toolgrove.tree.account import Account
 from toolgrove.tree.workspace import Workspace
 from toolgrove.tree_shelf import GET_SUBTREE, TreeShelf
 from toolgrove.types import Bounds, Call, Caller, Clock, ModelSettings, Result, SystemClock, Tool
@@ -124,7 +126,8 @@ class Grove:
         )
         self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
-        self._state = ProjectState(self.config.state_file, clock, database=database, publish=self._listeners.publish)
+        self._notifier = Notifier(lambda: self.config, self.secrets, self.clock, lambda: self.approvals)
+        self._state = ProjectState(self.config.state_file, clock, database=database, publish=self._about_approvals)
         self.pins, self.approvals, self.tokens = self._state.pins, self._state.approvals, self._state.tokens
         self._given_runner = runner
         self._built_runner: tuple[RunnerConfig, Runner] | None = None
@@ -193,6 +196,7 @@ class Grove:
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
             await self._open.enter_async_context(looking(self._looks()))
             await self._open.enter_async_context(self.recorder.following())
+            await self._open.enter_async_context(self._notifier.running())
             await anyio.to_thread.run_sync(self._offspring.sweep)
             self._open.callback(self._offspring.end_all)
             await self._open.enter_async_context(self.pool.running())
@@ -223,6 +227,10 @@ class Grove:
     def audit_log(self) -> AuditLog:
         """All audit records that are kept."""
         return self._journal
+
+    def account_of(self, version: str, *, agent: str, tool: str) -> Account | None:
+        """What the call changed in the tree that left it at a version; None if nobody knows any more."""
+        return self._workspace.account_of(version, agent=agent, tool=tool)
 
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""
@@ -351,6 +359,7 @@ class Grove:
             settings=self._settings(definition),
             publish=parent.publish if parent is not None else None,
             patience=parent.patience if parent is not None else 0.0,
+            hold=self.config.approvals.hold,
         )
 
     def _settings(self, definition: AgentConfig) -> ModelSettings:
@@ -478,6 +487,10 @@ class Grove:
     def _rate_limit(self, agent: str) -> str | None:
         definition = self.config.agents.get(agent)
         return definition.rate_limit if definition is not None else None
+
+    def _about_approvals(self, event: Event) -> None:
+        self._listeners.publish(event)
+        self._notifier.hear(event)
 
     def _pool_changed(self, snapshot: PoolSnapshot) -> None:
         self._listeners.publish(PoolChanged(revision=snapshot.revision, timestamp=self.clock.wall()))

@@ -108,6 +108,8 @@ class McpFace:
         agent = self.agent_for(run.user, run.channel.meta or {})
         call = agent.begin(tool, arguments, run)
         call.for_model = True
+        if run.channel.wants_chunks and (run.user is None or run.user.id == agent.name):
+            call.patience = agent.hold  # an operator who acts for the agent is the person who is asked
         result = await _patiently(agent, call)
         answer = marked(call, _answer(call, result))
         return answer if run.channel.modern else _for_older_clients(answer)

@@ -117,7 +117,7 @@ async def test_answers_are_what_the_document_says() -> None:
         grove.pins.saw(pin.server, pin.own_name, "f" * 64, {"name": pin.own_name, "description": "Changed."})
         simple = [
             *("health", "ready", "console", "console_folder", "openapi", "openai_tools", "receipt", "project", "pool"),
-            *("approvals", "pins", "audit", "verify", "export", "metrics", "traffic", "sources", "tokens"),
+            *("approvals", "pins", "audit", "verify", "export", "metrics", "traffic", "runs", "sources", "tokens"),
         ]
         for name in simple:
             answered = await http.get(an(name))
@@ -133,7 +133,10 @@ async def test_answers_are_what_the_document_says() -> None:
         check("decide", await http.post(f"/api/approvals/{waiting}", json={"approve": True, "for": "1h"}))
         check("revoke", await http.delete(f"/api/approvals/{waiting}"))
         check("decide_pin", await http.post(f"/api/pins/{pin.server}/{pin.own_name}", json={"accept": "f" * 64}))
-        apart = {"home", "run", "approval", "decide", "revoke", "decide_pin"}
+        (added,) = (await http.get("/api/audit?tool=add_child")).json()["items"]
+        check("call", await http.get(f"/api/calls/{added['callId']}"))
+        check("run_story", await http.get(f"/api/runs/{added['runId']}"))
+        apart = {"home", "call", "run_story", "run", "approval", "decide", "revoke", "decide_pin"}
         elsewhere = {"mcp", "mcp_stream", "mcp_end", "events"}  # tests/web talks to these
         elsewhere |= {"begin_login", "login_answer"}  # and tests/pool/mcp to these
         elsewhere |= CHANGING  # and the next test to these

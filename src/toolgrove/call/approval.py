@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from math import inf
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import anyio
@@ -25,10 +26,12 @@ from toolgrove.notation.json_value import canonical
 from toolgrove.notation.times import to_seconds
 from toolgrove.notation.unseen_text import visible_json
 from toolgrove.store.state import Approval, ApprovalRequest, StateAway, StateBusy
-from toolgrove.types import Arguments, Call, Foreseen, Next, Result, Tool, UsedApproval
+from toolgrove.types import Arguments, Call, Client, Foreseen, Next, Result, Tool, UsedApproval
 
 MAX_ARGUMENTS = 256 * 1024
 _RETRY = 2.0
+SAY_SO = 5.0
+"""Seconds between two words to a client whose call is held open."""
 # Conditions on a built-in write, not part of it: a retry may come with fresh ones.
 _ASIDE = frozenset(("idempotencyKey", "versionToken"))
 _QUESTION = {
@@ -157,7 +160,11 @@ class ApprovalStep:
         """Wait for a decision as long as the call may; whoever follows its run hears of that."""
         publish = call.publish or (lambda event: None)
         publish(requested(asked))
-        found = await self._inbox.wait(asked, call.patience)
+        async with anyio.create_task_group() as tasks:
+            if call.client is not None and call.patience < inf:
+                tasks.start_soon(_say_so, call, call.client)
+            found = await self._inbox.wait(asked, call.patience)
+            tasks.cancel_scope.cancel()
         if found.decided_at is not None:
             publish(decided(found, found.decided_at))
 
@@ -219,6 +226,15 @@ class ApprovalStep:
             run_id=call.run_id,
             parent_call_id=call.caller.parent_call_id,
         )
+
+
+async def _say_so(call: Call, client: Client) -> None:
+    """Tell the client, again and again, why it hears nothing else."""
+    waited = 0.0
+    while True:
+        await client.progress(waited, call.patience, f"Waiting for a person to approve {call.name}")
+        await anyio.sleep(SAY_SO)
+        waited += SAY_SO
 
 
 def _definition(tool: Tool) -> dict[str, Any]:

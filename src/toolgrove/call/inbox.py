@@ -54,6 +54,7 @@ class Inbox:
         self._max_pending = max_pending
         self._decided_here: dict[str, float] = {}
         self._decision = anyio.Event()
+        self._lets_go = False
 
     async def request(self, request: ApprovalRequest) -> Approval:
         """Put a call before a person; one that waits or is approved already is found again.
@@ -89,12 +90,17 @@ class Inbox:
     async def wait(self, asked: Approval, seconds: float) -> Approval:
         """Wait until somebody decided, here or in another process, or it expired, or the time is over."""
         with anyio.move_on_after(seconds):
-            while asked.state == "pending":
+            while asked.state == "pending" and not self._lets_go:
                 decision = self._decision
                 asked = await self.get(asked.id)
                 with anyio.move_on_after(LOOK_AGAIN if asked.state == "pending" else 0):
                     await decision.wait()
         return asked
+
+    def let_go(self) -> None:
+        """Have nobody wait any longer: the gateway is about to end, and what waits stays in the inbox."""
+        self._lets_go = True
+        self._decision.set()
 
     async def claim(self, request: ApprovalRequest, call_id: str) -> Approval | None:
         """Take the approval of this very call, or hear once that it was rejected; None if there is no decision."""

@@ -5,11 +5,13 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``agent``: an agent: its tools, role and limits
 - ``answers``: how long answers of the built-in tools may be
 - ``app_project``: the project that a Python file stands for
+- ``approvals``: how calls wait for a person
 - ``document``: YAML or JSON within bounds, and where everything stands in it
 - ``fields``: names, paths and secrets as fields
 - ``file``: a file that is read again and again
 - ``http_tool``: one HTTP call or an OpenAPI document
 - ``mcp_server``: an external MCP server
+- ``notify``: who is told that a call waits
 - ``oauth``: how we log in to a server that asks for OAuth
 - ``own_names``: what a source's tools are called, and which are left out
 - ``problems``: what is wrong with a file, each problem with its place

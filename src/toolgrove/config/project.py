@@ -10,9 +10,11 @@ from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_
 from toolgrove.config import document
 from toolgrove.config.agent import AgentConfig, Expose
 from toolgrove.config.answers import AnswersConfig
+from toolgrove.config.approvals import ApprovalsConfig
 from toolgrove.config.fields import FOLDER, Location, Name, SecretConfig, folder_of
 from toolgrove.config.http_tool import HttpToolConfig
 from toolgrove.config.mcp_server import McpServerConfig, PinMode
+from toolgrove.config.notify import NotifyConfig
 from toolgrove.config.problems import ConfigError, found
 from toolgrove.config.record import Record, RecordConfig
 from toolgrove.config.results import ResultsConfig
@@ -90,6 +92,12 @@ class Config(Section):
     )
     answers: AnswersConfig = Field(
         default=AnswersConfig(), description="How long answers of the built-in tools may be."
+    )
+    approvals: ApprovalsConfig = Field(
+        default=ApprovalsConfig(), description="How calls wait for a person who must agree to them."
+    )
+    notify: NotifyConfig | None = Field(
+        default=None, description="A webhook that is told of calls which wait for a person."
     )
     pins: PinMode = Field(
         default="firstUse",

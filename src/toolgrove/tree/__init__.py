@@ -1,5 +1,6 @@
 """The tree: nodes, their history, and all that agents keep beside them; knows no tool, no store and no transport.
 
+- ``account``: what one call did to the tree, told from its history
 - ``aggregate``: counts, sums and extremes over some nodes, by group
 - ``bookmarks``: labels that an agent puts on nodes for itself
 - ``boundary``: whether a change stays inside the subtree that an agent may write

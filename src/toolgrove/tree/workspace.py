@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from toolgrove.errors import BatchTooLarge, Conflict, NotFound, OutsideWriteRoot, StaleVersion, Unnamed
+from toolgrove.tree.account import Account, account
 from toolgrove.tree.bookmarks import Bookmarks
 from toolgrove.tree.boundary import outside
 from toolgrove.tree.branch import branch_at
@@ -454,6 +455,11 @@ class Workspace:
         """The difference of two snapshots; `current` is the live tree."""
         first, second = self._moment(old), self._moment(new)
         return diff_states(self.tree, self.history.images_at(first), self.history.images_at(second))
+
+    def account_of(self, version: str, *, agent: str, tool: str) -> Account | None:
+        """What the call changed that left the tree at a version; None if the history does not reach back to it."""
+        seq = self.seq_of(version)
+        return None if seq is None else account(self.tree, self.history, seq, agent=agent, tool=tool)
 
     def pending(self) -> Diff:
         """What the open transaction has changed so far."""

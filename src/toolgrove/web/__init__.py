@@ -5,6 +5,7 @@
 - ``agents``: what an agent finds at its address
 - ``app``: the ASGI app that joins the parts, and its life
 - ``arrivals``: records of first uses of tokens, and of sign-ins
+- ``call_story``: all that is known about one call
 - ``console``: the console's page
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
@@ -19,6 +20,7 @@
 - ``revocations``: ends what a revoked token opened
 - ``room``: how much room the store takes, for Prometheus
 - ``routing``: routes from the table of operations
+- ``run_log``: the latest runs, and what happened in them
 - ``runs``: the runs under way
 - ``schemas``: the objects that the API takes and answers
 - ``session_room``: how many sessions are kept open, and which makes room for a new one

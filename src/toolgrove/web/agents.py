@@ -19,6 +19,7 @@ from toolgrove.web.http_json import answer, event_texts, failure, json_body, pro
 from toolgrove.web.project import Project
 from toolgrove.web.refusals import Refusals
 from toolgrove.web.routing import Handlers
+from toolgrove.web.run_log import RunLog
 from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import MAX_CALLS, Receipt
 from toolgrove.web.streams import FollowedResponse, Streams
@@ -31,10 +32,16 @@ class Agents:
     """`/agents/{agent}/…`: only for that agent and the operator; to anyone else it looks like no agent at all."""
 
     def __init__(
-        self, project: Project, endpoints: AgentEndpoints, runs: Runs, streams: Streams, refusals: Refusals
+        self,
+        project: Project,
+        endpoints: AgentEndpoints,
+        runs: Runs,
+        streams: Streams,
+        refusals: Refusals,
+        run_log: RunLog,
     ) -> None:
         self._project, self._endpoints, self._running, self._streams = project, endpoints, runs, streams
-        self._refusals = refusals
+        self._refusals, self._run_log = refusals, run_log
 
     def handlers(self) -> Handlers:
         """What answers each operation of an agent; MCP answers all of its own methods."""
@@ -77,7 +84,8 @@ class Agents:
         else:
             run = await self._project.model_run(agent.name, session=session_of(agent.name, request.user.name))
             events = run.events(task)
-        return FollowedResponse(stream(event_texts(self._running.follow(events))), self._streams)
+        recording = self._run_log.begin(agent.name, "calls" if task is None else "model", task)
+        return FollowedResponse(stream(event_texts(self._running.follow(events, recording))), self._streams)
 
     async def _agent(self, request: Request) -> Agent:
         name = request.path_params["agent"]

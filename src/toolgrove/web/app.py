@@ -37,6 +37,7 @@ from toolgrove.web.refusals import Refusals
 from toolgrove.web.revocations import Revocations
 from toolgrove.web.room import Room
 from toolgrove.web.routing import routes
+from toolgrove.web.run_log import RunLog
 from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import Health, Ready
 from toolgrove.web.slow_down import SlowDown
@@ -89,7 +90,8 @@ class Gateway:
                 slow_down=SlowDown(project.clock),
             )
         )
-        agents = Agents(project, self._endpoints, self._runs, self._streams, self._refusals)
+        run_log = RunLog(lambda: project.audit_log, project.secrets.scrub, project.clock.wall)
+        agents = Agents(project, self._endpoints, self._runs, self._streams, self._refusals, run_log)
         self.app = Starlette(
             routes=routes(
                 {
@@ -97,7 +99,7 @@ class Gateway:
                     "ready": self._ready,
                     "openapi": show_document,
                     **agents.handlers(),
-                    **OperatorApi(project, self._live, metrics, self._streams, version).handlers(),
+                    **OperatorApi(project, self._live, metrics, self._streams, run_log, version).handlers(),
                     **SourcesApi(project, figures).handlers(),
                     **AccessApi(project, lookup.reread).handlers(),
                     **LoginPages(project).handlers(),
@@ -126,6 +128,7 @@ class Gateway:
         A call that does not end is cut off in time to tell its agent and the audit log what is known of it.
         """
         self._live.close()
+        self._project.approvals.let_go()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._cut_off, max(0.0, seconds - ANSWERING))
             await asyncio.gather(self._runs.drain(seconds), self._endpoints.drain(seconds))

@@ -292,6 +292,34 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="GET",
+        path="/api/calls/{id}",
+        name="call",
+        who="operator",
+        summary="One call: its record, the approval that it used or waits for, what it changed in the tree with the "
+        "names of the nodes, which rule gives the agent the tool, and the calls of agents that worked for it.",
+        answer=schemas.Call,
+        failures=(404,),
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs",
+        name="runs",
+        who="operator",
+        summary="The latest runs of this process, the newest first.",
+        answer=schemas.RunList,
+    ),
+    Operation(
+        method="GET",
+        path="/api/runs/{id}",
+        name="run_story",
+        who="operator",
+        summary="What happened in one run so far, without results. Of a run that is not in memory any more, and of "
+        "what sub-agents did for a call, the calls in the audit log.",
+        answer=schemas.RunStory,
+        failures=(404,),
+    ),
+    Operation(
+        method="GET",
         path="/api/events",
         name="events",
         who="operator",

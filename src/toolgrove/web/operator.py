@@ -16,21 +16,25 @@ from toolgrove.pool.definition_lint import ToolNames
 from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, as_lines
 from toolgrove.store.state import ApprovalState
 from toolgrove.web import schemas
+from toolgrove.web.call_story import call_story
 from toolgrove.web.http_json import HEADERS, body_of, stream
 from toolgrove.web.live import Live
 from toolgrove.web.metrics import Metrics
 from toolgrove.web.operations import MAX_RECORDS
 from toolgrove.web.project import Project
 from toolgrove.web.routing import Handlers
+from toolgrove.web.run_log import RunLog
 from toolgrove.web.streams import FollowedResponse, Streams
 
 
 class OperatorApi:
     """`/api/…` and `/metrics`, for the operator's token only. Nothing here takes a command to run."""
 
-    def __init__(self, project: Project, live: Live, metrics: Metrics, streams: Streams, version: str) -> None:
+    def __init__(
+        self, project: Project, live: Live, metrics: Metrics, streams: Streams, runs: RunLog, version: str
+    ) -> None:
         self._project, self._live, self._metrics, self._streams = project, live, metrics, streams
-        self._version = version
+        self._runs, self._version = runs, version
 
     def handlers(self) -> Handlers:
         """What answers each operation of the operator."""
@@ -40,6 +44,9 @@ class OperatorApi:
             "pool": self._pool,
             "events": self._events,
             "traffic": self._traffic,
+            "call": self._call,
+            "runs": self._list_runs,
+            "run_story": self._run_story,
             "approvals": self._approvals,
             "approval": self._approval,
             "decide": self._decide,
@@ -98,6 +105,15 @@ class OperatorApi:
 
     async def _traffic(self, request: Request) -> schemas.Traffic:
         return schemas.Traffic(minutes=self._metrics.traffic.minutes(request.query_params.get("agent")))
+
+    async def _call(self, request: Request) -> schemas.Call:
+        return await call_story(self._project, request.path_params["id"])
+
+    async def _list_runs(self, request: Request) -> schemas.RunList:
+        return self._runs.list()
+
+    async def _run_story(self, request: Request) -> schemas.RunStory:
+        return await self._runs.story(request.path_params["id"])
 
     async def _approvals(self, request: Request) -> schemas.ApprovalList:
         state: Any = request.query_params.get("state")

@@ -19,6 +19,7 @@ from toolgrove.server_logins import ServerLogins
 from toolgrove.store.audit import AuditLog
 from toolgrove.store.journal import Extent, Trouble
 from toolgrove.store.state import Pins, Tokens
+from toolgrove.tree.account import Account
 from toolgrove.types import Clock
 
 
@@ -47,6 +48,8 @@ class Project(Protocol):
     def healthy(self) -> bool: ...
 
     def extent(self) -> Extent | None: ...
+
+    def account_of(self, version: str, *, agent: str, tool: str) -> Account | None: ...
 
     async def agent(self, name: str, *, session: str | None = None) -> Agent: ...
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import anyio
 
+from toolgrove.web.run_log import Recording
+
 Events = AsyncIterator[dict[str, Any]]
 
 
@@ -18,13 +20,15 @@ class Runs:
         self._running = 0
         self._ended = anyio.Event()
 
-    async def follow(self, events: Events) -> Events:
+    async def follow(self, events: Events, recording: Recording) -> Events:
         """The events of a run, which counts until its last one."""
         self._running += 1
         try:
             async for event in events:
+                recording.take(event)
                 yield event
         finally:
+            recording.end()
             self._running -= 1
             self._ended.set()
 

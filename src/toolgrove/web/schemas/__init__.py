@@ -7,6 +7,7 @@ what is ours; pydantic describes it and writes it.
 - ``agents``: what an agent asks for: its receipt, its tools for OpenAI-style APIs, and a run
 - ``approvals``: approvals, and a person's decision about one
 - ``audit``: the audit log: its records, a page of them, and what a check of the whole found
+- ``calls``: one call with all that is known about it, and one run
 - ``json_object``: what all of them have in common, and what a failure says
 - ``logins``: logins to MCP servers, made in a browser
 - ``overview``: the project at a glance
@@ -33,6 +34,7 @@ from toolgrove.web.schemas.access import (
 from toolgrove.web.schemas.agents import MAX_CALLS, OpenAiFunction, OpenAiTool, Receipt, Run, RunCall, Verdict
 from toolgrove.web.schemas.approvals import Approval, ApprovalList, Decision, EarlierCall, OutgoingRequest
 from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, UsedApproval, Verification
+from toolgrove.web.schemas.calls import Access, Call, RunList, RunStory, RunSummary, TreeChange
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
 from toolgrove.web.schemas.logins import LoginQuestion
 from toolgrove.web.schemas.overview import AgentSummary, FileProblem, Health, Project, Ready, Traffic, TrafficMinute
@@ -42,6 +44,7 @@ from toolgrove.web.schemas.sources import Figures, SourceAgent, SourceList, Sour
 
 __all__ = [
     "MAX_CALLS",
+    "Access",
     "AccessChange",
     "AccessEffect",
     "AccessPreview",
@@ -57,6 +60,7 @@ __all__ = [
     "Body",
     "Breach",
     "Break",
+    "Call",
     "Decision",
     "EarlierCall",
     "ErrorCode",
@@ -82,6 +86,9 @@ __all__ = [
     "RevokedToken",
     "Run",
     "RunCall",
+    "RunList",
+    "RunStory",
+    "RunSummary",
     "Source",
     "SourceAgent",
     "SourceList",
@@ -94,6 +101,7 @@ __all__ = [
     "TokenWish",
     "Traffic",
     "TrafficMinute",
+    "TreeChange",
     "UsedApproval",
     "Verdict",
     "Verification",
