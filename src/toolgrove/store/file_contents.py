@@ -28,15 +28,15 @@ class FileContents:
         self._seen = self._moment()
         self._sample = self._read()
 
-    def settle(self) -> None:
-        """Take what the file holds now as ours."""
-        now = self._moment()
+    def settle(self, state: os.stat_result | None = None) -> None:
+        """Take what the file holds now as ours; `state` is for who just asked for it."""
+        now = self._moment(state)
         if now != self._seen:
             self._seen, self._sample = now, self._read()
 
-    def are_foreign(self) -> bool:
+    def are_foreign(self, state: os.stat_result | None = None) -> bool:
         """Whether it holds something else than we left in it."""
-        now = self._moment()
+        now = self._moment(state)
         if now == self._seen:
             return False
         if self._read() != self._sample:
@@ -48,8 +48,8 @@ class FileContents:
         """Let go of the file, after every connection to it is closed."""
         _release(self._key)
 
-    def _moment(self) -> tuple[int, int]:
-        state = os.fstat(self._file.fileno())
+    def _moment(self, state: os.stat_result | None = None) -> tuple[int, int]:
+        state = state or os.fstat(self._file.fileno())
         return state.st_mtime_ns, state.st_size
 
     def _read(self) -> bytes:

@@ -21,11 +21,12 @@ class FileMarks:
     """
 
     def __init__(self, paths: Iterable[Path], contents: FileContents | None = None) -> None:
-        self._marks = {path: _mark(path) for path in paths}
-        self._main = next(iter(self._marks))
+        names = list(map(os.fspath, paths))  # they are looked up at every write, and a Path takes longer
+        self._marks = {name: _mark(_state(name)) for name in names}
+        self._main = Path(names[0])
         self._contents = contents
         self._is_overwritten = False
-        self._log: tuple[Path, int] | None = None
+        self._log: tuple[str, int] | None = None
         self.lost = False
         """Whether that was so at the last look."""
 
@@ -37,31 +38,41 @@ class FileMarks:
         """
         marks = cls((path.with_name(path.name + ending) for ending in ("", "-wal", *beside)), contents)
         if contents is not None:
-            marks._log = path.with_name(f"{path.name}-wal"), 0
+            marks._log = os.fspath(path.with_name(f"{path.name}-wal")), 0
             marks.settle()
         return marks
 
     def settle(self) -> None:
-        """Take what the files hold now as ours, after we wrote them."""
+        """Take what the files hold now as ours, after we wrote them; looks anew whether one is lost."""
+        if self.lost:
+            return
+        states = self._look()
         if self._contents is not None and not self.lost:
-            self._contents.settle()
+            self._contents.settle(states[0])
             if self._log is not None:
-                self._log = self._log[0], _size(self._log[0])
+                self._log = self._log[0], _size(states[1])
 
     def are_lost(self) -> bool:
         """Whether a name that led to a file leads to none now, or to another, or to other contents; looks anew."""
         if not self.lost:
-            for path, mark in self._marks.items():
-                now = _mark(path)
-                if mark is None:
-                    self._marks[path] = now
-                elif mark != now:
-                    self.lost = True
-            if not self.lost and self._contents is not None and self._contents.are_foreign():
+            states = self._look()
+            if not self.lost and self._contents is not None and self._contents.are_foreign(states[0]):
                 self.overwritten()
-            if self._log is not None and _size(self._log[0]) < self._log[1]:
+            if self._log is not None and _size(states[1]) < self._log[1]:
                 self.lost = True
         return self.lost
+
+    def _look(self) -> list[os.stat_result | None]:
+        """The files as they are, in their order; a name that leads elsewhere is lost."""
+        states: list[os.stat_result | None] = []
+        for name, mark in self._marks.items():
+            states.append(state := _state(name))
+            now = _mark(state)
+            if mark is None:
+                self._marks[name] = now
+            elif mark != now:
+                self.lost = True
+        return states
 
     def overwritten(self) -> None:
         """The main file holds something else now: what its log has for it would only spoil that, and stands aside."""
@@ -90,16 +101,16 @@ class FileMarks:
                 self._contents.close()
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
+def _state(name: str) -> os.stat_result | None:
     try:
-        state = path.stat()
+        return os.stat(name)
     except OSError:
         return None
-    return state.st_dev, state.st_ino
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+def _mark(state: os.stat_result | None) -> tuple[int, int] | None:
+    return None if state is None else (state.st_dev, state.st_ino)
+
+
+def _size(state: os.stat_result | None) -> int:
+    return 0 if state is None else state.st_size

@@ -50,7 +50,7 @@ class Ledger:
             outcomes, head = self._entries.keep(self._connection, self._head, group)
             self._commit(head)
             self._files.settle()
-            if self._files.are_lost():
+            if self._files.lost:
                 return [Gone() for _ in group]
         except Gone:
             return [Gone() for _ in group]
