@@ -63,17 +63,8 @@ def resolve(
     """
     depth = len(within) or depth
     judge = _Judge(snapshot, agent, depth, read_only or agent.read_only, within, sets)
-    verdicts: dict[str, Verdict] = {}
-    visible: dict[str, Tool] = {}
-    kept_away: dict[str, Tool] = {}
-    for tool_name, offer in snapshot.offers.items():
-        verdict = verdicts[tool_name] = judge.decide(offer)
-        if offer.tool is None:
-            continue
-        if verdict.verdict == "granted":
-            visible[tool_name] = offer.tool
-        elif judge.is_by_role(verdict):
-            kept_away[tool_name] = offer.tool
+    verdicts = {tool_name: judge.decide(offer) for tool_name, offer in snapshot.offers.items()}
+    visible = judge.given
     added = _added(visible, agent, exposure, sets)
     verdicts |= {tool_name: verdict for tool_name, (_, verdict) in added.items()}
     own_tools = {tool_name: tool for tool_name, (tool, verdict) in added.items() if verdict.verdict == "granted"}
@@ -116,7 +107,7 @@ def resolve(
         listed=listed,
         specs=tuple(tool.spec for tool in has.values()),
         names=tuple(has),
-        callable={**has, **kept_away},
+        callable={**has, **judge.kept_away},
         approvals=_approvals(snapshot, visible, agent, within, sets),
         bounds=(*within, own),
         receipt=receipt,
@@ -170,7 +161,8 @@ def _approvals(
     snapshot: PoolSnapshot, visible: Mapping[str, Tool], agent: AgentConfig, within: tuple[Bounds, ...], sets: Toolsets
 ) -> dict[str, str]:
     """By which rule a tool needs an approval: the agent's own, else its source's, else that of one above."""
-    offers = {name: snapshot.offers[name] for name in visible}
+    patterned = bool(within or agent.approve)
+    offers = {name: snapshot.offers[name] for name in visible} if patterned else {}
     rules: dict[str, str] = {}
     for above in within:
         found = sets.covers(above.approve, offers)
@@ -206,6 +198,9 @@ class _Judge:
         self._above = [(one.agent, one.tools, names) for one, names in zip(within, lent, strict=True)]
         self._granted: dict[tuple[str, str], Verdict] = {}
         self._unnamed: dict[str, Verdict] = {}
+        self.given: dict[str, Tool] = {}
+        self.kept_away: dict[str, Tool] = {}
+        """What only the role or read-only mode, its own or that of one above it, keeps away."""
 
     def decide(self, offer: Offer) -> Verdict:
         """Apply the rules in their order; the first that speaks against a tool is the one on the receipt."""
@@ -222,9 +217,10 @@ class _Judge:
             mask = masks.match(offer.own_name)
             if mask is not None:
                 return Verdict("masked", f"mcp.{source}.mask: {mask}", source)
-        if offer.standing != "ready" or offer.tool is None:
+        tool = offer.tool
+        if offer.standing != "ready" or tool is None:
             return Verdict(offer.standing if offer.standing != "ready" else "unavailable", offer.reason, source)
-        if offer.tool.for_apps and not self._apps:
+        if tool.for_apps and not self._apps:
             return Verdict("restricted", _FOR_APPS, source)
         if self._depth_rule is not None and name in COORDINATION:
             return Verdict("restricted", self._depth_rule, source)
@@ -232,15 +228,13 @@ class _Judge:
             if name not in tools and name not in lent:
                 rule = f"agent {above!r} can neither use it nor hand it on (mayDelegate)"
                 return Verdict("restricted", rule, source, above)
-        if self._by_role is not None and offer.tool.mutates:
+        if self._by_role is not None and tool.mutates:
             rule, whose = self._by_role
-            opening = f"; if it only reads, write {offer.tool.reads_if}" if offer.tool.reads_if else ""
+            opening = f"; if it only reads, write {tool.reads_if}" if tool.reads_if else ""
+            self.kept_away[name] = tool
             return Verdict("restricted", f"{rule}{opening}", source, whose)
+        self.given[name] = tool
         return self._granted.get((pattern, source)) or self._given(pattern, source)
-
-    def is_by_role(self, verdict: Verdict) -> bool:
-        """Whether only the role or read-only mode, its own or that of one above it, keeps the tool away."""
-        return self._by_role is not None and verdict.rule.startswith(self._by_role[0])
 
     def _not_named(self, source: str) -> Verdict:
         self._unnamed[source] = verdict = Verdict("denied", "no pattern in tools names it", source)

@@ -45,8 +45,10 @@ class Toolsets:
 
     def outdated(self, patterns: Sequence[str], offers: Offers) -> dict[str, str]:
         """The names that only an older spelling gives or forbids, each with that spelling."""
+        if not patterns:
+            return {}
         spelt = {name: offer.formerly for name, offer in offers.items() if offer.formerly and name != offer.formerly}
-        if not spelt or not patterns:
+        if not spelt:
             return {}
         globs = Globs([one for one in self.patterns(patterns) if not is_set(one)])
         return {
@@ -60,13 +62,12 @@ class Toolsets:
         globs = Globs([pattern for pattern in patterns if not is_set(pattern)])
         found = globs.matches(offers)
         if globs.patterns:
-            for name, offer in offers.items():
-                if (offer.formerly or offer.also) and name not in found:
-                    old = (offer.formerly,) if offer.formerly and (forbids or offer.formerly not in offers) else ()
-                    known_as = (*old, *offer.also) if forbids else old
-                    pattern = next(filter(None, map(globs.match, known_as)), None)
-                    if pattern is not None:
-                        found[name] = pattern
+            for offer in [one for one in offers.values() if (one.formerly or one.also) and one.name not in found]:
+                old = (offer.formerly,) if offer.formerly and (forbids or offer.formerly not in offers) else ()
+                known_as = (*old, *offer.also) if forbids else old
+                pattern = next(filter(None, map(globs.match, known_as)), None)
+                if pattern is not None:
+                    found[offer.name] = pattern
         for one in sets:
             for name, rule in self._in(one, offers, forbids=forbids).items():
                 found.setdefault(name, rule)
