@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from toolgrove.store.journal.sqlite import compaction
+from toolgrove.store.journal.tables.audit_queries import UNUSUAL_OUTCOME
 from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
@@ -18,7 +19,6 @@ STATE_TABLES = (
     "unfinished",
 )
 
-UNUSUAL_OUTCOME = "outcome <> 'success'"
 KIND = "json_extract(line, '$.kind')"
 """What kind a record is of; NULL for a call."""
 

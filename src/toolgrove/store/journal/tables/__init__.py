@@ -12,6 +12,7 @@
 - ``head_row``: the one row that says where a store stands
 - ``idempotency_keys``: idempotency records in their table
 - ``unfinished_calls``: calls that began to change something outside, in their table
+- ``audit_queries``: the audit records in their table, asked for and proved
 - ``audit_bodies``: the arguments and results beside the records
 - ``audit_copies``: copies of the audit records outside the store
 - ``audit_retention``: how long audit records are kept

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from contextlib import closing
 
 from toolgrove.store.audit import AuditSink, Bodies, JsonLines, Place, Sealed, close_logs, hash_of
 from toolgrove.store.journal.tables.connection import Connection
 
 log = logging.getLogger("toolgrove.store")
+_CHUNK = 1_000
 
 
 class AuditCopies:
@@ -42,10 +42,10 @@ class AuditCopies:
     def _catch_up(self, connection: Connection, at: int, sink: AuditSink) -> None:
         query = (
             "SELECT number, line, arguments, result FROM audit LEFT JOIN audit_body USING (number) "
-            "WHERE number > ? ORDER BY number"
+            "WHERE number > ? ORDER BY number LIMIT ?"
         )
         try:
-            with closing(connection.execute(query, (self._copied[at],))) as rows:
+            while rows := connection.execute(query, (self._copied[at], _CHUNK)).fetchall():
                 for number, line, *texts in rows:
                     sink.write(Sealed(line, hash_of(line), Bodies(*texts)))
                     self._copied[at] = number

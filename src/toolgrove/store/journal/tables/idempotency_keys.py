@@ -14,8 +14,8 @@ from toolgrove.types import Clock
 _SWEEPS = 1_440
 """How often in a lifetime the expired ones are taken out: a few at a time, so that no call waits long for it."""
 _TRIM = (
-    "DELETE FROM idempotency WHERE agent = ?1 AND number <= "
-    "(SELECT number FROM idempotency WHERE agent = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)"
+    "DELETE FROM idempotency WHERE agent = ? AND number <= "
+    "(SELECT number FROM idempotency WHERE agent = ? ORDER BY number DESC LIMIT 1 OFFSET ?)"
 )
 _EXPIRE = (
     "DELETE FROM idempotency WHERE number < "
@@ -52,7 +52,7 @@ class IdempotencyKeys:
         for agent in {row[0] for row in rows}:
             # A tenth of slack, so that looking for the oldest is rare.
             if self._counts[agent] > self._per_agent + self._per_agent // 10:
-                if connection.execute(_TRIM, (agent, self._per_agent)).rowcount:
+                if connection.execute(_TRIM, (agent, agent, self._per_agent)).rowcount:
                     self._forgotten.note(agent)
                 count = "SELECT count(*) FROM idempotency WHERE agent = ?"
                 self._counts[agent] = connection.execute(count, (agent,)).fetchone()[0]

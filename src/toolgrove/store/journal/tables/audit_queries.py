@@ -1,0 +1,174 @@
+"""The audit records in their table: finding some, and proving that all are as they were written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolgrove.store.audit import (
+    START,
+    AuditFile,
+    AuditPage,
+    AuditQuery,
+    Bodies,
+    Breach,
+    ChainCheck,
+    Notary,
+    Place,
+    Proof,
+    as_written,
+)
+from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.journal.tables.encoding import key
+from toolgrove.store.journal.tables.head_row import Head
+
+UNUSUAL_OUTCOME = "outcome <> 'success'"
+_CHUNK = 2_000
+# Room is made from the oldest on, so what is missing after the first that is there was taken out by hand. No text in
+# a line can look like one of these keys, since JSON escapes quotes.
+_LOST = """
+SELECT (SELECT count(*) FROM audit AS earlier WHERE earlier.number < audit.number)
+FROM audit LEFT JOIN audit_body USING (number)
+WHERE number >= (SELECT min(number) FROM audit_body) AND (
+    (arguments IS NULL AND line LIKE '%,"argumentsHash":"%') OR (result IS NULL AND line LIKE '%,"resultHash":"%')
+)
+ORDER BY number LIMIT 1
+"""
+# The number before the first record of a time; the plus keeps SQLite from looking for it record by record.
+_SINCE = "(?, (SELECT coalesce(min(+number) - 1, 9223372036854775807) FROM audit WHERE timestamp >= ?))"
+# Records and bodies are ASCII, with everything else escaped.
+_ANYWHERE = "line || coalesce(arguments, '') || coalesce(result, '')"
+_WILD = re.compile(r"[\\%_]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """In which databases differ: the kind of a record, the larger of two, whether there is a table of bodies."""
+
+    kind: str
+    greatest: str
+    has_bodies: bool = True
+
+
+def page(connection: Connection, query: AuditQuery, terms: Terms) -> AuditPage:
+    """The records that a query asks for; written so that an index serves every filter."""
+    outcome = "outcome = ?" if query.outcome == "success" else f"{UNUSUAL_OUTCOME} AND outcome = ?"
+    kind = f"coalesce({terms.kind}, 'call') = ?" if query.kind == "call" else f"{terms.kind} = ?"
+    others = query.agent, query.tool, query.outcome, query.kind, query.call, query.run, query.text, query.tool_part
+    # To look for the beginning costs a step for each record since then, so only where nothing else leads to them.
+    from_time = (
+        query.since is not None and query.after == 0 and query.before is None and others == (None,) * len(others)
+    )
+    start, values = (f"{terms.greatest}{_SINCE}", [query.after, query.since]) if from_time else ("?", [query.after])
+    wanted = {
+        "number < ?": query.before,
+        "agent = ?": None if query.agent is None else key(query.agent),
+        "operation = ?": None if query.tool is None else key(query.tool),
+        outcome: query.outcome,
+        kind: query.kind,
+        "timestamp >= ?": query.since,
+        "timestamp < ?": query.until,
+        f"{terms.call} = ?": query.call,
+        f"{terms.run} = ?": query.run,
+        f"operation {terms.like} ? ESCAPE '\\'": _part(query.tool_part),
+        f"{_ANYWHERE if terms.has_bodies else 'line'} {terms.like} ? ESCAPE '\\'": None
+        if query.text is None
+        else _part(as_written(query.text)),
+    }
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    # The conditions are the constants above; every value is bound.
+    conditions = " AND ".join((f"number > {start}", *given))
+    order = "number DESC" if query.newest else "number"
+    text = f"{_lines(terms)} WHERE {conditions} ORDER BY {order} LIMIT ?"
+    rows = connection.execute(text, [*values, *given.values(), query.limit + 1])
+    return AuditPage.of(map(_whole, rows), query.limit)
+
+
+def _part(text: str | None) -> str | None:
+    """A pattern for all that holds a text."""
+    if text is None:
+        return None
+    return f"%{re.sub(_WILD, _escaped, text)}%"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
+
+
+def _lines(terms: Terms, columns: str = "") -> str:
+    """The beginning of a query for records with their bodies."""
+    if terms.has_bodies:
+        return f"SELECT {columns} line, arguments, result FROM audit LEFT JOIN audit_body USING (number)"  # noqa: S608
+    return f"SELECT {columns} line, NULL, NULL FROM audit"  # noqa: S608  our own names
+
+
+def _whole(row: tuple[str, str | None, str | None]) -> str:
+    line, *texts = row
+    return Bodies(*texts).beside(line)
+
+
+def prove(
+    connection: Connection, notary: Notary | None, anchors: Iterable[Place], terms: Terms
+) -> tuple[Proof, Place, Place]:
+    """What the records prove, a place that every copy must have, and one that the archive must have.
+
+    The connection sees one moment of the tables meanwhile.
+    """
+    noted = None if notary is None else notary.noted()
+    head = Head.read(connection)
+    known = [*anchors, *([noted] if noted is not None else []), *([head.place] if head is not None else [])]
+    floor = _floor(connection, head)
+    check = ChainCheck(notary, floor=floor, known=known)
+    _follow(connection, check, terms)
+    proof = check.finish(is_sealed=noted is not None)
+    is_forged = head is None or (notary is not None and not notary.holds(head.seal_text, head.audit_seal))
+    if proof.breach is None and proof.sealed_from is not None and is_forged:
+        proof = replace(proof, breach=Breach(number=0, problem="the row that says where the log ends was altered"))
+    lost = connection.execute(_LOST).fetchone() if proof.breach is None and terms.has_bodies else None
+    if lost is not None:
+        problem = "its arguments or its result are missing, and older ones are there"
+        proof = replace(proof, breach=Breach(number=lost[0], problem=problem))
+    return proof, noted or (START if head is None else head.place), floor
+
+
+def _follow(connection: Connection, check: ChainCheck, terms: Terms) -> None:
+    for *found, line, arguments, result in _all(connection, terms):
+        link = check.follow(Bodies(arguments, result).beside(line))
+        if link is None:
+            return
+        if found != _columns(link.record):
+            check.fail("its columns, by which it is found, were altered", back=1)
+            return
+
+
+def _all(connection: Connection, terms: Terms) -> Iterator[Any]:
+    query = f"{_lines(terms, 'number, timestamp, agent, operation, outcome,')} WHERE number > ? ORDER BY number LIMIT ?"
+    last = 0
+    while rows := connection.execute(query, (last, _CHUNK)).fetchall():
+        yield from rows
+        last = rows[-1][0]
+
+
+def with_archive(proof: Proof, path: Path, floor: Place, notary: Notary | None) -> Proof:
+    """A proof, and what the archive adds to it: it holds the oldest records, up to those that went."""
+    if not path.exists():
+        return proof
+    archived = AuditFile(path, notary).prove([floor], is_sealed=False)  # they may be from before there was a key
+    return proof.with_copy(path.name, replace(archived, unchecked=()))
+
+
+def _floor(connection: Connection, head: Head | None) -> Place:
+    """What the oldest record rests on; older stores did not keep its number."""
+    if head is None:
+        return START
+    first = connection.execute("SELECT min(number) FROM audit").fetchone()[0]
+    is_known = head.audit_floor_number or head.floor == START or first is None
+    return head.floor if is_known else Place(first - 1, head.audit_floor)
+
+
+def _columns(record: Mapping[str, Any]) -> list[Any]:
+    found = record["number"], record["timestamp"], key(record["agent"]), key(record["operation"]), record["outcome"]
+    return list(found)
