@@ -28,8 +28,10 @@ class Room(Collector):
         yield GaugeMetricFamily("toolgrove_store_bytes", "Bytes of the store.", extent.store_bytes)
         yield GaugeMetricFamily("toolgrove_audit_archive_bytes", "Bytes of the archive.", extent.archive_bytes)
         yield GaugeMetricFamily("toolgrove_audit_records", "Audit records in the store.", extent.audit_records)
-        yield GaugeMetricFamily("toolgrove_disk_free_bytes", "Bytes free on the store's disk.", extent.disk_free)
+        if extent.disk_free is not None:
+            yield GaugeMetricFamily("toolgrove_disk_free_bytes", "Bytes free on the store's disk.", extent.disk_free)
         passed = GaugeMetricFamily("toolgrove_mark_passed", "Whether the project's mark is passed.", labels=("mark",))
         passed.add_metric(("auditMark",), marks.audit_passed(extent))
-        passed.add_metric(("diskMark",), marks.disk_passed(extent))
+        if extent.disk_free is not None:
+            passed.add_metric(("diskMark",), marks.disk_passed(extent))
         yield passed

@@ -22,7 +22,7 @@ def check(config: Config) -> Iterator[Finding]:
         yield _finding("error", store, str(problem))
         return
     if marks.disk_passed(extent):
-        text = f"its disk has {_megabytes(extent.disk_free)} left, less than workspace.diskMark"
+        text = f"its disk has {_megabytes(extent.disk_free or 0)} left, less than workspace.diskMark"
         yield _finding("warning", store, f"{text}; free some space before changes are refused")
     if marks.audit_passed(extent):
         text = f"holds about {extent.audit_records:,} audit records ({_megabytes(extent.store_bytes)} in all)"

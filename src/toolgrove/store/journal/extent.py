@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extent:
-    """The bytes of the store and of its archive, its audit records, and the bytes that are free on its disk."""
+    """The bytes of the store and of its archive, its audit records, and the bytes that are free on its disk, unless that
+    is a database's own affair."""
 
     store_bytes: int
     archive_bytes: int
     audit_records: int
-    disk_free: int
+    disk_free: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,4 +29,4 @@ class Marks:
 
     def disk_passed(self, extent: Extent) -> bool:
         """Whether less is free than that."""
-        return extent.disk_free < self.disk_free
+        return extent.disk_free is not None and extent.disk_free < self.disk_free

@@ -77,7 +77,7 @@ class Gone(OSError):
         )
 
 
-Trouble = Literal["store_locked", "store_unwritable", "store_gone", "state_gone"]
+Trouble = Literal["store_locked", "store_unreachable", "store_unwritable", "store_gone", "state_gone"]
 """Why a project cannot keep what agents do."""
 
 

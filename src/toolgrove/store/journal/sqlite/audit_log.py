@@ -17,6 +17,7 @@ from toolgrove.store.journal.tables.audit_queries import Terms, page, prove, wit
 from toolgrove.store.journal.tables.encoding import Damaged
 
 Answer = TypeVar("Answer")
+_CALL, _RUN = (f"json_extract(line, '$.{name}')" for name in ("callId", "runId"))
 
 
 class SqliteAuditLog:
@@ -64,4 +65,4 @@ def _prove(
 def _terms(connection: sqlite3.Connection) -> Terms:
     """A store from before has no bodies until it is opened again."""
     has_bodies = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_body'").fetchone() is not None
-    return Terms(kind=KIND, greatest="max", has_bodies=has_bodies)
+    return Terms(kind=KIND, call=_CALL, run=_RUN, greatest="max", like="LIKE", has_bodies=has_bodies)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,15 @@ _WILD = re.compile(r"[\\%_]")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
-    """In which databases differ: the kind of a record, the larger of two, whether there is a table of bodies."""
+    """In which databases differ: the kind of a record, its call and its run, the larger of two, finding a text whatever
+    its capitals, how a text stands in a column, and whether there is a table of bodies."""
 
     kind: str
+    call: str
+    run: str
     greatest: str
+    like: str
+    kept_as: Callable[[str], str] = str
     has_bodies: bool = True
 
 
@@ -139,7 +144,7 @@ def _follow(connection: Connection, check: ChainCheck, terms: Terms) -> None:
         link = check.follow(Bodies(arguments, result).beside(line))
         if link is None:
             return
-        if found != _columns(link.record):
+        if found != _columns(link.record, terms):
             check.fail("its columns, by which it is found, were altered", back=1)
             return
 
@@ -169,6 +174,6 @@ def _floor(connection: Connection, head: Head | None) -> Place:
     return head.floor if is_known else Place(first - 1, head.audit_floor)
 
 
-def _columns(record: Mapping[str, Any]) -> list[Any]:
-    found = record["number"], record["timestamp"], key(record["agent"]), key(record["operation"]), record["outcome"]
-    return list(found)
+def _columns(record: Mapping[str, Any], terms: Terms) -> list[Any]:
+    agent, operation = (terms.kept_as(key(record[name])) for name in ("agent", "operation"))
+    return [record["number"], record["timestamp"], agent, operation, record["outcome"]]

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Place, Tail, end_of_log, read_record, resume
+from toolgrove.store.audit import (
+    AuditArchive,
+    AuditSink,
+    Notary,
+    Place,
+    Tail,
+    Unfinished,
+    end_of_log,
+    read_record,
+    resume,
+)
 from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.entries import EntryTables
@@ -24,14 +34,19 @@ def resumption(
     archive: AuditArchive | None,
     notary: Notary | None,
     now: str,
+    left: Unfinished | None = None,
 ) -> Resumption:
-    """What the audit log has to say first; copies whose end it lost go on behind that."""
+    """What the audit log has to say first; copies whose end it lost go on behind that.
+
+    `left` are calls that nobody goes on with; without it, all that have not ended.
+    """
     noted = None if notary is None else notary.noted()
     archived = [archive.end] if archive is not None and archive.end is not None else []
     passed = [*entries.copies.ends, *([noted] if noted is not None else []), *archived]
     missed = [place for place in passed if not _holds(connection, head, place)]
     is_sealed = notary is not None and notary.holds(head.seal_text, head.audit_seal)
-    going_on = resume(Tail(place=head.place, is_sealed=is_sealed, unfinished=entries.unfinished), missed, notary, now)
+    tail = Tail(place=head.place, is_sealed=is_sealed, unfinished=entries.unfinished if left is None else left)
+    going_on = resume(tail, missed, notary, now)
     if going_on.lost is not None:
         entries.copies.pass_over(missed, going_on.lost.number)
     return going_on

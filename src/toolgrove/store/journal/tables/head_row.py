@@ -50,15 +50,19 @@ class Head(NamedTuple):
         return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS)
 
     @classmethod
-    def read(cls, connection: Connection) -> Head | None:
-        """The head in the file; None in a new one."""
-        rows = connection.execute("SELECT body, crc FROM head").fetchall()
+    def read(cls, connection: Connection, *, lock: str = "") -> Head | None:
+        """The head in the store; None in a new one. `lock` keeps other writers away, where a database needs that."""
+        rows = connection.execute(f"SELECT body, crc FROM head{lock}").fetchall()  # noqa: S608  our own words
         for stored in decode_all("head", rows):
             facts: dict[str, Any] = {**stored, "mark": Mark(**stored["mark"])}
             return cls(**facts)
         return None
 
+    def text(self) -> str:
+        """What its row holds."""
+        return encode({**self._asdict(), "mark": self.mark._asdict()})
+
     def write(self, connection: Connection) -> None:
         """Put it into the open transaction."""
-        body = encode({**self._asdict(), "mark": self.mark._asdict()})
+        body = self.text()
         connection.execute("INSERT OR REPLACE INTO head (one, body, crc) VALUES (1, ?, ?)", (body, checksum(body)))

@@ -11,7 +11,11 @@ from toolgrove.store.journal.tables.encoding import checksum, decode_all, encode
 
 def read(connection: Connection) -> Unfinished:
     """Those that the file remembers."""
-    rows = connection.execute("SELECT body, crc FROM unfinished").fetchall()
+    return remembered(connection.execute("SELECT body, crc FROM unfinished").fetchall())
+
+
+def remembered(rows: Sequence[tuple[str, int]]) -> Unfinished:
+    """Those of some rows."""
     return Unfinished([RememberedCall(*fields) for fields in decode_all("unfinished", rows)])
 
 

@@ -1,0 +1,12 @@
+"""The store in PostgreSQL: several processes write it, in turns that the row of the head decides.
+
+Nothing here is imported before a project names such a store, since psycopg is an extra.
+
+- ``journal``: the journal that calls append to
+- ``ledger``: a group of entries in one transaction, and what became of one whose end nobody heard
+- ``opening``: connecting, migrating and reading a store
+- ``audit_log``: the audit records, asked for and proved
+- ``replicas``: which processes are alive, and calls of those that are not
+- ``tables``: the statements of the tables, as PostgreSQL takes them
+- ``failures``: what an error of PostgreSQL means to the writer
+"""

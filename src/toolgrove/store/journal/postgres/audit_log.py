@@ -1,0 +1,69 @@
+"""The audit records of a store in PostgreSQL: finding some, and proving that all are as they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+
+from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof
+from toolgrove.store.journal.postgres.tables import PostgresTables, kept_as
+from toolgrove.store.journal.tables.audit_queries import Terms, page, prove, with_archive
+from toolgrove.store.journal.tables.encoding import Damaged
+from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.store.postgres.connecting import connect, unavailable
+from toolgrove.store.unusable import StoreUnusable
+
+Answer = TypeVar("Answer")
+# PostgreSQL's own JSON refuses texts that a record may hold; nothing before these is an object.
+_BEFORE = r"""'^{(?:[^{}"]|"(?:[^"\\]|\\.)*")*"""
+_CALL, _RUN = (rf"""substring(line from {_BEFORE},"{name}":"((?:[^"\\]|\\.)*)"')""" for name in ("callId", "runId"))
+_TERMS = Terms(kind="kind", call=_CALL, run=_RUN, greatest="greatest", like="ILIKE", kept_as=kept_as)
+_ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgresAuditLog:
+    """Reads the records, on a connection of its own for each question."""
+
+    def __init__(
+        self,
+        address: DatabaseAddress,
+        notary: Notary | None = None,
+        *,
+        copies: Iterable[Path] = (),
+        archive: Path | None = None,
+    ) -> None:
+        self._address = address
+        self._notary = notary
+        self._copies = tuple(copies)
+        self._archive = archive
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of the audit records."""
+        return await anyio.to_thread.run_sync(self._ask, lambda tables: page(tables, query, _TERMS))
+
+    async def verify(self, anchors: Iterable[Place] = ()) -> Proof:
+        """Whether the audit records are as they were written, here and in the copies."""
+        return await anyio.to_thread.run_sync(self.prove, tuple(anchors))
+
+    def prove(self, anchors: Iterable[Place] = ()) -> Proof:
+        """The same, for those who may wait."""
+        proof, passed, floor = self._ask(lambda tables: prove(tables, self._notary, anchors, _TERMS))
+        for path in self._copies:
+            copy = AuditFile(path, self._notary).prove([passed], is_sealed=proof.sealed_from is not None)
+            proof = proof.with_copy(path.name, copy)
+        return proof if self._archive is None else with_archive(proof, self._archive, floor, self._notary)
+
+    def _ask(self, question: Callable[[PostgresTables], Answer]) -> Answer:
+        try:
+            with unavailable(self._address), closing(connect(self._address)) as connection:
+                tables = PostgresTables(connection)
+                tables.execute(_ONE_MOMENT)
+                return question(tables)
+        except Damaged as error:
+            raise StoreUnusable(
+                where=self._address.told, problem=f"is damaged: {error}", advice="Restore a backup of the database."
+            ) from None

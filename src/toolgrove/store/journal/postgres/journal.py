@@ -1,0 +1,160 @@
+"""The journal in PostgreSQL."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Coroutine, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from toolgrove.store.audit import (
+    AuditArchive,
+    AuditPage,
+    AuditQuery,
+    AuditRing,
+    AuditSink,
+    JsonLines,
+    Notary,
+    Place,
+    Proof,
+    Unfinished,
+)
+from toolgrove.store.journal.extent import Extent
+from toolgrove.store.journal.journal import (
+    KEYS_ON_DISK,
+    RECORD_BYTES,
+    IdempotencyRecord,
+    JournalEntry,
+    KeyLimits,
+    Trouble,
+)
+from toolgrove.store.journal.postgres.audit_log import PostgresAuditLog
+from toolgrove.store.journal.postgres.measuring import measure
+from toolgrove.store.journal.postgres.opening import OpenDatabase, open_database
+from toolgrove.store.journal.tables.audit_retention import Days
+from toolgrove.store.journal.tables.line import Line
+from toolgrove.store.journal.tables.stall import Stall
+from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.tree.saved import SavedWorkspace
+from toolgrove.types import Clock
+
+
+class PostgresJournal:
+    """Keeps entries in a database that other processes may write as well."""
+
+    def __init__(
+        self,
+        address: DatabaseAddress,
+        clock: Clock,
+        *,
+        sinks: Sequence[AuditSink] = (),
+        limits: KeyLimits | None = None,
+        audit_days: Days | None = None,
+        archive: Path | None = None,
+        record_bytes: int = RECORD_BYTES,
+        notary: Notary | None = None,
+    ) -> None:
+        self.audit = AuditRing()
+        self.stall = Stall(clock)
+        self._line = Line(self.stall, self.audit)
+        self._address = address
+        self._notary = notary
+        self._log = PostgresAuditLog(
+            address, notary, copies=[sink.path for sink in sinks if isinstance(sink, JsonLines)], archive=archive
+        )
+        self._clock = clock
+        self._sinks = sinks
+        self._limits = limits or KeyLimits(per_agent=KEYS_ON_DISK)
+        self._audit_days = audit_days
+        self._archive = archive
+        self._record_bytes = record_bytes
+        self._opened: OpenDatabase | None = None
+
+    async def open(self) -> SavedWorkspace:
+        """Connect, and read the workspace that the tables hold."""
+        opened, saved = await anyio.to_thread.run_sync(self._open)
+        self._opened = opened
+        self._line.open(opened.ledger)
+        return saved
+
+    def _open(self) -> tuple[OpenDatabase, SavedWorkspace]:
+        return open_database(
+            self._address,
+            self._clock,
+            sinks=self._sinks,
+            limits=self._limits,
+            audit_days=self._audit_days,
+            archive=None if self._archive is None else AuditArchive(self._archive, self._notary),
+            record_bytes=self._record_bytes,
+            notary=self._notary,
+        )
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """Why an entry could not be kept now; None while all is well."""
+        found = self._line.trouble
+        return "store_unreachable" if found == "store_locked" and self._require().ledger.is_cut else found
+
+    @property
+    def fault(self) -> OSError | None:
+        """Why the last group was refused; None while all is well."""
+        return self._line.fault
+
+    def look(self) -> None:
+        """Have the writer look whether the database is there; one that does not come back is held up."""
+        self._line.look()
+
+    async def writable(self) -> None:
+        """Return when the database can be written; raises OSError if not within the wait that all share."""
+        if self.stall.is_on:
+            await self.stall.end()
+
+    async def close(self) -> None:
+        """Write what is on its way, and let go."""
+        opened = self._opened
+        if opened is not None:
+            await self._line.close(opened.close)
+            self._opened = None
+
+    def append(self, entry: JournalEntry) -> Coroutine[Any, Any, None]:
+        """Keep an entry; one that changed anything is durable on return."""
+        return self._line.append(entry)
+
+    def extent(self) -> Extent:
+        """How much room the store takes by now."""
+        return measure(self._address, self._archive)
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """Calls that have not ended yet, and calls whose outcome is unknown."""
+        return self._require().ledger.unfinished
+
+    def fingerprint(self, text: str) -> str:
+        """The seal of a text; without a key its hash."""
+        seal = self._notary.seal(text) if self._notary is not None else ""
+        return seal or hashlib.sha256(text.encode()).hexdigest()
+
+    async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
+        """The result under a key, unless it has expired; raises Stalled where the database cannot be asked."""
+        opened = self._require()
+        return await anyio.to_thread.run_sync(
+            opened.reader.ask, lambda tables: opened.keys.find(tables, agent, key), abandon_on_cancel=True
+        )
+
+    async def records(self, query: AuditQuery) -> AuditPage:
+        """A page of the audit records, up to those of calls that have ended by now."""
+        await self._line.catch_up()
+        return await self._log.records(query)
+
+    async def verify(self, anchors: Iterable[Place] = ()) -> Proof:
+        """Whether the audit records are as they were written."""
+        await self._line.catch_up()
+        return await self._log.verify(anchors)
+
+    def _require(self) -> OpenDatabase:
+        if self._opened is None:
+            raise OSError("the store is not open: use 'async with Grove(...)'")
+        return self._opened

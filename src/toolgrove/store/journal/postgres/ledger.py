@@ -1,0 +1,220 @@
+"""Writing entries: a group of them in one transaction, which holds the head against all other writers meanwhile.
+
+The outcome of a transaction whose COMMIT was cut off is looked up: its last audit record is there, or it is not.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import psycopg
+
+from toolgrove.store.audit import Sealed, Unfinished
+from toolgrove.store.audit.resuming import Resumption
+from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
+from toolgrove.store.journal.postgres.replicas import Replica
+from toolgrove.store.journal.postgres.tables import PostgresTables
+from toolgrove.store.journal.tables.entries import EntryTables, Outcome
+from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.rows import Rows
+from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
+
+log = logging.getLogger("toolgrove.store")
+LOCKED = " FOR UPDATE"
+_TRIES = 5
+_AGAIN = 0.25
+_STAY = 3.0
+
+
+class InDoubt(Exception):
+    """The connection was cut after COMMIT was sent; the last record tells whether the transaction was kept."""
+
+    def __init__(self, outcomes: list[Outcome], head: Head) -> None:
+        super().__init__()
+        self.outcomes, self.head = outcomes, head
+
+
+class PostgresLedger:
+    """The tables as the writer sees them; between two transactions others may have changed them."""
+
+    def __init__(
+        self, address: DatabaseAddress, tables: PostgresTables, head: Head, entries: EntryTables, replica: Replica
+    ) -> None:
+        self.is_cut = False
+        """Whether the database could not be reached at the last try."""
+        self.head = head
+        self._address = address
+        self._tables: PostgresTables | None = tables
+        self._entries = entries
+        self._replica = replica
+        self._stayed = 0.0
+        self._closing = False
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """Calls that have not ended yet, and calls whose outcome is unknown."""
+        return self._entries.unfinished
+
+    def announce(self, tables: PostgresTables, going_on: Resumption) -> list[Sealed]:
+        """Keep what a log that is opened says first, in the open transaction that holds the head."""
+        said: list[Sealed] = []
+        if going_on.records or not self._entries.is_sealed(self.head):
+            said, head = self._entries.announce(tables, self.head, going_on.records, going_on.after)
+            self.head = self._entries.write_head(tables, head)
+        return said
+
+    def write(self, group: Sequence[Rows]) -> Sequence[Outcome]:
+        """Keep a group; for each entry its sealed audit record, or why it was refused.
+
+        Raises Stalled where the database cannot be written now, and nothing of the group was.
+        """
+        for _ in range(_TRIES):
+            before = self.unfinished.copy()
+            try:
+                outcomes = self._write(self._connected(), group)
+            except InDoubt as doubt:
+                if self._was_kept(doubt):
+                    outcomes = doubt.outcomes
+                else:
+                    self.unfinished.take_back(before)
+                    raise Stalled from None
+            except AGAIN:
+                self._roll_back(before)
+                continue
+            except psycopg.Error as error:
+                is_cut = self._roll_back(before)
+                if passes(error, is_cut=is_cut):
+                    log.debug("the database cannot be written now: %s", error)
+                    raise Stalled from None
+                return [refusal(error) for _ in group]
+            except BaseException:
+                self._roll_back(before)
+                raise
+            self.tell_outside()
+            return outcomes
+        raise Stalled
+
+    def look(self, *, thoroughly: bool) -> None:
+        """Find out whether it could be written, and say that this process is alive."""
+        tables = self._connected()
+        if not thoroughly and not self.is_cut and time.monotonic() - self._stayed < _STAY:
+            return
+        try:
+            self._replica.stay(tables)
+            self._stayed = time.monotonic()
+            self.tell_outside()
+        except psycopg.Error as error:
+            if passes(error, is_cut=self._roll_back(self.unfinished)):
+                raise Stalled from None
+            raise refusal(error) from None
+        self.is_cut = False
+
+    def tell_outside(self) -> None:
+        """Bring copies of the audit records up to the head."""
+        if self._tables is not None:
+            self._entries.tell_outside(self._tables, self.head)
+
+    def close(self) -> None:
+        """Say that this process is gone, and let go."""
+        self._closing = True
+        if self._tables is not None:
+            with suppress(psycopg.Error):
+                self._replica.leave(self._tables)
+            self._tables.connection.close()
+            self._tables = None
+
+    def _write(self, tables: PostgresTables, group: Sequence[Rows]) -> list[Outcome]:
+        doubt: InDoubt | None = None
+        try:
+            with tables:
+                tables.execute("BEGIN")
+                head = Head.read(tables, lock=LOCKED)
+                if head is None:
+                    raise refusal(psycopg.DataError("the row of the head is missing"))
+                outcomes, head = self._entries.keep(tables, head, group)
+                head = self._entries.write_head(tables, head)
+                doubt = InDoubt(outcomes, head)
+                tables.execute("COMMIT")
+        except psycopg.Error:
+            if doubt is not None and tables.connection.closed and any(isinstance(one, Sealed) for one in outcomes):
+                raise doubt from None
+            raise
+        self.head, self.is_cut = head, False
+        return outcomes
+
+    def _was_kept(self, doubt: InDoubt) -> bool:
+        """Look for the last record, as often as it takes; who holds the head waits for a COMMIT still under way."""
+        self._drop()
+        last = next(one for one in reversed(doubt.outcomes) if isinstance(one, Sealed))
+        while True:
+            try:
+                tables = self._connected()
+                with tables:
+                    tables.execute("BEGIN")
+                    head = Head.read(tables, lock=LOCKED)
+                    found = tables.execute("SELECT line FROM audit WHERE number = ?", (doubt.head.audit_number,))
+                    line = found.fetchone()
+                    tables.execute("COMMIT")
+            except (Stalled, psycopg.Error) as error:
+                log.debug("what became of a transaction cannot be looked up yet: %s", error)
+                self._drop()
+                if self._closing:
+                    raise Stalled from None
+                time.sleep(_AGAIN)
+                continue
+            is_kept = line is not None and line[0] == last.line
+            if head is not None and is_kept:
+                self.head = head
+            log.warning(
+                "The connection was cut in the middle of COMMIT; %s.", "it was kept" if is_kept else "it was not"
+            )
+            return is_kept
+
+    def _connected(self) -> PostgresTables:
+        """The connection, made anew if need be; raises Stalled where there is none to be had."""
+        if self._tables is not None and self._tables.connection.closed:
+            self._drop()
+        if self._tables is None:
+            try:
+                self._tables = PostgresTables(connect(self._address))
+                prepare(self._tables, self._replica)
+            except (DatabaseUnavailable, psycopg.Error) as error:
+                self._drop()
+                if not self.is_cut:
+                    log.error("%s", error)
+                self.is_cut = True
+                raise Stalled from None
+            if self.is_cut:
+                log.warning("The database %s can be used again.", self._address.told)
+            self.is_cut = False
+        return self._tables
+
+    def _roll_back(self, unfinished: Unfinished) -> bool:
+        """Undo what was not kept; whether the connection is gone with it."""
+        if unfinished is not self.unfinished:
+            self.unfinished.take_back(unfinished)
+        tables = self._tables
+        if tables is not None and not tables.connection.closed:
+            with suppress(psycopg.Error):
+                tables.execute("ROLLBACK")
+                return False
+        self._drop()
+        self.is_cut = True
+        return True
+
+    def _drop(self) -> None:
+        if self._tables is not None:
+            with suppress(psycopg.Error):
+                self._tables.connection.close()
+            self._tables = None
+
+
+def prepare(tables: PostgresTables, replica: Replica) -> None:
+    """Let the database know on a new connection who writes; it is a default of what that one begins."""
+    tables.execute("SELECT set_config('toolgrove.replica', ?, false)", (replica.name,))
+    replica.stay(tables)

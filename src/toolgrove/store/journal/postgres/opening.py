@@ -1,0 +1,145 @@
+"""Opening a store in PostgreSQL: connected, brought to the newest version and read, or refused with one line."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from toolgrove.notation.times import to_milliseconds
+from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Sealed
+from toolgrove.store.journal.journal import KeyLimits
+from toolgrove.store.journal.postgres.ledger import LOCKED, PostgresLedger, prepare
+from toolgrove.store.journal.postgres.reading import PostgresReader
+from toolgrove.store.journal.postgres.replicas import Replica, orphans
+from toolgrove.store.journal.postgres.tables import PostgresTables
+from toolgrove.store.journal.tables import unfinished_calls
+from toolgrove.store.journal.tables.audit_bodies import AuditBodies
+from toolgrove.store.journal.tables.audit_copies import AuditCopies
+from toolgrove.store.journal.tables.audit_retention import AuditRetention, Days
+from toolgrove.store.journal.tables.encoding import Damaged, checksum
+from toolgrove.store.journal.tables.entries import EntryTables
+from toolgrove.store.journal.tables.going_on import first_head, resumption
+from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
+from toolgrove.store.journal.tables.loading import load
+from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.store.postgres.connecting import unavailable
+from toolgrove.store.postgres.migrating import opened
+from toolgrove.store.unusable import StoreUnusable
+from toolgrove.tree.saved import SavedWorkspace
+from toolgrove.types import Clock
+
+_ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_FIRST = "INSERT INTO head (one, body, crc) VALUES (1, ?, ?) ON CONFLICT DO NOTHING"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenDatabase:
+    """A store that this process has open, beside others perhaps."""
+
+    ledger: PostgresLedger
+    reader: PostgresReader
+    keys: IdempotencyKeys
+    copies: AuditCopies
+    notary: Notary | None
+    archive: AuditArchive | None
+    said: Sequence[Sealed]
+    """The records that it began with."""
+
+    def close(self) -> None:
+        """Let go."""
+        self.copies.close()
+        if self.archive is not None:
+            self.archive.close()
+        self.reader.close()
+        self.ledger.close()
+        if self.notary is not None:
+            self.notary.close()
+
+
+def open_database(
+    address: DatabaseAddress,
+    clock: Clock,
+    *,
+    sinks: Sequence[AuditSink],
+    limits: KeyLimits,
+    audit_days: Days | None,
+    archive: AuditArchive | None,
+    record_bytes: int,
+    notary: Notary | None,
+) -> tuple[OpenDatabase, SavedWorkspace]:
+    """The store and the workspace in it."""
+    connection = None
+    try:
+        if notary is not None:
+            notary.open()
+        if archive is not None:
+            archive.open()
+        connection = opened(address)
+        with unavailable(address):
+            tables, replica = PostgresTables(connection), Replica(secrets.token_hex(8))
+            prepare(tables, replica)
+            body = first_head(sinks).text()
+            tables.execute(_FIRST, (body, checksum(body)))
+            head, saved = _read(tables)
+            keys = IdempotencyKeys(tables, clock, limits)
+            copies = AuditCopies(sinks, head.audit_number)
+            retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive)
+            tables.execute("BEGIN")
+            head = Head.read(tables, lock=LOCKED) or head
+            unfinished = unfinished_calls.read(tables)
+            entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)
+            ledger = PostgresLedger(address, tables, head, entries, replica)
+            now = to_milliseconds(clock.wall())
+            said = ledger.announce(
+                tables, resumption(tables, head, entries, archive, notary, now, left=orphans(tables))
+            )
+            tables.execute("COMMIT")
+            ledger.tell_outside()
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if notary is not None:
+            notary.close()
+        raise _told(address, error) from None
+    opened_database = OpenDatabase(
+        ledger=ledger,
+        reader=PostgresReader(address),
+        keys=keys,
+        copies=copies,
+        notary=notary,
+        archive=archive,
+        said=said,
+    )
+    return opened_database, saved
+
+
+def _read(tables: PostgresTables) -> tuple[Head, SavedWorkspace]:
+    """All of it as it stands at one moment, while others go on writing."""
+    tables.execute(_ONE_MOMENT)
+    try:
+        head = Head.read(tables)
+        if head is None:
+            raise Damaged("the row of the head is missing")
+        return head, load(tables, head)
+    finally:
+        tables.execute("COMMIT")
+
+
+def _told(address: DatabaseAddress, error: BaseException) -> BaseException:
+    if isinstance(error, StoreUnusable) or not isinstance(
+        error, (Damaged, psycopg.Error, OSError, KeyError, TypeError, ValueError)
+    ):
+        return error
+    if isinstance(error, OSError):
+        return StoreUnusable(
+            where=address.told,
+            problem=f"cannot be opened: {str(error).partition(' cannot be used: ')[2] or error}",
+            advice="Check that the database runs, the address in workspace.store, and the rights of its role.",
+        )
+    return StoreUnusable(
+        where=address.told, problem=f"is damaged: {error}", advice="Restore a backup of the database."
+    )

@@ -1,0 +1,51 @@
+"""A connection that answers short questions beside the writer; a lost one is made anew."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import psycopg
+
+from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.postgres.tables import PostgresTables
+from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
+
+Answer = TypeVar("Answer")
+
+
+class PostgresReader:
+    """Answers one question at a time, from any thread."""
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._tables: PostgresTables | None = None
+
+    def ask(self, question: Callable[[PostgresTables], Answer]) -> Answer:
+        """The answer; raises Stalled where the database cannot be reached."""
+        with self._lock:
+            for is_last in (False, True):
+                is_new = self._tables is None
+                try:
+                    self._tables = self._tables or PostgresTables(connect(self._address))
+                    return question(self._tables)
+                except (psycopg.Error, DatabaseUnavailable):
+                    self._drop()
+                    if is_new or is_last:
+                        raise Stalled from None
+        raise Stalled
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._tables is not None:
+            with suppress(psycopg.Error):
+                self._tables.connection.close()
+            self._tables = None
