@@ -11,15 +11,22 @@ from grove_kit import ManualClock, config
 from toolgrove import Config, Grove
 from toolgrove.store.audit import AuditRecord, Outcome
 from toolgrove.store.journal import IdempotencyRecord, JournalEntry, MemoryJournal, SqliteJournal
+from toolgrove.store.journal.postgres.journal import PostgresJournal
+from toolgrove.store.postgres import DatabaseAddress
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller
 
+DATABASE = "database"
+"""A file in the folder of a test, with the address of its database."""
 EDITORS = {name: {"role": "editor"} for name in ("ann", "bob")}
-AnyJournal = MemoryJournal | SqliteJournal
+AnyJournal = MemoryJournal | SqliteJournal | PostgresJournal
 Make = Callable[..., AnyJournal]
 STORES: dict[str, Callable[..., AnyJournal]] = {
     "memory": lambda folder, clock, **options: MemoryJournal(clock, **options),
     "sqlite": lambda folder, clock, **options: SqliteJournal(folder / "grove.db", clock, **options),
+    "postgresql": lambda folder, clock, **options: PostgresJournal(
+        DatabaseAddress.of((folder / DATABASE).read_text()), clock, **options
+    ),
 }
 CALLER = Caller(agent="ann", session="ann", role="editor")
 
@@ -97,4 +104,4 @@ async def portrait(grove: Grove, agents: tuple[str, ...] = ("ann", "bob")) -> di
     return told
 
 
-__all__ = ["CALLER", "STORES", "AnyJournal", "Make", "ManualClock", "Scribe", "portrait", "stored"]
+__all__ = ["CALLER", "DATABASE", "STORES", "AnyJournal", "Make", "ManualClock", "Scribe", "portrait", "stored"]

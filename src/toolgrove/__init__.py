@@ -11,6 +11,7 @@
 - ``events``: what happened, published to listeners
 - ``giving_way``: how long work in a thread gives way to the event loop
 - ``grove``: the composition root, which knows every part
+- ``journals``: which journal a project has
 - ``logs``: what a log may hold
 - ``lookout``: looks again and again whether what a project keeps can be kept
 - ``mcp_face``: an agent over MCP

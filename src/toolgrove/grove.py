@@ -40,6 +40,7 @@ from toolgrove.config import AgentConfig, Config, ConfigFile, Recorded, RunnerCo
 from toolgrove.database import database_of
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, Listener, Listeners, PoolChanged
+from toolgrove.journals import journal_of
 from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
 from toolgrove.model_run import AtOnce, ModelRun, in_time
@@ -64,8 +65,7 @@ from toolgrove.server_logins import ServerLogins
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
-from toolgrove.store.journal import Extent, MemoryJournal, SqliteJournal, Trouble
-from toolgrove.store.unusable import StoreUnusable
+from toolgrove.store.journal import Extent, MemoryJournal, Trouble
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.account import Account
 from toolgrove.tree.workspace import Workspace
@@ -107,23 +107,7 @@ class Grove:
         notary = notary_of(self.config, self.secrets)
         sinks = (*([JsonLines(settings.audit_log, notary)] if settings.audit_log is not None else []), *audit_sinks)
         database = database_of(self.config, self.secrets)
-        if database is not None:
-            advice = "Use a sqlite: store for now; tokens, pins and approvals can be looked after already."
-            raise StoreUnusable(where=database.told, problem="has no journal in this version", advice=advice)
-        path = settings.store_path
-        self._journal: MemoryJournal | SqliteJournal = (
-            MemoryJournal(self.clock, sinks=sinks, record_bytes=self.config.record_bytes, notary=notary)
-            if path is None
-            else SqliteJournal(
-                path,
-                self.clock,
-                sinks=sinks,
-                audit_days=settings.audit_days,
-                archive=settings.archive_path,
-                record_bytes=self.config.record_bytes,
-                notary=notary,
-            )
-        )
+        self._journal = journal_of(self.config, self.clock, database=database, sinks=sinks, notary=notary)
         self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
         self._notifier = Notifier(lambda: self.config, self.secrets, self.clock, lambda: self.approvals)
@@ -234,7 +218,7 @@ class Grove:
 
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""
-        return self._journal.extent() if isinstance(self._journal, SqliteJournal) else None
+        return self._journal.extent() if not isinstance(self._journal, MemoryJournal) else None
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -250,7 +234,7 @@ class Grove:
 
     def _looks(self) -> list[Callable[[], None]]:
         """What has to be looked at again and again."""
-        own = [self._journal.look] if isinstance(self._journal, SqliteJournal) else []
+        own = [self._journal.look] if not isinstance(self._journal, MemoryJournal) else []
         return [*own, self._state.look]
 
     async def _writable(self, call: Call) -> None:

@@ -7,12 +7,15 @@ from toolgrove.pool.secrets import Secrets
 from toolgrove.store.audit import Notary
 
 KEY = "audit.key"
+DATABASE = "database"
 
 
 def notary_of(config: Config, secrets: Secrets) -> Notary | None:
     """The notary of the store or the log file, in the state folder; beside the file where a project has none."""
     workspace = config.workspace
     log = workspace.store_path or workspace.audit_log
+    if workspace.is_database and config.state is not None:
+        log = config.state / DATABASE
     if log is None:
         return None
     reference = workspace.audit_key

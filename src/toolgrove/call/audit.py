@@ -46,7 +46,7 @@ class AuditStep:
                 await self._settle(call, result, None)
         except GroveError as error:
             return await self._fail(call, error)
-        except Behind as fault:
+        except (Behind, Stalled) as fault:
             return await self._fail(call, self._not_kept(call, fault))
         except anyio.get_cancelled_exc_class():
             if not call.settled:

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolgrove.config import Config
+from toolgrove.database import database_of
+from toolgrove.journals import archive_of
 from toolgrove.notary import notary_of
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.audit import AuditFile, AuditLog, Breach, Notary, Place, Proof
 from toolgrove.store.journal import SqliteAuditLog
+from toolgrove.store.postgres import needing_psycopg
 
 
 class CopyOfLostStore(AuditFile):
@@ -39,6 +42,13 @@ def log_of(config: Config, anchors: Iterable[Place] = ()) -> AuditLog:
             "or name a file in workspace.auditLog"
         )
     notary.read()
+    database = database_of(config)
+    if database is not None:
+        postgres = needing_psycopg("toolgrove.store.journal.postgres.audit_log", where=database.told)
+        kept: AuditLog = postgres.PostgresAuditLog(
+            database, notary, copies=[] if file is None else [file], archive=archive_of(config)
+        )
+        return kept
     noted = max((place for place in (notary.noted(), *anchors) if place is not None), default=None)
     if store is not None and store.exists():
         copies = [] if file is None else [file]

@@ -1,4 +1,4 @@
-"""The journal: what calls leave behind, kept in memory or in SQLite.
+"""The journal: what calls leave behind, kept in memory, in SQLite or in PostgreSQL.
 
 - ``extent``: how much room a store takes, and when to warn
 - ``forgotten_keys``: telling of idempotency keys that had to go early
@@ -6,6 +6,7 @@
 - ``memory``: the journal of a process that may forget
 - ``tables``: the journal as rows, whichever database holds them
 - ``sqlite``: the journal in a file
+- ``postgres``: the journal in a database that several processes share
 """
 
 from toolgrove.store.journal.extent import Extent, Marks

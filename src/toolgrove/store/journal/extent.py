@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extent:
-    """The bytes of the store and of its archive, its audit records, and the bytes that are free on its disk, unless that
-    is a database's own affair."""
+    """The bytes of the store and of its archive, its audit records, and the bytes that are free on its disk; None there
+    where the disk is a database's own affair."""
 
     store_bytes: int
     archive_bytes: int

@@ -87,7 +87,7 @@ def open_database(
             head, saved = _read(tables)
             keys = IdempotencyKeys(tables, clock, limits)
             copies = AuditCopies(sinks, head.audit_number)
-            retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive)
+            retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive, is_shared=True)
             tables.execute("BEGIN")
             head = Head.read(tables, lock=LOCKED) or head
             unfinished = unfinished_calls.read(tables)
@@ -140,6 +140,4 @@ def _told(address: DatabaseAddress, error: BaseException) -> BaseException:
             problem=f"cannot be opened: {str(error).partition(' cannot be used: ')[2] or error}",
             advice="Check that the database runs, the address in workspace.store, and the rights of its role.",
         )
-    return StoreUnusable(
-        where=address.told, problem=f"is damaged: {error}", advice="Restore a backup of the database."
-    )
+    return StoreUnusable(where=address.told, problem=f"is damaged: {error}", advice="Restore a backup of the database.")

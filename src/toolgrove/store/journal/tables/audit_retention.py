@@ -26,15 +26,22 @@ _PAUSE = 60.0
 class AuditRetention:
     """Takes records out of the store once they are so many days old, after the archive has them."""
 
-    def __init__(self, clock: Clock, days: Days, archive: AuditArchive | None = None) -> None:
+    def __init__(
+        self, clock: Clock, days: Days, archive: AuditArchive | None = None, *, is_shared: bool = False
+    ) -> None:
+        """`is_shared` where other processes may take records out as well, each into an archive of its own."""
+        self._is_shared = is_shared
         self._clock = clock
         self._seconds = None if days == "forever" else days * _DAY
         self._archive = archive
         self._resting_until = -math.inf
         self._told = False
 
-    def prune(self, connection: Connection, last: int) -> Place | None:
-        """Take the oldest out in the open transaction, none after `last`; the newest that went."""
+    def prune(self, connection: Connection, last: int, floor: int) -> Place | None:
+        """Take the oldest out in the open transaction, none after `last`; the newest that went.
+
+        Those up to `floor` are gone already.
+        """
         now = self._clock.monotonic()
         if self._seconds is None or now < self._resting_until:
             return None
@@ -44,18 +51,22 @@ class AuditRetention:
         gone = _old([row[1] for row in rows], to_milliseconds(wall - self._seconds), to_milliseconds(wall))
         if gone < _BATCH:
             self._resting_until = now + _PAUSE
-        if not gone or not self._archived(connection, rows[gone - 1][0]):
+        if not gone or not self._archived(connection, rows[gone - 1][0], floor):
             return None
         number = rows[gone - 1][0]
         (line,) = connection.execute("SELECT line FROM audit WHERE number = ?", (number,)).fetchone()
         connection.execute("DELETE FROM audit WHERE number <= ?", (number,))
         return Place(number, json.loads(line)["hash"])
 
-    def _archived(self, connection: Connection, last: int) -> bool:
+    def _archived(self, connection: Connection, last: int, floor: int) -> bool:
         """Whether the records up to the last one may go: the archive has them, or there is none."""
         if self._archive is None:
             return True
         try:
+            if self._is_shared and self._archive.end is not None and self._archive.end.number < floor:
+                raise OSError(
+                    f"records {self._archive.end.number + 1} to {floor} are in the archive of another process"
+                )
             self._archive.add(_records(connection, last))
         except OSError as error:
             self._resting_until = self._clock.monotonic() + _PAUSE

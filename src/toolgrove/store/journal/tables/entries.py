@@ -87,7 +87,9 @@ class EntryTables:
         head = head._replace(revision=revision, mark=mark, audit_number=place.number, audit_hash=place.hash)
         self._keep_records(connection, audit, heard)
         filled = self._bodies.keep(connection, bodies, head.audit_body_bytes)
-        floor = self._retention.prune(connection, min(place.number - 1, self.copies.least(place.number)))
+        floor = self._retention.prune(
+            connection, min(place.number - 1, self.copies.least(place.number)), head.floor.number
+        )
         if floor is not None:
             filled = self._bodies.drop(connection, floor.number, filled)
             head = head._replace(audit_floor=floor.hash, audit_floor_number=floor.number)
