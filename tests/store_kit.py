@@ -68,9 +68,10 @@ class Scribe:
         return JournalEntry(audit=self.record("ann", "add_child", "success", 0), effects=recorded.effects)
 
 
-def stored(path: Path, agents: dict[str, Any] | None = None, **workspace: Any) -> Config:
-    """A configuration with a store in a file."""
-    return config(agents=agents or EDITORS, workspace={"store": f"sqlite:{path}", **workspace})
+def stored(place: Path | str, agents: dict[str, Any] | None = None, **workspace: Any) -> Config:
+    """A configuration with a store in a file, or at the address of a database."""
+    store = place if isinstance(place, str) else f"sqlite:{place}"
+    return config(agents=agents or EDITORS, workspace={"store": store, **workspace})
 
 
 async def portrait(grove: Grove, agents: tuple[str, ...] = ("ann", "bob")) -> dict[str, str]:

@@ -21,7 +21,8 @@ AGENTS = ("ann", "bob", "carl", "dora")
 
 def config(path: str) -> Config:
     agents = {name: {"role": "editor", "tools": ["*"]} for name in AGENTS}
-    return Config.model_validate({"agents": agents, "workspace": {"store": f"sqlite:{path}", "concurrency": "node"}})
+    store = path if path.startswith("postgresql:") else f"sqlite:{path}"
+    return Config.model_validate({"agents": agents, "workspace": {"store": store, "concurrency": "node"}})
 
 
 async def request(agent: Any, key: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Told:
         return False
 
 
-def run_and_kill(store: Path, number: int, told: Told, pick: random.Random, ending: signal.Signals) -> None:
+def run_and_kill(store: Path | str, number: int, told: Told, pick: random.Random, ending: signal.Signals) -> None:
     source = str(Path(toolgrove.__file__).parents[1])
     with Process(
         python(str(HERE / "crash_child.py"), str(store), str(number)),
@@ -79,7 +79,19 @@ async def test_sixty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> No
     assert len(told.acknowledged) >= ROUNDS
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    async with Grove(config(str(store))) as grove:
+    await all_of_it_is_there_once(str(store), told, pick)
+
+
+@pytest.mark.long
+async def test_kills_of_a_process_with_a_database_lose_nothing_and_repeat_nothing(database: str) -> None:
+    told, pick = Told(), random.Random(3)
+    for number in range(ROUNDS // 6):
+        run_and_kill(database, number, told, pick, signal.SIGKILL)
+    await all_of_it_is_there_once(database, told, pick)
+
+
+async def all_of_it_is_there_once(store: str, told: Told, pick: random.Random) -> None:
+    async with Grove(config(store)) as grove:
         assert (await grove.audit_log.verify()).breach is None
         ann = await grove.agent("ann")
         document = json.loads((await ann.call("export_subtree", {"nodeId": "root"}))["json"])
@@ -90,7 +102,7 @@ async def test_sixty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> No
         assert {key: where.get(key) for key in told.acknowledged} == told.acknowledged
         # What has no answer is there once or not at all; asking again makes it once.
         assert set(where) <= {*told.acknowledged, *told.open.values()}
-        for key in [*told.open.values(), *pick.sample(sorted(told.acknowledged), 20)]:
+        for key in [*told.open.values(), *pick.sample(sorted(told.acknowledged), 10)]:
             agent = await grove.agent(key.partition("-")[0])
             again = await request(agent, key)
             assert again["nodeId"] == where.setdefault(key, again["nodeId"])

@@ -22,6 +22,8 @@ from store_kit import portrait, stored
 from toolgrove import Grove
 from toolgrove.store.audit import AuditQuery
 from toolgrove.store.journal import SqliteJournal
+from toolgrove.store.postgres import DatabaseAddress
+from toolgrove.store.postgres.connecting import connect
 from toolgrove.tools.sample import DOCUMENT
 from toolgrove.types import SystemClock
 from workspace_machine import Workspace
@@ -129,9 +131,26 @@ async def furnish(editor: Hand) -> None:
     await editor.ok("undo")
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a store is: a file, or the address of a database."""
+    return tmp_path / "grove.db" if request.param == "sqlite" else str(request.getfixturevalue("database"))
+
+
+def rows(place: Path | str) -> int:
+    """How many entries the journal holds."""
+    query = "SELECT count(*) FROM journal"
+    if isinstance(place, Path):
+        with closing(sqlite3.connect(place)) as connection:
+            return int(connection.execute(query).fetchone()[0])
+    with closing(connect(DatabaseAddress.of(place))) as database:
+        (count,) = database.execute(query.encode()).fetchone() or (0,)
+        return int(count)
+
+
 @pytest.mark.anyio
-async def test_everything_is_there_again_and_goes_on(tmp_path: Path) -> None:
-    settings = stored(tmp_path / "grove.db")
+async def test_everything_is_there_again_and_goes_on(place: Path | str) -> None:
+    settings = stored(place)
     async with Grove(settings, clock=ManualClock()) as grove:
         await furnish(await hand(grove, "ann"))
         before = await portrait(grove)
@@ -148,8 +167,8 @@ async def test_everything_is_there_again_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_node_that_was_removed_stays_removed(tmp_path: Path) -> None:
-    settings = stored(tmp_path / "grove.db")
+async def test_a_node_that_was_removed_stays_removed(place: Path | str) -> None:
+    settings = stored(place)
     async with Grove(settings) as grove:
         ann = await hand(grove, "ann")
         await ann.ok("import_merge", json=copy.deepcopy(DOCUMENT), strategy="upsert", matchBy="nodeId")
@@ -162,8 +181,8 @@ async def test_a_node_that_was_removed_stays_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_version_from_before_is_judged_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    settings = stored(tmp_path / "grove.db")
+async def test_a_version_from_before_is_judged_as_if_nothing_had_happened(place: Path | str, tmp_path: Path) -> None:
+    settings = stored(place)
     async with Grove(settings) as grove:
         ann, bob = await hand(grove, "ann"), await hand(grove, "bob")
         stale = await ann.version()
@@ -181,8 +200,8 @@ async def test_a_version_from_before_is_judged_as_if_nothing_had_happened(tmp_pa
 
 
 @pytest.mark.anyio
-async def test_an_id_is_never_given_twice_and_a_page_token_leads_on(tmp_path: Path) -> None:
-    settings = stored(tmp_path / "grove.db")
+async def test_an_id_is_never_given_twice_and_a_page_token_leads_on(place: Path | str) -> None:
+    settings = stored(place)
     async with Grove(settings) as grove:
         ann = await hand(grove, "ann")
         for _ in range(3):
@@ -200,8 +219,8 @@ async def test_an_id_is_never_given_twice_and_a_page_token_leads_on(tmp_path: Pa
 
 
 @pytest.mark.anyio
-async def test_a_repeated_request_is_answered_from_before_the_restart(tmp_path: Path) -> None:
-    clock, settings = ManualClock(), stored(tmp_path / "grove.db")
+async def test_a_repeated_request_is_answered_from_before_the_restart(place: Path | str) -> None:
+    clock, settings = ManualClock(), stored(place)
     async with Grove(settings, clock=clock) as grove:
         first = await (await hand(grove, "ann")).ok("add_child", **ADD, idempotencyKey="k")
     async with Grove(settings, clock=clock) as grove:
@@ -215,16 +234,15 @@ async def test_a_repeated_request_is_answered_from_before_the_restart(tmp_path: 
 
 
 @pytest.mark.anyio
-async def test_history_is_bounded_in_the_store_as_well(tmp_path: Path) -> None:
-    settings = stored(tmp_path / "grove.db", limits={"history": 10})
+async def test_history_is_bounded_in_the_store_as_well(place: Path | str) -> None:
+    settings = stored(place, limits={"history": 10})
     async with Grove(settings, clock=ManualClock()) as grove:
         ann = await hand(grove, "ann")
         start = await ann.version()
         for at in range(50):
             await ann.ok("update_payload_property", nodeId="root", propertyName="at", newValue=at)
         before = await portrait(grove)
-    with closing(sqlite3.connect(tmp_path / "grove.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM journal").fetchone()[0] <= 13
+    assert rows(place) <= 13
     async with Grove(settings, clock=ManualClock()) as grove:
         assert await portrait(grove) == before
         ann = await hand(grove, "ann")
@@ -279,8 +297,8 @@ async def test_the_audit_chain_goes_on_and_shows_what_was_altered_or_cut(tmp_pat
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("text", ["\ud800", "\0x", "näme", "'quoted'", "x" * 255])
-async def test_ids_labels_and_values_of_any_text_come_back(tmp_path: Path, text: str) -> None:
-    settings = stored(tmp_path / "grove.db")
+async def test_ids_labels_and_values_of_any_text_come_back(place: Path | str, text: str) -> None:
+    settings = stored(place)
     document = json.dumps({"nodeId": text, "payloadType": "T", "payload": {text: [text, 10**30, 1e-300, -0.0]}})
     async with Grove(settings) as grove:
         ann = await hand(grove, "ann", session=text)

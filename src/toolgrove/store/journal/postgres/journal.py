@@ -29,6 +29,7 @@ from toolgrove.store.journal.journal import (
     IdempotencyRecord,
     JournalEntry,
     KeyLimits,
+    Stalled,
     Trouble,
 )
 from toolgrove.store.journal.postgres.audit_log import PostgresAuditLog
@@ -138,11 +139,16 @@ class PostgresJournal:
         return seal or hashlib.sha256(text.encode()).hexdigest()
 
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
-        """The result under a key, unless it has expired; raises Stalled where the database cannot be asked."""
+        """The result under a key, unless it has expired; raises Stalled where the database stays unreachable."""
         opened = self._require()
-        return await anyio.to_thread.run_sync(
-            opened.reader.ask, lambda tables: opened.keys.find(tables, agent, key), abandon_on_cancel=True
-        )
+        while True:
+            try:
+                return await anyio.to_thread.run_sync(
+                    opened.reader.ask, lambda tables: opened.keys.find(tables, agent, key), abandon_on_cancel=True
+                )
+            except Stalled:
+                self.stall.met()  # the writer's next look ends it, if that one can reach the database
+                await self.stall.end()
 
     async def records(self, query: AuditQuery) -> AuditPage:
         """A page of the audit records, up to those of calls that have ended by now."""

@@ -29,6 +29,7 @@ LOCKED = " FOR UPDATE"
 _TRIES = 5
 _AGAIN = 0.25
 _STAY = 3.0
+_KEPT, _NOT_KEPT = "what it was to keep is kept", "nothing of it was kept"
 
 
 class InDoubt(Exception):
@@ -170,9 +171,7 @@ class PostgresLedger:
             is_kept = line is not None and line[0] == last.line
             if head is not None and is_kept:
                 self.head = head
-            log.warning(
-                "The connection was cut in the middle of COMMIT; %s.", "it was kept" if is_kept else "it was not"
-            )
+            log.warning("The connection was cut in the middle of COMMIT; %s.", _KEPT if is_kept else _NOT_KEPT)
             return is_kept
 
     def _connected(self) -> PostgresTables:

@@ -1,0 +1,197 @@
+"""A database that is killed, cut off, busy or elsewhere: what was answered is what happened, and reads go on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import psycopg
+import pytest
+
+from grove_kit import Hand, ManualClock, hand
+from services.postgres import Postgres
+from services.proxy import Proxy
+from store_kit import stored
+from toolgrove import Grove
+from toolgrove.store.journal.tables.stall import PATIENCE
+from toolgrove.store.postgres import DatabaseAddress
+from toolgrove.store.unusable import StoreUnusable
+from waiting import DEADLINE, eventually
+
+pytestmark = pytest.mark.anyio
+ADD = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {"a": 1}}
+SABOTAGE = """
+CREATE SEQUENCE {schema}.tries;
+CREATE FUNCTION {schema}.sabotage() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('{schema}.tries') <= {times} THEN {deed}; END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER sabotage AFTER INSERT ON {schema}.journal DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION {schema}.sabotage()
+"""
+"""Does something at COMMIT, the first times; a sequence counts also what is rolled back."""
+
+
+@asynccontextmanager
+async def opened(address: str, **options: Any) -> AsyncIterator[tuple[Grove, Hand]]:
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(stored(address, concurrency="node"), **options) as grove:
+            yield grove, await hand(grove, "ann")
+
+
+async def children(reader: Hand) -> int:
+    return int((await reader.ok("get_node", nodeId="root"))["childrenCount"])
+
+
+async def all_is_well(grove: Grove, address: str, count: int) -> None:
+    """In this process and in the next one there are so many nodes, and the audit log is whole."""
+    assert await children(await hand(grove, "ann")) == count
+    assert (await grove.audit_log.verify()).breach is None
+    assert grove.troubles == ()
+    async with opened(address) as (_, again):
+        assert await children(again) == count
+
+
+def sabotaged(postgres: Postgres, address: str, deed: str, times: int) -> None:
+    schema = DatabaseAddress.of(address).schema
+    with psycopg.connect(postgres.address(), autocommit=True) as connection:
+        connection.execute(SABOTAGE.format(schema=schema, deed=deed, times=times).encode())
+
+
+async def test_a_commit_whose_answer_was_lost_is_looked_up_and_found(postgres: Postgres, database: str) -> None:
+    with Proxy(postgres.port) as proxy:
+        through = database.replace(str(postgres.port), str(proxy.port))
+        async with opened(through) as (grove, ann):
+            await ann.ok("add_child", **ADD)
+            proxy.cut_after_sending(b"COMMIT")
+            await ann.ok("add_child", **ADD)
+            await all_is_well(grove, database, 2)
+
+
+async def test_a_commit_that_died_with_its_connection_is_looked_up_and_made_again(
+    postgres: Postgres, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(database) as (grove, ann):
+        sabotaged(postgres, database, "PERFORM pg_terminate_backend(pg_backend_pid())", times=1)
+        await ann.ok("add_child", **ADD)
+        await all_is_well(grove, database, 1)
+    assert "The connection was cut in the middle of COMMIT; nothing of it was kept." in caplog.messages
+
+
+@pytest.mark.parametrize("state", ["serialization_failure", "deadlock_detected"])
+async def test_a_transaction_that_lost_a_race_is_tried_again(postgres: Postgres, database: str, state: str) -> None:
+    async with opened(database) as (grove, ann):
+        sabotaged(postgres, database, f"RAISE {state}", times=2)
+        await ann.ok("add_child", **ADD)
+        await all_is_well(grove, database, 1)
+
+
+async def test_an_error_that_stays_refuses_the_change_and_leaves_nothing_of_it(
+    postgres: Postgres, database: str
+) -> None:
+    async with opened(database) as (grove, ann):
+        sabotaged(postgres, database, "RAISE disk_full", times=1)
+        refusal = await ann.refused("add_child", **ADD)
+        assert refusal["reason"] == "journal_unavailable"
+        assert grove.troubles == ("store_unwritable",)
+        await ann.ok("add_child", **ADD)
+        await all_is_well(grove, database, 1)
+
+
+async def test_a_killed_database_refuses_changes_answers_reads_and_nothing_is_lost(
+    postgres: Postgres, database: str
+) -> None:
+    clock = ManualClock()
+    async with opened(database, clock=clock) as (grove, ann):
+        await ann.ok("add_child", **ADD)
+        postgres.kill()
+        answers: list[dict[str, Any]] = []
+
+        async def write() -> None:
+            answers.append(await ann("add_child", **ADD, versionToken=await ann.version()))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(write)
+            await eventually(lambda: grove.troubles == ("store_unreachable",))
+            assert await children(ann) == 1
+            clock.now += PATIENCE
+        (refusal,) = [answer["error"] for answer in answers]
+        assert refusal["reason"] == "journal_unavailable"
+        assert refusal["retryAfter"] >= 2
+        assert "The database cannot be reached" in refusal["message"]
+        assert "repeat the call is safe" in refusal["message"]
+        postgres.start()
+        await eventually(lambda: grove.healthy)
+        await ann.ok("add_child", **ADD)
+        await all_is_well(grove, database, 2)
+
+
+async def test_a_write_that_waits_for_a_database_goes_on_when_it_is_back(postgres: Postgres, database: str) -> None:
+    async with opened(database, clock=ManualClock()) as (grove, ann):
+        version = await ann.version()
+        postgres.stop()
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: ann.ok("add_child", **ADD, versionToken=version, idempotencyKey="k"))
+            await eventually(lambda: grove.troubles == ("store_unreachable",))
+            postgres.start()
+        await ann.ok("add_child", **ADD, idempotencyKey="k")
+        await all_is_well(grove, database, 1)
+
+
+async def test_a_head_that_somebody_holds_is_told_and_the_write_goes_on_when_it_is_free(
+    postgres: Postgres, database: str
+) -> None:
+    schema = DatabaseAddress.of(database).schema
+    async with opened(database, clock=ManualClock()) as (grove, ann):
+        with psycopg.connect(postgres.address()) as other:
+            other.execute(f"SELECT 1 FROM {schema}.head FOR UPDATE".encode())
+            async with anyio.create_task_group() as group:
+                group.start_soon(lambda: ann.ok("add_child", **ADD))
+                await eventually(lambda: grove.troubles == ("store_locked",))
+                other.rollback()
+        await eventually(lambda: grove.healthy)
+        await all_is_well(grove, database, 1)
+
+
+async def test_a_project_goes_on_at_the_next_address_when_one_is_gone(postgres: Postgres, database: str) -> None:
+    with Proxy(postgres.port) as first, Proxy(postgres.port) as second:
+        both = database.replace(f":{postgres.port}/", f":{first.port},127.0.0.1:{second.port}/")
+        async with opened(both) as (grove, ann):
+            await ann.ok("add_child", **ADD)
+            first.close()
+            await ann.ok("add_child", **ADD)
+            await all_is_well(grove, database, 2)
+
+
+async def test_a_database_that_is_not_there_is_named_without_its_password(postgres: Postgres, database: str) -> None:
+    postgres.stop()
+    address = database.replace("postgres@", "postgres:hunter2@")
+    with pytest.raises(StoreUnusable) as refusal:
+        async with Grove(stored(address)):
+            pass
+    assert "Check that the database runs" in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+
+
+async def test_a_row_that_was_changed_by_hand_is_noticed(postgres: Postgres, database: str) -> None:
+    schema = DatabaseAddress.of(database).schema
+    async with opened(database) as (_, ann):
+        await ann.ok("add_child", **ADD)
+    postgres.ask(f"UPDATE {schema}.node SET body = replace(body, 'T', 'U')")
+    with pytest.raises(StoreUnusable, match="is damaged: a row of the table 'node' fails its checksum"):
+        async with Grove(stored(database)):
+            pass
+
+
+async def test_an_audit_record_that_was_altered_in_the_database_is_found(postgres: Postgres, database: str) -> None:
+    schema = DatabaseAddress.of(database).schema
+    async with opened(database) as (grove, ann):
+        await ann.ok("add_child", **ADD)
+        assert (await grove.audit_log.verify()).breach is None
+        postgres.ask(f"UPDATE {schema}.audit SET line = replace(line, 'ann', 'bob') WHERE number = 1")
+        breach = (await grove.audit_log.verify()).breach
+        assert breach is not None
+        assert breach.problem == "the record was altered"
