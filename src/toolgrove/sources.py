@@ -74,7 +74,8 @@ class Sources:
             yield name, (server, config.secrets, config.pins), partial(kind, name, server, secrets=secrets, **more)
         for name, tool in config.http_tools.items():
             kind = partial(_named("toolgrove.pool.http.source:HttpSource"), clock=self._clock, hosts=self._hosts)
-            yield name, (tool, config.secrets), partial(kind, name, tool, secrets)
+            kind = partial(kind, pins=self._pins, pin_mode=config.pins)
+            yield name, (tool, config.secrets, config.pins), partial(kind, name, tool, secrets)
 
 
 def _named(path: str) -> Any:

@@ -25,6 +25,22 @@ def findings(said: Said, area: str, level: str | None = None) -> list[tuple[str,
     return [(one["subject"], one["message"]) for one in found if one["area"] == area and level in (None, one["level"])]
 
 
+def test_the_header_that_an_api_asks_for_is_named(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:
+    scheme = {"type": "apiKey", "in": "header", "name": "X-Key"}
+    document = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://shop.example"}],
+        "security": [{"key": []}],
+        "components": {"securitySchemes": {"key": scheme}},
+        "paths": {"/items": {"get": {"operationId": "list_items"}}},
+    }
+    (tmp_path / "shop.json").write_text(json.dumps(document))
+    project(httpTools={"shop": {"openapi": "shop.json"}}, agents={"a": {"tools": ["shop_*"]}})
+    told = findings(toolgrove("doctor", "--json"), "servers", "warning")
+    line = 'httpTools.shop.headers: {X-Key: "${env:SHOP_TOKEN}"} and secrets: {SHOP_TOKEN: {tools: ["shop_*"]}}.'
+    assert told == [("shop", f"The document asks for credentials. Add {line}")]
+
+
 def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:
     project(mcpServers={"up": fake("few", changes=[])}, agents={"a": {"tools": ["up_*"]}})
     said = toolgrove("doctor")

@@ -19,8 +19,8 @@ from toolgrove.pool.definition_lint import ToolNames, flags
 from toolgrove.pool.mcp.catalog import Catalog
 from toolgrove.pool.mcp.definition import taken_over
 from toolgrove.pool.mcp.effect_policy import EffectPolicy
-from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.metadata import check, definition_hash
+from toolgrove.pool.pin_policy import PinPolicy
 from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.source_names import SourceNames
 from toolgrove.store.state import MemoryPins
@@ -403,7 +403,7 @@ def test_a_text_that_speaks_of_anothers_tool_is_flagged(source: str, text: str, 
 @pytest.mark.anyio
 async def test_definitions_that_take_long_to_read_with_distrust_hold_nobody_up() -> None:
     server, pins = McpServerConfig(command="x"), MemoryPins()
-    policy = PinPolicy("up", server, pins=pins, default="firstUse", window=5.0, clock=ManualClock())
+    policy = PinPolicy("up", pins=pins, mode="firstUse", window=5.0, clock=ManualClock())
     source: Any = SimpleNamespace(name="up")
     names = SourceNames("up", "mcpServers.up", server)
     effects = EffectPolicy("up", server)

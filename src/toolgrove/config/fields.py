@@ -15,6 +15,7 @@ PATTERN = rf"^[A-Za-z0-9_-]{{1,{MAX_NAME}}}$"
 FOLDER = "folder"
 """The key of the validation context under which the file's folder is handed down."""
 _LEGAL = re.compile(PATTERN.removesuffix("$"))
+_URL = re.compile(r"https?://", re.IGNORECASE)
 
 
 def _legal(name: str) -> str:
@@ -55,6 +56,16 @@ def _located(path: Path, info: ValidationInfo) -> Path:
 
 Location = Annotated[Path, AfterValidator(_located)]
 """A path; a relative one starts at the file's own folder."""
+
+
+def _placed(place: Path | str, info: ValidationInfo) -> Path | str:
+    if isinstance(place, str) and _URL.match(place):
+        return place
+    return _located(Path(place), info)
+
+
+Document = Annotated[str | Path, AfterValidator(_placed)]
+"""A path, or the address of a document."""
 
 
 class SecretConfig(Section):

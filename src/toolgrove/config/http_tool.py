@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from toolgrove.config.fields import Location
+from toolgrove.config.fields import Document
 from toolgrove.config.own_names import OwnNames
 from toolgrove.config.reference import Filled
 from toolgrove.config.toolsets import check_no_set
@@ -58,8 +59,15 @@ class HttpToolConfig(OwnNames):
         default_factory=lambda: {"type": "object", "properties": {}}, description="The JSON Schema of the inputs."
     )
     output_schema: dict[str, Any] | None = Field(default=None, description="The schema of the answer's body.")
-    openapi: Location | None = Field(
-        default=None, description="An OpenAPI document instead: every operation is `<name>_<operationId>`."
+    openapi: Document | None = Field(
+        default=None,
+        description="An OpenAPI or Swagger document instead, a file or a URL: every operation is "
+        "`<name>_<operationId>`. What a document from a URL says is pinned: a change waits until you accept it.",
+    )
+    refresh: float = Field(
+        default=3600.0,
+        ge=0,
+        description="Seconds after which a document from a URL is fetched again; 0: only at the start.",
     )
     tags: tuple[str, ...] | None = Field(
         default=None, description="Patterns of tags; only operations that have one of them are taken over."
@@ -99,7 +107,11 @@ class HttpToolConfig(OwnNames):
             raise ValueError(
                 "url has to begin with https://host or http://host: no user, no {x} and no ${…} in the host"
             )
-        if self.openapi is not None and self.url is None and self.headers:
+        if isinstance(self.openapi, str) and not re.fullmatch(
+            r"https?://[^/?#@{}$\\\s]+[^{}$#\\\s]*", self.openapi, re.I
+        ):
+            raise ValueError("openapi has to be a file, or a plain URL: no user, no {x}, no ${…} and no #")
+        if isinstance(self.openapi, Path) and self.url is None and self.headers:
             raise ValueError("headers go to the host that url names, not to one that a document chooses: add url")
         if self.input_schema.get("type") != "object":
             raise ValueError("inputSchema has to have type: object")
@@ -114,7 +126,8 @@ class HttpToolConfig(OwnNames):
 
     def _check_names(self) -> None:
         check_no_set("tags", self.tags or ())
-        told = [key for key in ("prefix", "rename", "include", "exclude", "tags") if key in self.model_fields_set]
+        keys = ("prefix", "rename", "include", "exclude", "tags", "refresh")
+        told = [key for key in keys if key in self.model_fields_set]
         if self.openapi is None and told:
             raise ValueError(
                 f"{told[0]} is about the operations of an openapi document; a single call has its key's name"

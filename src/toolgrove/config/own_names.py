@@ -26,7 +26,9 @@ class OwnNames(Section):
         description="The whole name here of single tools, by their own names: `{delete: remove_ticket}`.",
     )
     include: tuple[str, ...] | None = Field(
-        default=None, description="Patterns of its own tool names; only these are taken over. Absent: all."
+        default=None,
+        description="Patterns of its own tool names; only these are taken over. Absent: all. Beside `openapi` also "
+        "`tag:orders`, `/orders/*` and `GET /orders/*`.",
     )
     exclude: tuple[str, ...] = Field(
         default=(), description="Patterns of its own tool names that are left out; beats `include`."

@@ -22,6 +22,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``naming``: which names are legal, and how long ones are shortened
 - ``offer``: what a source offers, and the protocol that every source follows
 - ``offspring``: the processes that an instance of a project started, ended with it or at the next start
+- ``pin_policy``: which foreign definitions are accepted without a person
 - ``pool``: runs the sources and keeps one snapshot of what they offer
 - ``prompts``: the prompts of servers that an agent is given
 - ``ranking``: finds tools by words

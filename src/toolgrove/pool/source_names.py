@@ -21,9 +21,10 @@ class SourceNames:
         self._include = None if config.include is None else Globs(config.include)
         self._exclude = Globs(config.exclude)
 
-    def name(self, own_name: str) -> str:
-        """What it is called here."""
-        return self._rename.get(own_name) or pool_name(self._prefix, own_name)
+    def name(self, own_name: str, *others: str) -> str:
+        """What it is called here; `others` are older spellings of its own name."""
+        told = next((self._rename[name] for name in (own_name, *others) if name in self._rename), None)
+        return told or pool_name(self._prefix, own_name)
 
     def also(self, own_name: str) -> tuple[str, ...]:
         """What it would be called without the operator's word: what forbids it under those names still does."""

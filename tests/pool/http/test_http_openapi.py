@@ -214,7 +214,7 @@ async def offers(folder: Path, document: Any, **entry: Any) -> list[Offer]:
         (with_operation({"parameters": [{"name": "a", "in": "query", "schema": 7}]}), "not an object"),
         (with_operation({"parameters": [{"$ref": "#/loop"}]}, loop={"$ref": "#/loop"}), "in circles"),
         (with_operation({"parameters": [{"name": "a", "in": "matrix"}]}), "not known"),
-        (with_operation({"requestBody": {"required": True, "content": {"text/csv": {}}}}, method="post"), "text/csv"),
+        (with_operation({"requestBody": {"required": True, "content": {"image/png": {}}}}, method="post"), "image/png"),
         (with_operation({"parameters": [{"name": "a", "in": "query", "schema": {"type": "strin"}}]}), "JSON Schema"),
         (with_operation({"summary": "a\u200bb"}), "U+200B"),
         (
@@ -237,9 +237,12 @@ async def test_an_operation_that_cannot_be_a_tool_says_why_and_harms_no_other(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "openapi: 3.0 or 3.1"),
-        ("swagger: '2.0'", "openapi: 3.0 or 3.1"),
-        ("openapi: 3.2.0", "openapi: 3.0 or 3.1"),
+        ("", "does not say openapi: 3.0, 3.1 or 3.2, nor swagger: 2.0"),
+        ("swagger: '1.2'", "nor swagger: 2.0"),
+        ("swagger: '2.0'\npaths: {}", "set url in the entry"),
+        ("swagger: '2.0'\npaths: {/a: {get: {parameters: [{$ref: '#/nowhere'}]}}}", "does not hold"),
+        ("swagger: '2.0'\npaths: {/a: {get: {parameters: 3}}}", "not as Swagger 2.0 wants it"),
+        ("openapi: 3.3.0", "openapi: 3.0, 3.1 or 3.2"),
         ("{", "neither sound JSON nor sound YAML"),
         ("a: [\nb", "line 3"),
         ("openapi: !!python/object/apply:os.system [x]", "neither"),

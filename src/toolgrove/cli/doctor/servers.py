@@ -39,6 +39,8 @@ def check(
         for name, state in snapshot.sources.items():
             if name not in config.mcp_servers:
                 yield _answer(name, state)
+                if state.notice:
+                    yield _finding("warning", name, state.notice)
     for key in config.ignored:
         yield _finding("note", key, "belongs to VS Code and is not acted on")
 

@@ -3,7 +3,9 @@
 A call goes through `source`, `request`, `exchange` and `dialer`; its answer comes back through `status` or `answer`.
 
 - ``answer``: from the bytes of an answer to a result
+- ``body``: the body of a request
 - ``dialer``: resolves a name once and connects to an address that was checked
+- ``documents``: an OpenAPI document at a URL
 - ``exchange``: sends a request, follows redirects at home, bounds the answer
 - ``host_shares``: how many calls of one host run or wait at a time, and whose
 - ``inflate``: decompresses an answer within bounds

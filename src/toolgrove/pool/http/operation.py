@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolgrove.notation.json_value import canonical
-from toolgrove.pool.http.parameter_style import Style
+from toolgrove.pool.http.parameter_style import PathStyle, Style
 from toolgrove.pool.http.url import UrlTemplate
 from toolgrove.types import Annotations, Schema
 
@@ -16,17 +16,23 @@ SAFE_METHODS = frozenset(("GET", "HEAD"))
 _REPEATABLE = frozenset(("GET", "HEAD", "PUT", "DELETE"))
 _IN_QUERY = frozenset(("GET", "HEAD", "DELETE"))
 Place = Literal["path", "query", "header"]
-Encoding = Literal["json", "form"]
+Encoding = Literal["json", "form", "multipart", "text", "file"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Input:
-    """An argument that stands for one parameter of the request; `wire` is the name it has there."""
+    """An argument that stands for one parameter of the request; `wire` is the name it has there.
+
+    `style` says how lists and objects are written in a query, `path_style` in a path; `explode` belongs to the latter
+    and to headers.
+    """
 
     argument: str
     wire: str
     place: Place
     style: Style = "repeat"
+    path_style: PathStyle = "simple"
+    explode: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +42,8 @@ class Body:
     argument: str
     content_type: str
     encoding: Encoding = "json"
+    files: tuple[str, ...] = ()
+    """The properties that are files."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

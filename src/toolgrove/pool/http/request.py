@@ -11,8 +11,9 @@ from urllib.parse import quote, urlencode
 
 from toolgrove.config.http_tool import overrides_method
 from toolgrove.errors import Forbidden, InvalidArgument, UpstreamFailed
+from toolgrove.pool.http.body import encoded, sound
 from toolgrove.pool.http.operation import HttpOperation
-from toolgrove.pool.http.parameter_style import json_text, pairs_of, text_of
+from toolgrove.pool.http.parameter_style import header_text, json_text, pairs_of, path_text
 from toolgrove.pool.http.url import Origin
 from toolgrove.types import Arguments
 
@@ -83,21 +84,22 @@ class _Placed:
         self.headers: dict[str, str] = {}
         self.content: bytes | None = None
         self.content_type = "application/json"
+        body = operation.body
         rest = dict(arguments)
         for name in operation.url.slots if operation.inputs is None else ():
             self.path[name] = rest.pop(name, None)
         for one in operation.inputs or ():
             value = rest.pop(one.argument, None)
             if one.place == "path":
-                self.path[one.wire] = value
+                how = one.path_style
+                self.path[one.wire] = path_text(one.wire, value, one.argument, how, explode=one.explode)
             elif value is not None and one.place == "header":
-                self.headers[one.wire.lower()] = _header(text_of(value, one.argument), one.argument)
+                text = header_text(value, one.argument, explode=one.explode)
+                self.headers[one.wire.lower()] = _header(text, one.argument)
             elif value is not None:
-                self.query.extend(_sound(pairs_of(one.wire, value, one.argument, one.style), one.argument))
-        body = operation.body
+                self.query.extend(sound(pairs_of(one.wire, value, one.argument, one.style), one.argument))
         if body is not None and body.argument in rest:
-            self.content_type = body.content_type
-            self.content = _encoded(rest.pop(body.argument), body.argument, form=body.encoding == "form")
+            self.content, self.content_type = encoded(rest.pop(body.argument), body)
         self._place_rest(operation, rest)
 
     def _place_rest(self, operation: HttpOperation, rest: dict[str, Any]) -> None:
@@ -110,32 +112,9 @@ class _Placed:
                 )
         if operation.rest == "query":
             for name, value in rest.items():
-                self.query.extend(_sound(pairs_of(name, value, name), name))
+                self.query.extend(sound(pairs_of(name, value, name), name))
         elif operation.rest == "body" and (rest or operation.method in ("POST", "PUT", "PATCH")):
             self.content = json_text(rest, "").encode()
-
-
-def _sound(pairs: Iterator[tuple[str, str]], argument: str) -> list[tuple[str, str]]:
-    """The pairs, provided that UTF-8 can carry them."""
-    whole = list(pairs)
-    try:
-        "".join(part for pair in whole for part in pair).encode()
-    except UnicodeEncodeError:
-        raise InvalidArgument(
-            f"Argument {argument!r} holds half a character (a lone surrogate). Send well-formed text.",
-            reason="not_json",
-            path=argument,
-        ) from None
-    return whole
-
-
-def _encoded(value: Any, argument: str, *, form: bool) -> bytes:
-    if not form:
-        return json_text(value, argument).encode()
-    if not isinstance(value, dict):
-        raise InvalidArgument(f"Argument {argument!r} has to be an object.", reason="schema", path=argument)
-    pairs = [pair for name, item in value.items() for pair in _sound(pairs_of(name, item, argument), argument)]
-    return urlencode(pairs).encode()
 
 
 def _header(text: str, argument: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -11,39 +12,46 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 
-from toolgrove.config import HttpToolConfig
+from toolgrove.config import HttpToolConfig, PinMode
 from toolgrove.errors import UpstreamFailed
 from toolgrove.notation.json_schema import compiled
 from toolgrove.notation.secret_names import names_a_secret
+from toolgrove.pool.definition_lint import suspect
 from toolgrove.pool.fair_shares import Overdue, share_of
 from toolgrove.pool.http.answer import result_of
 from toolgrove.pool.http.dialer import Dialer, Network
+from toolgrove.pool.http.documents import FetchedDocument
 from toolgrove.pool.http.exchange import SourceConnections, exchange
 from toolgrove.pool.http.host_shares import HostShares
 from toolgrove.pool.http.openapi import read_document
+from toolgrove.pool.http.openapi.document import read
 from toolgrove.pool.http.operation import HttpOperation, Refused
 from toolgrove.pool.http.request import HttpRequest, build_request, preview
 from toolgrove.pool.http.single import read_single
 from toolgrove.pool.http.status import status_error
-from toolgrove.pool.metadata import check
+from toolgrove.pool.metadata import check, definition_hash
 from toolgrove.pool.offer import Offer
+from toolgrove.pool.pin_policy import Listed, PinPolicy
 from toolgrove.pool.secrets import Secrets
+from toolgrove.store.state import Pins
 from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool, ToolSpec
 
+log = logging.getLogger("toolgrove.pool")
 _FOLLOW = 2.0
-"""Seconds between two looks at a document's file."""
+"""Seconds between two looks at a document's file, and at the pins while one waits."""
 _Offered = tuple[Offer, HttpOperation | None]
 
 
 class _Read(NamedTuple):
-    """What a document offered when it was last read; `mark` tells whether its file changed since."""
+    """What a document offered when it was last read; `mark` tells whether it changed since."""
 
-    mark: tuple[int, ...] | None
+    mark: tuple[int, ...] | bytes | None
     offers: Sequence[_Offered]
+    notice: str
 
 
 class HttpSource:
-    """One call, or all operations of a document; asks no server what it offers."""
+    """One call, or all operations of a document, which is a file or is fetched."""
 
     kind: Kind = "http"
 
@@ -56,6 +64,8 @@ class HttpSource:
         network: Network | None = None,
         clock: Clock | None = None,
         hosts: HostShares | None = None,
+        pins: Pins | None = None,
+        pin_mode: PinMode = "firstUse",
     ) -> None:
         self.name = name
         self._config = config
@@ -71,26 +81,51 @@ class HttpSource:
         self._read: _Read | None = None
         self._reading = Lock()
         self._missed = False
+        self._fetched: FetchedDocument | None = None
+        self._policy: PinPolicy | None = None
+        self._waiting: Mapping[str, Listed] = {}
+        if isinstance(config.openapi, str):
+            self._fetched = FetchedDocument(
+                f"httpTools.{name}",
+                config.openapi,
+                connections=self._connections,
+                timeout=config.timeout,
+                refresh=config.refresh,
+                clock=self._clock,
+            )
+            if pins is not None:
+                self._policy = PinPolicy(name, pins=pins, mode=pin_mode, clock=self._clock)
         self._asks_keyring = "${keyring:" in config.model_dump_json()
         for header, value in config.headers.items():
             if names_a_secret(header) and "${" not in value:  # a key that stands in the file as it is
                 secrets.hide(value.rpartition(" ")[2], name=header)
 
     async def run(self, changed: Callable[[], None]) -> None:
-        """Keep connections for the next call, and follow the document's file."""
+        """Keep connections for the next call, and follow the document."""
         async with anyio.create_task_group() as tasks:
             if self._config.openapi is not None:
-                tasks.start_soon(self._follow, self._config.openapi, changed)
+                tasks.start_soon(self._follow, changed)
             await self._connections.keep()
+
+    @property
+    def notice(self) -> str:
+        """What the operator should add: credentials that the document asks for."""
+        return self._read.notice if self._read is not None else ""
+
+    @property
+    def takes_login(self) -> bool:
+        """No: credentials stand in the project file."""
+        return False
 
     async def discover(self) -> Sequence[Offer]:
         """Every operation, and those that cannot be tools with the reason."""
-        path = self._config.openapi
-        if path is None:
+        place = self._config.openapi
+        if place is None:
             offers = self._offered(read_single(self.name, self._config))
         else:
             try:
-                offers = await anyio.to_thread.run_sync(self._read_document, path, abandon_on_cancel=True)
+                data = None if self._fetched is None else await self._fetched.get()
+                offers = await anyio.to_thread.run_sync(self._read_document, place, data, abandon_on_cancel=True)
             except anyio.get_cancelled_exc_class():
                 self._missed = True
                 raise
@@ -103,24 +138,59 @@ class HttpSource:
         self._answers = {}
         return self._offers
 
-    def _read_document(self, path: Path) -> Sequence[_Offered]:
-        """The operations of a file as it is now; kept for the next caller, since this one may stop waiting."""
+    def _read_document(self, place: Path | str, fetched: bytes | None) -> Sequence[_Offered]:
+        """The operations of a document as it is now; kept for the next caller, since this one may stop waiting."""
         with self._reading:
-            mark, read = _mark(path), self._read
-            if read is None or read.mark != mark:
-                found = self._offered(read_document(self.name, self._config))
-                read = self._read = _Read(mark=mark, offers=found)
-            return read.offers
+            mark, known = fetched or _mark(Path(place)), self._read
+            if known is None or known.mark != mark:
+                home = "" if isinstance(place, Path) else place
+                found = read_document(self.name, self._config, read(Path(place)) if fetched is None else fetched, home)
+                known = self._read = _Read(mark=mark, offers=self._offered(found.operations), notice=found.missing)
+            return known.offers if self._policy is None else self._held(self._policy, known.offers)
 
-    async def _follow(self, path: Path, changed: Callable[[], None]) -> None:
-        """Tell when the file changed, or when a discovery ended before it was read."""
-        seen = _mark(path)
+    def _held(self, policy: PinPolicy, offers: Sequence[_Offered]) -> Sequence[_Offered]:
+        """The operations of a foreign document against their pins: what changed or is new waits for a person."""
+        early = policy.is_first_contact()
+        listed = {
+            operation.own_name: _listed(operation, early=early)
+            for offer, operation in offers
+            if operation is not None and offer.tool is not None
+        }
+        pins = policy.judge(listed)
+        held: list[_Offered] = []
+        waiting: dict[str, Listed] = {}
+        for offer, operation in offers:
+            one = listed.get(offer.own_name) if offer.tool is not None else None
+            if one is not None:
+                standing, reason = policy.standing(one, pins.get(offer.own_name))
+                if standing != "ready":
+                    waiting[offer.own_name] = one
+                    offer, operation = replace(offer, standing=standing, reason=reason, tool=None), None
+            held.append((offer, operation))
+        self._waiting = waiting
+        return held
+
+    async def _follow(self, changed: Callable[[], None]) -> None:
+        """Tell when the document changed, when a person accepted a part of it, or when a discovery missed it."""
+        place = self._config.openapi
+        seen = _mark(place) if isinstance(place, Path) else None
         while True:
             await anyio.sleep(_FOLLOW)
-            now = _mark(path)
-            if now != seen or self._missed:
+            now = _mark(place) if isinstance(place, Path) else None
+            is_new = self._fetched is not None and await self._fetched.renewed()
+            if now != seen or self._missed or is_new or await self._is_decided():
                 seen, self._missed = now, False
                 changed()
+
+    async def _is_decided(self) -> bool:
+        policy, waiting = self._policy, self._waiting
+        if policy is None or not waiting:
+            return False
+        try:
+            return await anyio.to_thread.run_sync(policy.is_decided, waiting)
+        except Exception as problem:
+            log.error("httpTools.%s: its pins cannot be read: %s", self.name, problem)
+            return False
 
     def _offered(self, found: Sequence[HttpOperation | Refused]) -> Sequence[_Offered]:
         return [(self._offer(one), None if isinstance(one, Refused) else one) for one in found]
@@ -239,14 +309,25 @@ class HttpSource:
         return replace(offer, tool=tool)
 
 
-def _problem(operation: HttpOperation) -> str:
-    raw = {
+def _raw(operation: HttpOperation) -> dict[str, Any]:
+    return {
         "name": operation.own_name,
         "description": operation.description,
         "inputSchema": dict(operation.input_schema),
         "outputSchema": operation.output_schema,
     }
-    return "; ".join(check(raw))
+
+
+def _problem(operation: HttpOperation) -> str:
+    return "; ".join(check(_raw(operation)))
+
+
+def _listed(operation: HttpOperation, *, early: bool) -> Listed:
+    """An operation as it is pinned: what a model reads, and where it is sent."""
+    sent = {"method": operation.method, "url": operation.url.text, "parameters": repr(operation.inputs)}
+    raw = {**_raw(operation), **sent, "body": repr(operation.body)}
+    digest = definition_hash(raw)
+    return Listed(whole=digest, digest=digest, raw=raw, instructing=suspect(_raw(operation)).instructing, early=early)
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any, Literal, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from toolgrove.errors import InvalidArgument
-from toolgrove.pool.http.parameter_style import text_of
+from toolgrove.pool.http.parameter_style import Encoded, path_part, text_of
 
 Kind = Literal["literal", "slot", "reference"]
 _HEAD = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
@@ -21,7 +21,6 @@ _LITERAL = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?\[\]-]|%[0-9A-Fa-f]{2})*"
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?")
 _NUMERIC = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\.?\Z")
 _PORT = re.compile(r"[0-9]{1,5}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -68,6 +67,13 @@ class UrlTemplate:
         """The names of the arguments that fill its gaps."""
         pieces = [*(piece for segment in self.path for piece in segment), *self.query]
         return frozenset(piece.text for piece in pieces if piece.kind == "slot")
+
+    @property
+    def text(self) -> str:
+        """The template as people write it."""
+        segments = "".join("/" + "".join(map(_written, segment)) for segment in self.path)
+        query = "".join(map(_written, self.query))
+        return f"{self.origin.scheme}://{self.origin.authority}{segments}" + (f"?{query}" if query else "")
 
     def render(self, values: Mapping[str, Any], fill: Fill) -> tuple[str, str]:
         """The path and the query, with every value encoded so that the path keeps its segments.
@@ -189,6 +195,10 @@ def _split(pieces: Iterable[Piece]) -> tuple[tuple[Pieces, ...], Pieces]:
     return tuple(map(tuple, segments)), tuple(piece for piece in queue if piece.text)
 
 
+def _written(piece: Piece) -> str:
+    return f"{{{piece.text}}}" if piece.kind == "slot" else piece.text
+
+
 def _segment(pieces: Pieces, values: Mapping[str, Any], fill: Fill) -> str:
     text = "".join(_encoded(piece, values, fill) for piece in pieces)
     gaps = [piece.text for piece in pieces if piece.kind == "slot"]
@@ -210,11 +220,7 @@ def _encoded(piece: Piece, values: Mapping[str, Any], fill: Fill) -> str:
         return piece.text
     if piece.kind == "reference":
         return fill(piece.text)
-    text = text_of(values.get(piece.text), piece.text)
-    if _CONTROL.search(text):
-        raise InvalidArgument(
-            f"Argument {piece.text!r} holds a control character, which a URL cannot carry.",
-            reason="path_argument",
-            path=piece.text,
-        )
-    return quote(text, safe="")
+    value = values.get(piece.text)
+    if isinstance(value, Encoded):
+        return value
+    return path_part(text_of(value, piece.text), piece.text)

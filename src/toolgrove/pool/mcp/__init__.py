@@ -23,7 +23,6 @@ A call goes down `source`, `server`, `session`, a link (`stdio`, `http` or `old_
 - ``news``: what a server tells by itself of what it offers beside tools
 - ``offered_lists``: what a server lists beside its tools, asked for now and then
 - ``old_sse``: a link over HTTP+SSE, the transport before Streamable HTTP
-- ``pin_policy``: which definitions are accepted without a person
 - ``request_head``: writes the head of an HTTP request
 - ``response_reader``: reads HTTP answers
 - ``result``: from a server's answer to what the agent gets

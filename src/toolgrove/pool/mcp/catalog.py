@@ -18,10 +18,10 @@ from toolgrove.pool.definition_lint import suspect
 from toolgrove.pool.mcp.definition import as_given, is_for_apps_alone, needs_task, taken_over
 from toolgrove.pool.mcp.effect_policy import EffectPolicy, told
 from toolgrove.pool.mcp.era import Mirrors, mirrors
-from toolgrove.pool.mcp.pin_policy import Listed, PinPolicy
 from toolgrove.pool.mcp.result import Valid
 from toolgrove.pool.naming import is_foreign_legal, shortened
 from toolgrove.pool.offer import Offer, Standing
+from toolgrove.pool.pin_policy import Listed, PinPolicy
 from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.source_names import SourceNames
 from toolgrove.store.state import Pin, Pins

@@ -22,7 +22,6 @@ from toolgrove.pool.mcp.faults import Busy, Expired, Fault, Misconfigured, Nonse
 from toolgrove.pool.mcp.front import CallFront
 from toolgrove.pool.mcp.jsonrpc import Message, Progress
 from toolgrove.pool.mcp.offered_lists import OfferedList, of_prompt, of_resource, of_template
-from toolgrove.pool.mcp.pin_policy import PinPolicy
 from toolgrove.pool.mcp.result import (
     POLICY,
     brief,
@@ -44,6 +43,7 @@ from toolgrove.pool.mcp.session import Session
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.offspring import Offspring
+from toolgrove.pool.pin_policy import PinPolicy
 from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.source_names import SourceNames
 from toolgrove.store.state import Logins, MemoryLogins, Pins
@@ -101,7 +101,9 @@ class McpSource:
         if config.oauth is not None and config.oauth.client_secret is not None:
             secrets.hide_settings({"clientSecret": config.oauth.client_secret})
         effects = EffectPolicy(name, config)
-        policy = PinPolicy(name, config, pins=pins, default=pin_mode, window=first_contact, clock=clock)
+        policy = PinPolicy(
+            name, pins=pins, mode=config.pins or pin_mode, clock=clock, window=first_contact, volatile=config.volatile
+        )
         names = SourceNames(name, f"mcpServers.{name}", config)
         self._catalog = Catalog(self, names=names, effects=effects, policy=policy, pins=pins, secrets=secrets)
         self._server = Server(

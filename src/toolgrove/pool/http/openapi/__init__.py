@@ -1,11 +1,15 @@
-"""OpenAPI 3.0 and 3.1 documents: every operation becomes a tool, or says why it cannot.
+"""OpenAPI 3.0 to 3.2 and Swagger 2.0: every operation becomes a tool, or says why it cannot.
 
-- ``document``: read from a file within bounds, its own references followed
+- ``credentials``: what the operator should add so that calls are let in
+- ``document``: read within bounds, its own references followed
 - ``operations``: every operation with the name and the policy of a tool
+- ``own_name``: what an operation is called
 - ``parameters``: parameters and body as the arguments of a tool
 - ``schema``: OpenAPI schemas as self-contained JSON Schema
+- ``selection``: which operations are taken over
+- ``swagger``: Swagger 2.0 in the words of OpenAPI 3.0
 """
 
-from toolgrove.pool.http.openapi.operations import read_document
+from toolgrove.pool.http.openapi.operations import ReadDocument, read_document
 
-__all__ = ["read_document"]
+__all__ = ["ReadDocument", "read_document"]

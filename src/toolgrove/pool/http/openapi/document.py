@@ -1,4 +1,4 @@
-"""An OpenAPI document: read from a file within bounds, its own references followed, no others."""
+"""An OpenAPI document: read within bounds, its own references followed, no others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 import yaml
 
 from toolgrove.notation import json_pointer, strict_json
+from toolgrove.pool.http.openapi.swagger import upgraded
 from toolgrove.pool.offer import Unavailable
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 2_000_000
 MAX_DEPTH = 200
 _MAX_CHAIN = 20
-_VERSION = re.compile(r"3\.(?:0|1)(?:\.|\Z)")
+_VERSION = re.compile(r"3\.[012](?:\.|\Z)")
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is many times faster
 
 
@@ -35,10 +36,11 @@ class BadReference(ValueError):
 
 
 class OpenApiDocument:
-    """The document as plain JSON, and a way to follow its references."""
+    """The document as plain JSON, and a way to follow its references; `home` is the URL that it came from, if any."""
 
-    def __init__(self, whole: Mapping[str, Any]) -> None:
+    def __init__(self, whole: Mapping[str, Any], home: str = "") -> None:
         self.whole = whole
+        self.home = home
         self.nullable = str(whole.get("openapi", "")).startswith("3.0")
 
     def followed(self, node: Any) -> Any:
@@ -59,24 +61,39 @@ class OpenApiDocument:
         return node
 
 
-def load(path: Path) -> OpenApiDocument:
-    """Read a file in JSON or YAML; what is wrong with it is fit for the receipt."""
+def read(path: Path) -> bytes:
+    """The bytes of a file; what is wrong with it is fit for the receipt."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for indefinitely
             raise Unavailable("the OpenAPI document is not a regular file")
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise Unavailable(f"the OpenAPI document cannot be read ({error.strerror})") from None
+
+
+def load(path: Path) -> OpenApiDocument:
+    """Read a file in JSON or YAML."""
+    return parse(read(path))
+
+
+def parse(data: bytes, home: str = "") -> OpenApiDocument:
+    """What the bytes say, in JSON or YAML; Swagger 2.0 is read as OpenAPI."""
     if len(data) > MAX_BYTES:
         raise Unavailable(f"the OpenAPI document is larger than {MAX_BYTES >> 20} MiB")
     try:
         whole = _Plain().value(_parsed(data.decode("utf-8-sig")), MAX_DEPTH)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise Unavailable(f"the OpenAPI document is neither sound JSON nor sound YAML{_place(error)}") from None
+    if isinstance(whole, dict) and str(whole.get("swagger", "")) == "2.0":
+        try:
+            whole = upgraded(whole, OpenApiDocument(whole).followed)
+        except (BadReference, AttributeError, TypeError) as error:
+            problem = str(error) if isinstance(error, BadReference) else "it is not as Swagger 2.0 wants it"
+            raise Unavailable(f"the Swagger document cannot be used: {problem}") from None
     if not isinstance(whole, dict) or not _VERSION.match(str(whole.get("openapi", ""))):
-        raise Unavailable("the document does not say openapi: 3.0 or 3.1")
-    return OpenApiDocument(whole)
+        raise Unavailable("the document does not say openapi: 3.0, 3.1 or 3.2, nor swagger: 2.0")
+    return OpenApiDocument(whole, home)
 
 
 def _parsed(text: str) -> Any:

@@ -4,39 +4,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urljoin
 
 from toolgrove.config import HttpToolConfig
 from toolgrove.config.http_tool import CHANGING
 from toolgrove.pool.globs import Globs
-from toolgrove.pool.http.openapi.document import BadReference, OpenApiDocument, load
+from toolgrove.pool.http.openapi.credentials import missing
+from toolgrove.pool.http.openapi.document import BadReference, OpenApiDocument, parse
+from toolgrove.pool.http.openapi.own_name import OwnNamesOf, simplified
 from toolgrove.pool.http.openapi.parameters import Unfit, signature
 from toolgrove.pool.http.openapi.schema import Schemas, TooMuch
+from toolgrove.pool.http.openapi.selection import Selection
 from toolgrove.pool.http.operation import HttpOperation, Refused
-from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template
+from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template, split_origin
 from toolgrove.pool.naming import pool_name
 from toolgrove.pool.offer import Unavailable
 from toolgrove.pool.source_names import SourceNames
 
 MAX_OPERATIONS = 1_500
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
+_MORE_METHODS = re.compile(r"(?!CONNECT\Z|TRACE\Z)[A-Z]{1,20}")
 _REQUEST_BUDGET = 5_000
 _ANSWER_BUDGET = 200
 _DESCRIPTION = 1_000
-_LEGAL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json(?:;.*)?", re.IGNORECASE)
 
 
-def read_document(name: str, config: HttpToolConfig) -> list[HttpOperation | Refused]:
-    """Every operation of an entry's document, in its order; raises Unavailable if there is no document to read."""
-    assert config.openapi is not None  # noqa: S101 - the caller looks
-    document = load(config.openapi)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadDocument:
+    """The operations of a document in its order; `missing` is what the operator should add to be let in."""
+
+    operations: list[HttpOperation | Refused]
+    missing: str = ""
+
+
+def read_document(name: str, config: HttpToolConfig, data: bytes, home: str = "") -> ReadDocument:
+    """What the bytes of an entry's document say; raises Unavailable if they are none."""
+    document = parse(data, home)
     found = list(_found(document))
     if len(found) > MAX_OPERATIONS:
         raise Unavailable(f"the OpenAPI document has {len(found)} operations; at most {MAX_OPERATIONS} are read")
-    reader = _Reader(name, config, document)
-    return [reader.read(path, shared, method, operation) for path, shared, method, operation in found]
+    names = OwnNamesOf((path, method, operation) for path, _, method, operation in found)
+    reader = _Reader(name, config, document, names)
+    operations = [reader.read(path, shared, method, operation) for path, shared, method, operation in found]
+    asked = missing(f"httpTools.{name}", config, document, [operation for *_, operation in found])
+    return ReadDocument(operations=operations, missing=asked)
 
 
 def _found(document: OpenApiDocument) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
@@ -46,16 +60,24 @@ def _found(document: OpenApiDocument) -> Iterator[tuple[str, Mapping[str, Any], 
             shared = document.followed(shared)
         except BadReference as problem:
             raise Unavailable(f"path {path!r} of the OpenAPI document: {problem}") from None
-        for method in _METHODS:
-            operation = shared.get(method) if isinstance(shared, Mapping) else None
+        if not isinstance(shared, Mapping):
+            continue
+        more = shared.get("additionalOperations")
+        named = {method: shared.get(method) for method in _METHODS}
+        named |= {name.lower(): one for name, one in _mapping(more).items() if _MORE_METHODS.fullmatch(name)}
+        for method, operation in named.items():
             if isinstance(operation, Mapping):
                 yield path, shared, method, operation
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 class _Reader:
     """What the operations of a document have in common."""
 
-    def __init__(self, name: str, config: HttpToolConfig, document: OpenApiDocument) -> None:
+    def __init__(self, name: str, config: HttpToolConfig, document: OpenApiDocument, own_names: OwnNamesOf) -> None:
         self._name = name
         self._config = config
         self._document = document
@@ -63,19 +85,22 @@ class _Reader:
         self._reads = Globs(() if isinstance(config.reads, bool) else config.reads)
         self._given = frozenset(header.casefold() for header in config.headers)
         self._names = SourceNames(name, f"httpTools.{name}", config)
-        self._tags = None if config.tags is None else Globs(config.tags)
+        self._own_names = own_names
+        self._selection = Selection(f"httpTools.{name}", config)
 
     def read(
         self, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
     ) -> HttpOperation | Refused:
         """One operation as a tool, or why it cannot be one."""
-        own_name = _own_name(path, method, operation.get("operationId"))
-        old_name = _simplified(own_name)
+        own_name, whole = self._own_names.of(path, method, operation)
+        old_name = simplified(whole) if own_name == whole else whole
         formerly = pool_name(self._name, old_name) if old_name != own_name else ""
+        tags = operation.get("tags")
+        told = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
         refused = Refused(
-            name=self._names.name(own_name),
+            name=self._names.name(own_name, whole),
             own_name=own_name,
-            reason=self._left_out(own_name, old_name, operation),
+            reason=self._selection.left_out((own_name, whole, simplified(whole)), method, path, told),
             also=self._names.also(own_name),
             formerly=formerly,
             is_left_out=True,
@@ -86,15 +111,6 @@ class _Reader:
             return self._read(refused, path, shared, method, operation)
         except (BadUrl, BadReference, TooMuch, Unfit) as problem:
             return replace(refused, reason=f"{method.upper()} {path}: {problem}", is_left_out=False)
-
-    def _left_out(self, own_name: str, old_name: str, operation: Mapping[str, Any]) -> str:
-        """Why the operator does not want it; empty where nothing speaks against it."""
-        reason = self._names.left_out(own_name, old_name)
-        tags = operation.get("tags")
-        told = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-        if not reason and self._tags is not None and not self._tags.matches(told):
-            return f"httpTools.{self._name}.tags names none of its tags"
-        return reason
 
     def _read(
         self, known: Refused, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
@@ -125,7 +141,7 @@ class _Reader:
             inputs=tuple(taken.inputs),
             body=taken.body,
             allow_private=self._config.allow_private,
-            reads=open_to_word and bool(self._reads.matches((own_name, _simplified(own_name)))),
+            reads=open_to_word and bool(self._reads.matches(self._own_names.of(path, method, operation))),
             reads_if=f'httpTools.{self._name}.reads: ["{own_name}"]' if open_to_word else "",
         )
 
@@ -157,6 +173,10 @@ def _base(config: HttpToolConfig, document: OpenApiDocument) -> UrlTemplate:
         base = parse_template(_server(document) if config.url is None else config.url)
         if base.slots:
             raise BadUrl(f"the base URL has a gap for {sorted(base.slots)[0]!r}, which no operation fills")
+        if config.url is None and config.headers and base.origin != split_origin(document.home)[0]:
+            raise BadUrl(
+                f"it is {base.origin.authority}, not where the document is; headers go there only if url says so"
+            )
     except BadUrl as problem:
         where = "url" if config.url is not None else "servers[0] of the document"
         raise Unavailable(f"{where}: {problem}") from None
@@ -164,8 +184,9 @@ def _base(config: HttpToolConfig, document: OpenApiDocument) -> UrlTemplate:
 
 
 def _server(document: OpenApiDocument) -> str:
+    """The address of the API: the first server, or the place that the document came from where none is named."""
     servers = document.whole.get("servers")
-    server = servers[0] if isinstance(servers, list) and servers else None
+    server = servers[0] if isinstance(servers, list) and servers else {"url": "/"} if document.home else None
     url = server.get("url") if isinstance(server, Mapping) else None
     if not isinstance(server, Mapping) or not isinstance(url, str):
         raise BadUrl("there is none: set url in the entry")
@@ -176,23 +197,11 @@ def _server(document: OpenApiDocument) -> str:
         default = variable.get("default") if isinstance(variable, Mapping) else None
         if isinstance(default, str | int):
             url = url.replace(f"{{{name}}}", str(default))
+    if document.home:
+        url = urljoin(document.home, url)
     if not url.lower().startswith(("http://", "https://")):
         raise BadUrl(f"{url!r} has no host: set url in the entry")
     return url
-
-
-def _own_name(path: str, method: str, operation_id: Any) -> str:
-    """The operationId as it is where that can be a name, else a name made of it."""
-    if not isinstance(operation_id, str) or not operation_id:
-        return _simplified(f"{method}_{path}") or method
-    if _LEGAL.fullmatch(operation_id) and operation_id.strip("_.-"):
-        return operation_id
-    return _simplified(operation_id) or method
-
-
-def _simplified(told: str) -> str:
-    """The spelling that a name must have if it is made by us, and that all had before."""
-    return re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_.-]+", "_", told)).strip("_")[:128]
 
 
 def _description(operation: Mapping[str, Any], shared: Mapping[str, Any]) -> str:

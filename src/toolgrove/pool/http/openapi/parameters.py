@@ -8,15 +8,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgrove.config.http_tool import may_be_argument, overrides_method
+from toolgrove.pool.http.body import FILE_SCHEMA
 from toolgrove.pool.http.openapi.document import OpenApiDocument
 from toolgrove.pool.http.openapi.schema import Schemas
-from toolgrove.pool.http.operation import Body, Input, Place
-from toolgrove.pool.http.parameter_style import Style
+from toolgrove.pool.http.operation import Body, Encoding, Input, Place
+from toolgrove.pool.http.parameter_style import PathStyle, Style
 
 _ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]")
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json")
 _FORM = "application/x-www-form-urlencoded"
-_STYLES: dict[str, Style] = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
+_MULTIPART = "multipart/form-data"
+_TEXT = re.compile(r"text/[\w.+-]+|application/(?:[\w.+-]+\+)?(?:xml|yaml)|application/(?:x-)?(?:ndjson|yaml|graphql)")
+_BYTES = "application/octet-stream"
+_STYLES: dict[str, Style] = {"form": "spread", "spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
+_PATH_STYLES: dict[str, PathStyle] = {"simple": "simple", "label": "label", "matrix": "matrix"}
 
 
 class Unfit(ValueError):
@@ -50,7 +55,7 @@ def signature(
     whole = Signature()
     for parameter in _parameters(document, shared, operation.get("parameters")):
         _add(whole, parameter, schemas, given)
-    _add_body(whole, document.followed(operation.get("requestBody")), schemas)
+    _add_body(whole, document, document.followed(operation.get("requestBody")), schemas)
     return whole
 
 
@@ -75,33 +80,44 @@ def _add(whole: Signature, parameter: Mapping[str, Any], schemas: Schemas, given
         if required and needed not in given:
             raise Unfit(f"it needs the {place} {wire!r}, which never comes from an agent: set it under headers")
         return
-    if place not in ("path", "query", "header"):
+    if place not in ("path", "query", "header", "querystring"):
         raise Unfit(f"parameter {wire!r} stands in {place!r}, which is not known")
+    style, path_style, explode = _styles(parameter, place)
+    schema = parameter.get("schema", {})
     content = parameter.get("content")
     if isinstance(content, Mapping) and len(content) == 1:
         [(media, inside)] = content.items()
-        style: Style = "json" if _JSON.fullmatch(media) else "repeat"
+        style = "json" if _JSON.fullmatch(media) else "spread" if place == "querystring" else "repeat"
         schema = inside.get("schema", {}) if isinstance(inside, Mapping) else {}
-    else:
-        style, schema = _style(parameter), parameter.get("schema", {})
+    if place == "querystring" and style != "spread":
+        raise Unfit(f"parameter {wire!r} is a whole query in a form that cannot be sent")
     argument = _free(whole, wire, place)
     whole.properties[argument] = _told(schemas.take(schema), parameter)
-    whole.inputs.append(Input(argument=argument, wire=wire, place=_place(place), style=style))
+    whole.inputs.append(
+        Input(argument=argument, wire=wire, place=_place(place), style=style, path_style=path_style, explode=explode)
+    )
     if required:
         whole.required.append(argument)
 
 
 def _place(text: str) -> Place:
-    return "path" if text == "path" else "query" if text == "query" else "header"
+    return "path" if text == "path" else "header" if text == "header" else "query"
 
 
-def _style(parameter: Mapping[str, Any]) -> Style:
-    style = _STYLES.get(str(parameter.get("style")), "spread")
-    if style in ("space", "pipe") and parameter.get("explode") is True:
-        return "spread"
-    if style == "spread" and parameter.get("explode") is False:
-        return "comma"
-    return style
+def _styles(parameter: Mapping[str, Any], place: str) -> tuple[Style, PathStyle, bool]:
+    """How lists and objects are written: in a query, in a path, and whether each item stands for itself."""
+    in_query = place in ("query", "querystring")
+    told = parameter.get("style", "form" if in_query else "simple")
+    explode = parameter.get("explode", told == "form") is True
+    known = _STYLES if in_query else _PATH_STYLES if place == "path" else ("simple",)
+    if told not in known:
+        raise Unfit(f"parameter {parameter['name']!r} has the style {told!r}, which cannot be sent in a {place}")
+    if not in_query:
+        return "repeat", _PATH_STYLES[told], explode
+    style = _STYLES[told]
+    if style in ("space", "pipe") and explode:
+        return "spread", "simple", explode
+    return ("comma" if style == "spread" and not explode else style), "simple", explode
 
 
 def _free(whole: Signature, wire: str, place: str) -> str:
@@ -120,20 +136,69 @@ def _told(schema: Any, parameter: Mapping[str, Any]) -> Any:
     return schema
 
 
-def _add_body(whole: Signature, body: Any, schemas: Schemas) -> None:
+def _add_body(whole: Signature, document: OpenApiDocument, body: Any, schemas: Schemas) -> None:
     if not isinstance(body, Mapping):
         return
     content = body.get("content")
     media = {str(name).partition(";")[0].strip().lower(): one for name, one in dict(content or {}).items()}
-    chosen = next((name for name in media if _JSON.fullmatch(name)), _FORM if _FORM in media else None)
+    chosen, encoding = _chosen(media)
     if chosen is None:
         if body.get("required") is True:
-            raise Unfit(f"its body is {', '.join(sorted(media)) or 'of no type'}; only JSON and forms can be sent")
+            listed = ", ".join(sorted(media)) or "of no type"
+            raise Unfit(f"its body is {listed}; only JSON, forms, files and text can be sent")
         return
-    inside = media[chosen]
+    inside = media[chosen].get("schema", {}) if isinstance(media[chosen], Mapping) else {}
     argument = _free(whole, "body", "request")
-    schema = schemas.take(inside.get("schema", {}) if isinstance(inside, Mapping) else {})
+    files: tuple[str, ...] = ()
+    if encoding == "multipart":
+        inside, files = _with_files(document, inside)
+    schema = {"text": {"type": "string"}, "file": FILE_SCHEMA}.get(encoding) or schemas.take(inside)
+    if files:
+        schema = {**schema, "properties": {**schema["properties"], **{name: _file(inside, name) for name in files}}}
     whole.properties[argument] = _told(schema, body)
-    whole.body = Body(argument=argument, content_type=chosen, encoding="form" if chosen == _FORM else "json")
+    whole.body = Body(argument=argument, content_type=chosen, encoding=encoding, files=files)
     if body.get("required") is True:
         whole.required.append(argument)
+
+
+def _chosen(media: Mapping[str, Any]) -> tuple[str | None, Encoding]:
+    """The kind of body that is sent, where several are offered."""
+    for name in media:
+        if _JSON.fullmatch(name):
+            return name, "json"
+    encodings: dict[str, Encoding] = {_FORM: "form", _MULTIPART: "multipart", _BYTES: "file"}
+    for name in (_FORM, _MULTIPART):
+        if name in media:
+            return name, encodings[name]
+    for name in media:
+        if _TEXT.fullmatch(name):
+            return name, "text"
+    return (_BYTES, "file") if _BYTES in media else (None, "json")
+
+
+def _with_files(document: OpenApiDocument, schema: Any) -> tuple[Any, tuple[str, ...]]:
+    """The schema of a form in one piece, and which of its properties are files, or lists of them."""
+    schema = document.followed(schema)
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    files = [
+        name
+        for name, one in (properties.items() if isinstance(properties, Mapping) else ())
+        if _is_file(document.followed(one)) or _is_file(document.followed(_items(document.followed(one))))
+    ]
+    return schema, tuple(sorted(files))
+
+
+def _items(schema: Any) -> Any:
+    return schema.get("items") if isinstance(schema, Mapping) else None
+
+
+def _is_file(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    return schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "binary"
+
+
+def _file(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
+    one = schema["properties"][name]
+    is_list = isinstance(one, Mapping) and one.get("type") == "array"
+    return {"type": "array", "items": FILE_SCHEMA} if is_list else FILE_SCHEMA

@@ -1,4 +1,4 @@
-"""Which definitions of one server are accepted without a person, and which wait for one."""
+"""Which definitions of one source are accepted without a person, and which wait for one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolgrove.config import McpServerConfig, PinMode
+from toolgrove.config import PinMode
 from toolgrove.pool import metadata
 from toolgrove.pool.offer import Standing
 from toolgrove.store.state import FIRST_USE, Pin, Pins
@@ -48,12 +48,12 @@ class PinPolicy:
     """
 
     def __init__(
-        self, server: str, config: McpServerConfig, *, pins: Pins, default: PinMode, window: float, clock: Clock
+        self, server: str, *, pins: Pins, mode: PinMode, clock: Clock, window: float = 0.0, volatile: Sequence[str] = ()
     ) -> None:
         self._server = server
         self._pins = pins
-        self._asks = (config.pins or default) == "ask"
-        self._volatile = frozenset(config.volatile)
+        self._asks = mode == "ask"
+        self._volatile = frozenset(volatile)
         self._window = window
         self._clock = clock
         self._trusting_until: float | None = None
