@@ -48,7 +48,9 @@ def sentence(text: str) -> str:
 def usage(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
     """How it is called, and a table of what it takes."""
     taken = [
-        one for one in parser._actions if one.dest not in SHARED and not isinstance(one, argparse._SubParsersAction)
+        one
+        for one in parser._actions
+        if one.dest not in SHARED and one.help != argparse.SUPPRESS and not isinstance(one, argparse._SubParsersAction)
     ]
     words = [name, *map(spelt, taken)]
     verbs = any(isinstance(one, argparse._SubParsersAction) for one in parser._actions)

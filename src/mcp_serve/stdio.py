@@ -38,6 +38,11 @@ async def run_stdio(
         await _serve(endpoint, stop, answering or contextlib.nullcontext(), _Input(source), _Output(target))
 
 
+async def run_lines(endpoint: Endpoint, stop: Stop, source: int, target: int) -> None:
+    """The same over other descriptors, such as both of a socket; they have to block, and stay open."""
+    await _serve(endpoint, stop, contextlib.nullcontext(), _Input(source), _Output(target))
+
+
 async def _serve(
     endpoint: Endpoint,
     stop: Stop,

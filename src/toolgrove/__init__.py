@@ -6,6 +6,7 @@
 - ``call``: the gate around every call
 - ``cli``: the command line
 - ``config``: the project file
+- ``control``: how commands reach the gateway that serves their project
 - ``database``: where a project's database is, with the secrets of its address read
 - ``errors``: every failure that an agent can meet
 - ``events``: what happened, published to listeners

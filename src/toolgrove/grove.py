@@ -68,6 +68,7 @@ from toolgrove.store.gc_pause import paused_collector
 from toolgrove.store.journal import Extent, MemoryJournal, Trouble
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.account import Account
+from toolgrove.tree.tree import Tree
 from toolgrove.tree.workspace import Workspace
 from toolgrove.tree_shelf import GET_SUBTREE, TreeShelf
 from toolgrove.types import Bounds, Call, Caller, Clock, ModelSettings, Result, SystemClock, Tool
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from apcore import Executor, Registry
     from starlette.applications import Starlette
 
+    from toolgrove.journals import AnyJournal
     from toolgrove.web.app import Gateway
 
 log = logging.getLogger("toolgrove.pool")
@@ -96,18 +98,27 @@ class Grove:
         extensions: Registry | Executor | None = None,
         runner: Runner | None = None,
         patience: float | None = None,
+        looking: bool = False,
     ) -> None:
-        """`patience` is how many seconds servers may take to start, instead of `startupBudget`."""
+        """`patience` is how many seconds servers may take to start, instead of `startupBudget`.
+
+        Who is only `looking` at tools and agents leaves the store alone, so that another process may have it.
+        """
         self.config = config or Config()
         self.file: ConfigFile | None = None
         """The file that the configuration is from, where somebody follows it."""
         self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
-        notary = notary_of(self.config, self.secrets)
-        sinks = (*([JsonLines(settings.audit_log, notary)] if settings.audit_log is not None else []), *audit_sinks)
+        notary = None if looking else notary_of(self.config, self.secrets)
+        copy = None if looking else settings.audit_log
+        sinks = (*([JsonLines(copy, notary)] if copy is not None else []), *audit_sinks)
         database = database_of(self.config, self.secrets)
-        self._journal = journal_of(self.config, self.clock, database=database, sinks=sinks, notary=notary)
+        self._journal: AnyJournal = (
+            MemoryJournal(self.clock)
+            if looking
+            else journal_of(self.config, self.clock, database=database, sinks=sinks, notary=notary)
+        )
         self._listeners = Listeners()
         self._workspace = Workspace(types=settings.types(), rulesets=settings.rules(), limits=settings.limits.limits())
         self._notifier = Notifier(lambda: self.config, self.secrets, self.clock, lambda: self.approvals)
@@ -167,6 +178,7 @@ class Grove:
         self._chain = fold(steps, _run)
         self._ids = Ids()
         self.recorder = Recorder(self._journal, self._state.deeds, self.clock, self._ids, scrub=self.secrets.scrub)
+        self._looking = looking
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -190,7 +202,7 @@ class Grove:
         return self
 
     async def _settle_abandoned(self) -> None:
-        if self._state.is_kept:
+        if self._state.is_kept and not self._looking:
             try:
                 await settle_abandoned(self.approvals, self._journal)
             except OSError as error:  # whoever needs the state next reports it; the claims wait for the next start
@@ -219,6 +231,11 @@ class Grove:
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""
         return self._journal.extent() if not isinstance(self._journal, MemoryJournal) else None
+
+    @property
+    def tree(self) -> Tree:
+        """The tree as it is now, to be looked at."""
+        return self._workspace.tree
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:

@@ -69,7 +69,9 @@ def test_filters_hold_together(toolgrove: Toolgrove, log: Path) -> None:
 
 
 def test_a_whole_log_is_told_so(toolgrove: Toolgrove, log: Path) -> None:
-    assert toolgrove("audit", "verify").out == "The log is whole: records 1 to 4 are as they were written.\n"
+    assert (
+        toolgrove("audit", "verify").out == "Verified: records 1 to 4; none has been changed, removed or reordered.\n"
+    )
     assert toolgrove("audit", "verify", "--json").json == {
         "whole": True,
         "breach": None,
@@ -213,7 +215,9 @@ def test_the_records_of_a_store_are_read_in_the_same_way(
     assert "is not there yet" in toolgrove("audit").err
     calls(toolgrove)
     assert numbers(toolgrove, "--agent", "reader") == [2, 3, 4]
-    assert toolgrove("audit", "verify").out == "The log is whole: records 1 to 4 are as they were written.\n"
+    assert (
+        toolgrove("audit", "verify").out == "Verified: records 1 to 4; none has been changed, removed or reordered.\n"
+    )
     assert verify(toolgrove("audit", "export").out.splitlines()) is None
     with closing(sqlite3.connect(tmp_path / "grove.db")) as connection, connection:
         connection.execute("DELETE FROM audit WHERE number = 4")

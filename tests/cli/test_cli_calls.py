@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from cli_kit import Project, Toolgrove, at_a_terminal
 from faults.kit import fake
+from toolgrove import Config
+from toolgrove.store.journal.sqlite.owner import Owner
 
 
 @pytest.fixture
@@ -23,7 +26,33 @@ def ready(project: Project) -> None:
 @pytest.mark.parametrize("words", [("nodeId=root",), ('{"nodeId": "root"}',)])
 def test_a_tool_is_called_with_words_or_json(toolgrove: Toolgrove, words: tuple[str, ...]) -> None:
     said = toolgrove("call", "a", "get_node", *words)
-    assert (said.code, said.err, said.json["nodeId"]) == (0, "", "root")
+    assert (said.code, said.json["nodeId"]) == (0, "root")
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_call_on_a_tree_in_memory_says_that_the_tree_ended_with_it(toolgrove: Toolgrove) -> None:
+    told = "This tree is in memory (workspace.store: memory), so it ended with this command."
+    assert told in toolgrove("call", "a", "get_node", "nodeId=root").err
+    assert toolgrove("call", "a", "up_refuse").err == ""
+
+
+def test_a_tree_in_a_file_outlives_the_call_and_is_read_without_its_lock(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    config = Config.load(project(workspace={"store": "sqlite:grove.db", "payloadTypes": {"Note": {}}}))
+    version = toolgrove("call", "editor", "get_node", "nodeId=root").json["version"]
+    new = {"parentNodeId": "root", "payloadType": "Note", "payloadProps": {"name": "Plan"}, "versionToken": version}
+    said = toolgrove("call", "editor", "add_child", json.dumps(new))
+    assert (said.code, said.err) == (0, "")
+    assert config.workspace.store_path is not None
+    owner = Owner(config.workspace.store_path)
+    try:
+        assert "Plan n1 Note" in toolgrove("tree").out
+        assert toolgrove("tree", "--json").json["children"][0]["payload"] == {"name": "Plan"}
+        assert toolgrove("explain", "reader").code == toolgrove("tools", "reader").code == toolgrove("doctor").code == 0
+        assert "is in use by another process" in toolgrove("call", "editor", "get_node", "nodeId=root").err
+    finally:
+        owner.release()
 
 
 @pytest.mark.usefixtures("ready")
@@ -61,7 +90,7 @@ def test_progress_is_told_beside_the_result(toolgrove: Toolgrove) -> None:
 
 @pytest.mark.usefixtures("ready")
 def test_an_approval_is_asked_for_given_and_used_once(toolgrove: Toolgrove) -> None:
-    assert toolgrove("approvals").out == "Nothing waits for approval.\n"
+    assert toolgrove("approvals").out == "Nothing to approve.\n"
     asked = toolgrove("call", "a", "up_echo", "text=hi")
     assert (asked.code, asked.json["error"]["reason"]) == (1, "approval_required")
     number = asked.json["error"]["approvalId"]

@@ -11,7 +11,7 @@ import pytest
 
 from cli_kit import Project, Said, Toolgrove
 from faults.kit import Journal, fake
-from toolgrove.cli.doctor.launch import unpinned
+from toolgrove.cli.checks.launch import unpinned
 from toolgrove.tools import DECLARATIONS
 
 LITERAL = "a secret seems to stand in the file itself; write ${env:NAME} and set that variable instead"

@@ -101,7 +101,7 @@ def test_a_tool_that_is_not_there_gets_a_suggestion_or_the_server_that_is_missin
     assert (near.code, near.err) == (1, "toolgrove: There is no tool 'get_nod'. Did you mean 'get_node'?\n")
     dead = toolgrove("explain", "a", "dead_search")
     assert dead.code == 1
-    assert "dead is unavailable, so that its tools are not known: the server did not start" in dead.err
+    assert "dead is unavailable, so its tools are not known: the server did not start" in dead.err
     nobody = toolgrove("explain", "b")
     assert "No agent 'b' is defined; agents: a, narrow, frozen, empty." in nobody.err
 
@@ -124,7 +124,7 @@ def test_a_tool_whose_server_died_or_offers_nonsense_is_explained(
 
 def test_the_whole_receipt_begins_with_what_is_wrong(toolgrove: Toolgrove, project: Project) -> None:
     project(mcpServers=SERVERS, agents=AGENTS)
-    lines = toolgrove("explain", "a").out.splitlines()
+    lines = toolgrove("explain", "a", "--all").out.splitlines()
     assert lines[0].startswith("a, depth 0: ")
     warned = [line for line in lines if line.startswith("!")]
     assert warned[0] == "! Agent 'a' lists tool 'gone', which is not in the pool; it is skipped."

@@ -39,7 +39,7 @@ def test_it_prints_what_a_client_needs_and_writes_nothing(toolgrove: Toolgrove, 
     assert said.code == 0
     assert "claude_desktop_config.json; --write puts it there" in said.err
     server = said.json["mcpServers"]["kitchen-garden-editor"]
-    assert server["args"][-4:] == ["--agent", "editor", "--config", str(tmp_path / "toolgrove.yaml")]
+    assert server["args"][-4:] == ["stdio", "editor", "--config", str(tmp_path / "toolgrove.yaml")]
     assert Path(server["command"]).is_absolute()
     assert list(home.iterdir()) == []
 
@@ -77,13 +77,16 @@ def test_a_folder_and_a_registry_in_a_file_are_installed_alone(
     registry = toolgrove("install", "cursor", "app.py:registry").json["mcpServers"]["app"]
     assert registry["args"][-1] == f"{tmp_path / 'app.py'}:registry"
     assert "there is no file none.py" in toolgrove("install", "cursor", "none.py").err
-    assert "leave --agent" in toolgrove("install", "cursor", "app.py", "--agent", "editor").err
+    assert "leave --url" in toolgrove("install", "cursor", "app.py", "--url", GATEWAY).err
 
 
 def test_the_agent_is_named_in_one_place(toolgrove: Toolgrove, home: Path) -> None:
     placed = toolgrove("install", "cursor", "editor").json
     assert placed == toolgrove("install", "cursor", "--agent", "editor").json
-    assert "name the agent this client connects as, once" in toolgrove("install", "cursor").err
+    for words in (("install", "cursor"), ("install", "cursor", "editor", "--agent", "other")):
+        with pytest.raises(SystemExit) as caught:
+            toolgrove(*words)
+        assert caught.value.code == 2
 
 
 PLACES = {
@@ -269,7 +272,7 @@ def test_a_place_that_cannot_be_written_is_one_line(toolgrove: Toolgrove, home: 
     ("words", "told"),
     [
         (("--agent", "editr"), "Did you mean 'editor'?"),
-        (("--agent", "editor", "--token", "x"), "name it with --url"),
+        (("--agent", "editor", "--token", "x"), "name its address with --url"),
         (("--agent", "editor", "--url", "localhost:8000"), "is not the address of a gateway"),
     ],
 )

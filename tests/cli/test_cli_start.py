@@ -239,7 +239,7 @@ sys.exit(main(["doctor"]))
 
 
 @pytest.mark.cold
-@pytest.mark.parametrize("loading", ["toolgrove.cli.program", "toolgrove.cli.doctor", "toolgrove.grove"])
+@pytest.mark.parametrize("loading", ["toolgrove.cli.program", "toolgrove.cli.checks", "toolgrove.grove"])
 def test_an_interrupt_while_a_command_is_loaded_ends_it_quietly(tmp_path: Path, loading: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, loading]
     (tmp_path / "toolgrove.yaml").write_text("project: mine")

@@ -7,14 +7,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from cli_kit import at_a_terminal
 from grove_kit import hand, sample
 from toolgrove import Config, Grove
 from toolgrove.cli import main
 from toolgrove.cli.arguments import read_arguments
+from toolgrove.cli.desk.desk import Here
 from toolgrove.cli.repl import Conversation
+from toolgrove.cli.screen import Screen
 from toolgrove.tools.sample import DOCUMENT
 from warm.command import python
 
@@ -74,9 +75,15 @@ def test_a_tree_is_data_for_machines(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == "[bold] a T\n"
 
 
+async def conversing(grove: Grove, agent: str) -> Conversation:
+    project = Here(grove)
+    found = await project.ask("tools", agent=agent)
+    return Conversation(project, agent, found["tools"], Screen())
+
+
 async def test_a_person_at_the_prompt_needs_no_version(capsys: pytest.CaptureFixture[str]) -> None:
     async with Grove() as grove:
-        conversation = Conversation(await grove.agent("editor"), Console())
+        conversation = await conversing(grove, "editor")
         await conversation.answer('add_child parentNodeId=root payloadType=T payloadProps=\'{"name": "A b"}\'')
         await conversation.answer('update_payload {"nodeId": "n1", "patch": {"size": 3}}')
         await conversation.answer("help add_child")
@@ -131,7 +138,7 @@ async def test_a_tool_of_a_foreign_server_is_called_and_explained_at_the_prompt(
     }
     agents = {"a": {"role": "editor", "tools": ["*"], "deny": ["get_node"]}}
     async with Grove(Config.model_validate({"httpTools": specs, "agents": agents})) as grove:
-        conversation = Conversation(await grove.agent("a"), Console())
+        conversation = await conversing(grove, "a")
         assert conversation.candidates("t0 ") == []
         await conversation.answer("help t0")
         await conversation.answer("help t1")

@@ -9,7 +9,7 @@ import pytest
 
 from pool.test_toolsets import modules
 from toolgrove import Agent, Config, Grove
-from toolgrove.cli.doctor.agents import check
+from toolgrove.cli.checks.agents import check
 from toolgrove.web import schemas
 
 pytestmark = pytest.mark.anyio

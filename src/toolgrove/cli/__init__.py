@@ -9,7 +9,10 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``audit_log``: the audit log of a project, read beside the process that may write it
 - ``backup``: the command; store, state and audit logs in one file
 - ``call``: the command; one call, through the whole gate
+- ``carrier``: clients over stdio that are carried to the gateway
+- ``checks``: what the doctor looks at
 - ``demo``: the command; a sample project, served at once
+- ``desk``: what commands ask of a project, done here or by its gateway
 - ``doctor``: the command; is everything in order
 - ``explain``: the command; why an agent has a tool or does not
 - ``hang_up``: hearing that whoever talks to us over stdin is gone
@@ -18,6 +21,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``last_exit``: serving until a signal comes, and ending within the budget
 - ``login``: the command; a login to a server that asks for OAuth
 - ``logout``: the command; that login forgotten
+- ``numbers``: whole numbers as people type them
 - ``offered``: resources and prompts of an agent, as commands show them
 - ``options``: the flags that every command has
 - ``outcome``: runs a command, and turns failures into a paragraph and an exit code
@@ -32,7 +36,8 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``screen``: how a command prints, for people and for machines
 - ``serve``: the command; the project over HTTP
 - ``stdio``: the command; one agent over stdin and stdout
-- ``text``: times, names and numbers as people read and type them
+- ``stdio_here``: that agent with the whole project in this process
+- ``text``: times and names as people read them
 - ``tokens``: the command; who may come in
 - ``tools``: the command; what an agent has
 - ``tree``: the command; the tree in a file

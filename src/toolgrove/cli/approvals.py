@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, get_args
 
 import anyio
+from rich.console import RenderableType
 from rich.table import Table
 
-from toolgrove.cli.project import load
+from toolgrove.cli.desk.opening import asked, desk, kept
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import local_time, signature
 from toolgrove.notation.unseen_text import visible_json
-from toolgrove.project_state import ProjectState
-from toolgrove.store.state import Approval, Lasting
-from toolgrove.web import schemas
+from toolgrove.store.state import Lasting
 
 _STYLES = {
     "pending": "yellow",
@@ -36,10 +36,11 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="Calls that wait for a person. An approval holds for that agent, those arguments, that definition "
         "of the tool and what the call would change, once.",
     )
-    parser.set_defaults(run=_list, all=False)
+    listed = argparse.ArgumentParser(add_help=False)
+    listed.add_argument("--all", action="store_true", help="also what was decided, used or has expired")
+    listed.add_argument("--watch", action="store_true", help="stay, and show each call that waits as it comes")
     verbs = parser.add_subparsers(metavar="VERB")
-    listing = verbs.add_parser("list", parents=[shared], help="list what waits (what plain 'approvals' does)")
-    listing.add_argument("--all", action="store_true", help="also what was decided, used or has expired")
+    listing = verbs.add_parser("list", parents=[shared, listed], help="list what waits (what plain 'approvals' does)")
     listing.set_defaults(run=_list)
     show = verbs.add_parser("show", parents=[shared], help="show one with its arguments and definition")
     show.add_argument("id", metavar="ID")
@@ -62,79 +63,96 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
-    with ProjectState.of(load(chosen)) as kept:
-        found = anyio.run(kept.approvals.list, None if chosen.all else "pending")
+    if chosen.watch:
+        anyio.run(_watch, chosen, screen)
+        return 0
+    found = asked(chosen, screen, "approvals", state=None if chosen.all else "pending")
     shown = table("ID", "STATE", "AGENT", "TOOL", "EFFECT", "RULE", "ASKED", "EXPIRES", whole="ID")
     for approval in found:
-        request = approval.request
         shown.add_row(
-            line(approval.id),
-            line(approval.state, _STYLES[approval.state]),
-            *map(line, (request.agent, request.tool, request.effect, request.rule)),
-            local_time(approval.requested_at),
-            local_time(approval.expires_at),
+            line(approval["id"]),
+            line(approval["state"], _STYLES[approval["state"]]),
+            *map(line, (approval["agent"], approval["tool"], approval["effect"] or "", approval["rule"])),
+            local_time(approval["requestedAt"]),
+            local_time(approval["expiresAt"]),
         )
-    screen.answer(
-        [schemas.Approval.of(approval).to_json() for approval in found],
-        shown if found else line("Nothing waits for approval."),
-    )
+    screen.answer(found, shown if found else line("Nothing to approve."))
     return 0
 
 
+async def _watch(chosen: argparse.Namespace, screen: Screen) -> None:
+    """Print each call that waits, and what becomes of it, until Ctrl+C."""
+    if not screen.as_json:
+        screen.say("Waiting for calls that need approval. Ctrl+C stops.", "dim")
+    async with desk(chosen, screen, kept()) as project:
+        async for approval in project.follow("approvals.watch"):
+            screen.event(approval, *_news(approval))
+
+
+def _news(approval: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """What a person needs to know of an approval that is new, or has changed."""
+    what = f"{approval['agent']} {approval['tool']}"
+    yield line(f"{approval['state']}  {approval['id']}  {what}", _STYLES[approval["state"]])
+    if approval["state"] == "pending":
+        if approval["effect"]:
+            yield line(f"  {approval['effect']}")
+        yield line(f"  {approval['argumentsText']}", "dim")
+        yield line(f"  toolgrove approvals approve {approval['id']}")
+    elif approval["decidedBy"]:
+        yield line(f"  by {approval['decidedBy']} {approval['reason'] or ''}".rstrip(), "dim")
+
+
 def _show(chosen: argparse.Namespace, screen: Screen) -> int:
-    with ProjectState.of(load(chosen)) as kept:
-        approval = anyio.run(kept.approvals.get, chosen.id)
-    screen.answer(schemas.Approval.of(approval).to_json(), _details(approval))
+    approval = asked(chosen, screen, "approval", id=chosen.id)
+    screen.answer(approval, _details(approval))
     return 0
 
 
 def _decide(chosen: argparse.Namespace, screen: Screen, *, approve: bool) -> int:
-    with ProjectState.of(load(chosen)) as kept:
-        said = {"approve": approve, "by": signature(), "reason": chosen.reason, "lasts": chosen.lasts}
-        approval = anyio.run(partial(kept.approvals.decide, chosen.id, **said))
-    request = approval.request
-    if approval.lasts is not None:
-        until = local_time(approval.expires_at).plain
-        message = f"Approved: {request.agent} may call {request.tool} with any arguments until {until}."
+    said = {"approve": approve, "by": signature(), "reason": chosen.reason, "lasts": chosen.lasts}
+    approval = asked(chosen, screen, "decide", id=chosen.id, **said)
+    agent, tool = approval["agent"], approval["tool"]
+    if approval["for"] is not None:
+        until = local_time(approval["expiresAt"]).plain
+        message = f"Approved: {agent} may call {tool} with any arguments until {until}."
     elif approve:
-        message = f"Approved: {request.agent} may call {request.tool} with these arguments, once."
+        message = f"Approved: {agent} may call {tool} with these arguments, once."
     else:
-        message = f"Rejected: {request.agent} will be told that it may not call {request.tool}."
-    screen.answer(schemas.Approval.of(approval).to_json(), line(message, "green"))
+        message = f"Rejected: {agent} will be told that it may not call {tool}."
+    screen.answer(approval, line(message, "green"))
     return 0
 
 
 def _revoke(chosen: argparse.Namespace, screen: Screen) -> int:
-    with ProjectState.of(load(chosen)) as kept:
-        approval = anyio.run(partial(kept.approvals.revoke, chosen.id, by=signature()))
-    message = f"Revoked: {approval.request.agent} must ask again before it calls {approval.request.tool}."
-    screen.answer(schemas.Approval.of(approval).to_json(), line(message, "green"))
+    approval = asked(chosen, screen, "revoke", id=chosen.id, by=signature())
+    message = f"Revoked: {approval['agent']} must ask again before it calls {approval['tool']}."
+    screen.answer(approval, line(message, "green"))
     return 0
 
 
-def _details(approval: Approval) -> Table:
-    request = approval.request
+def _details(approval: Mapping[str, Any]) -> Table:
     shown = table()
     shown.add_column(style="bold")
     shown.add_column(overflow="fold")
+    replaces, earlier, sends, lasts = (approval[key] for key in ("replaces", "earlier", "sends", "for"))
     facts = {
-        "id": approval.id,
-        "state": approval.state,
-        "agent": request.agent,
-        "on behalf of": " > ".join(request.chain[:-1]),
-        "tool": request.tool,
-        "effect": request.effect,
-        "replaces": f"{approval.replaces}, which would have changed something else" if approval.replaces else "",
-        "earlier": f"the same call, {request.earlier}" if request.earlier is not None else "",
-        "rule": request.rule,
-        "asked": local_time(approval.requested_at).plain,
-        "expires": local_time(approval.expires_at).plain,
-        "decided by": approval.decided_by,
-        "reason": approval.reason,
-        "for": "" if approval.lasts is None else f"{approval.lasts}, any arguments; used {approval.uses} times",
-        "sends": "" if request.sends is None else f"{request.sends['method']} {request.sends['url']}",
-        "arguments": visible_json(dict(request.arguments)),
-        "definition": visible_json(dict(request.definition)),
+        "id": approval["id"],
+        "state": approval["state"],
+        "agent": approval["agent"],
+        "on behalf of": " > ".join(approval["chain"][:-1]),
+        "tool": approval["tool"],
+        "effect": approval["effect"],
+        "replaces": f"{replaces}, which would have changed something else" if replaces else "",
+        "earlier": f"the same call, {earlier['callId']}, begun {earlier['begunAt']}" if earlier else "",
+        "rule": approval["rule"],
+        "asked": local_time(approval["requestedAt"]).plain,
+        "expires": local_time(approval["expiresAt"]).plain,
+        "decided by": approval["decidedBy"],
+        "reason": approval["reason"],
+        "for": "" if lasts is None else f"{lasts}, any arguments; used {approval['uses']} times",
+        "sends": "" if sends is None else f"{sends['method']} {sends['url']}",
+        "arguments": approval["argumentsText"],
+        "definition": visible_json(approval["definition"]),
     }
     for name, value in facts.items():
         if value:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -13,13 +13,13 @@ from typing import Any, get_args
 import anyio
 from rich.text import Text
 
-from toolgrove.cli.audit_log import log_of
-from toolgrove.cli.project import load
+from toolgrove.cli.desk.desk import Desk
+from toolgrove.cli.desk.opening import asked, desk, kept
+from toolgrove.cli.numbers import whole_number
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.cli.text import local_time, whole_number
+from toolgrove.cli.text import local_time
 from toolgrove.notation.unseen_text import visible_json
-from toolgrove.store.audit import START, AuditLog, AuditPage, AuditQuery, Kind, Outcome, Place, Proof, as_csv, as_lines
-from toolgrove.web.schemas import Verification
+from toolgrove.store.audit import START, Kind, Outcome, Place, as_csv, as_lines
 
 _STYLES = {
     "success": "green",
@@ -44,13 +44,13 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="The audit log: one record per call, refusals too, and of what people decide and who is refused "
         "at the door. Each is bound to the one before it.",
     )
-    parser.set_defaults(run=_list, **dict.fromkeys(("agent", "tool", "outcome", "kind", "since")), limit=_SHOWN)
     filters = _filters()
     verbs = parser.add_subparsers(metavar="VERB")
     listing = verbs.add_parser(
         "list", parents=[shared, filters], help="the latest calls, newest last (what plain 'audit' does)"
     )
     listing.add_argument("--limit", type=_count, default=_SHOWN, metavar="N", help=f"at most so many ({_SHOWN})")
+    listing.add_argument("-f", "--follow", action="store_true", help="stay, and show each record as it comes")
     listing.set_defaults(run=_list)
     show = verbs.add_parser("show", parents=[shared], help="show one record whole, with arguments and result")
     show.add_argument("number", type=_count, metavar="NUMBER", help="the record, as 'audit list' numbers them")
@@ -106,26 +106,32 @@ def _since(text: str) -> str:
     return at.isoformat(timespec="milliseconds")
 
 
-def _query(chosen: argparse.Namespace) -> AuditQuery:
-    return AuditQuery(
-        agent=chosen.agent, tool=chosen.tool, outcome=chosen.outcome, kind=chosen.kind, since=chosen.since
-    )
+def _query(chosen: argparse.Namespace) -> dict[str, Any]:
+    return {key: getattr(chosen, key) for key in ("agent", "tool", "outcome", "kind", "since")}
 
 
-def _anchors(text: str) -> list[Place]:
+def _anchors(text: str) -> list[str]:
     """The anchors that a value, or each line of a file, names."""
     try:
         if ":" in text and not Path(text).exists():
-            return [Place.read(text)]
-        return [Place.read(each) for each in Path(text).read_text().splitlines() if each.strip()]
+            return [str(Place.read(text))]
+        return [str(Place.read(each)) for each in Path(text).read_text().splitlines() if each.strip()]
     except OSError as error:
         raise ValueError(f"{text} is neither an anchor nor a file of anchors: {error.strerror}") from None
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
-    query = replace(_query(chosen), newest=True, limit=chosen.limit)
-    pages = anyio.run(_all, log_of(load(chosen)), query, chosen.limit)
-    found = [record for page in reversed(pages) for record in reversed(page.records)]
+    return anyio.run(_listed, chosen, screen)
+
+
+async def _listed(chosen: argparse.Namespace, screen: Screen) -> int:
+    async with desk(chosen, screen, kept()) as project:
+        query = {**_query(chosen), "newest": True}
+        pages = [page async for page in _pages(project, query, chosen.limit)]
+        found = [json.loads(each) for page in reversed(pages) for each in reversed(page["lines"])]
+        if chosen.follow:
+            await _follow(chosen, screen, project, found)
+            return 0
     shown = table("NUMBER", "TIME", "AGENT", "TOOL", "OUTCOME", "MS", "ERROR")
     for record in found:
         shown.add_row(*_row(record))
@@ -133,13 +139,18 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-async def _all(log: AuditLog, query: AuditQuery, limit: int) -> list[AuditPage]:
-    return [page async for page in _pages(log, query, limit)]
+async def _follow(chosen: argparse.Namespace, screen: Screen, project: Desk, found: list[dict[str, Any]]) -> None:
+    """The latest records, then each as it comes, until Ctrl+C."""
+    for record in found:
+        screen.event(record, Text("  ").join(_row(record)))
+    after = found[-1]["number"] if found else 0
+    async for record in project.follow("audit.follow", after=after, **_query(chosen)):
+        screen.event(record, Text("  ").join(_row(record)))
 
 
 def _show(chosen: argparse.Namespace, screen: Screen) -> int:
-    page = anyio.run(log_of(load(chosen)).records, AuditQuery(after=chosen.number - 1, limit=1))
-    record = next((one for one in page.records if one["number"] == chosen.number), None)
+    page = asked(chosen, screen, "audit", after=chosen.number - 1, limit=1)
+    record = next((one for one in map(json.loads, page["lines"]) if one["number"] == chosen.number), None)
     if record is None:
         raise ValueError(f"there is no record {chosen.number}; 'toolgrove audit list' shows the latest")
     screen.answer(record, line(visible_json(record)))
@@ -162,33 +173,33 @@ def _row(record: Mapping[str, Any]) -> Iterator[Text]:
 
 def _verify(chosen: argparse.Namespace, screen: Screen) -> int:
     anchors = [anchor for given in chosen.anchor for anchor in _anchors(given)]
-    log = log_of(load(chosen), anchors)
     with screen.waiting("Reading the log …"):
-        proof = anyio.run(log.verify, anchors)
-    screen.answer(Verification.of(proof).to_json(), *_findings(proof))
-    return int(proof.breach is not None)
+        proof = asked(chosen, screen, "audit.verify", anchors=anchors)
+    screen.answer(proof, *_findings(proof))
+    return int(not proof["whole"])
 
 
-def _findings(proof: Proof) -> Iterator[Text]:
-    breach = proof.breach
+def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
+    breach = proof["breach"]
     if breach is not None:
-        what = f"The copy {breach.file}" if breach.file else "The log"
-        yield line(f"{what} does not hold at its {_ordinal(breach.number + 1)} record: {breach.problem}.", "red")
-    elif proof.last is None:
-        yield line("The log is whole: it is empty.", "green")
+        what = f"The copy {breach['file']}" if breach["file"] else "The log"
+        yield line(f"{what} does not hold at its {_ordinal(breach['number'] + 1)} record: {breach['problem']}.", "red")
+    elif proof["last"] is None:
+        yield line("Verified: the log is empty.", "green")
     else:
-        yield line(f"The log is whole: records {proof.first} to {proof.last} are as they were written.", "green")
-    if proof.removed:
-        yield line(f"Records up to {proof.removed} are not in it: retention took them, or an earlier part has them.")
-    for one in proof.breaks:
-        gap = f"it was put back to record {one.after}, and had held records up to {one.lost}"
-        yield line(f"Record {one.number} marks a break: {gap}.", "yellow")
-    for each in proof.unchecked:
+        told = f"records {proof['first']} to {proof['last']}; none has been changed, removed or reordered"
+        yield line(f"Verified: {told}.", "green")
+    if proof["removed"]:
+        yield line(f"Records up to {proof['removed']} are not in it: retention took them, or an earlier part has them.")
+    for one in proof["breaks"]:
+        gap = f"it was put back to record {one['after']}, and had held records up to {one['lost']}"
+        yield line(f"Record {one['number']} marks a break: {gap}.", "yellow")
+    for each in proof["unchecked"]:
         yield line(f"Not checked: {each}.", "yellow")
 
 
 def _anchor(chosen: argparse.Namespace, screen: Screen) -> int:
-    newest = anyio.run(log_of(load(chosen)).records, AuditQuery(limit=1, newest=True)).records
+    newest = [json.loads(each) for each in asked(chosen, screen, "audit", limit=1, newest=True)["lines"]]
     place = Place(newest[0]["number"], newest[0]["hash"]) if newest else START
     screen.answer({"anchor": str(place)}, line(str(place)), fold=False)
     return 0
@@ -200,27 +211,27 @@ def _ordinal(number: int) -> str:
 
 
 def _export(chosen: argparse.Namespace, screen: Screen) -> int:
-    log = log_of(load(chosen))
-    anyio.run(_write, log, chosen, screen)
+    anyio.run(_write, chosen, screen)
     return 0
 
 
-async def _write(log: AuditLog, chosen: argparse.Namespace, screen: Screen) -> None:
+async def _write(chosen: argparse.Namespace, screen: Screen) -> None:
     """Page by page, so that a long log needs no memory."""
     out = screen.out.file
     is_first = True
-    async for page in _pages(log, _query(chosen), chosen.limit):
-        text = as_lines(page.lines) if chosen.format == "jsonl" else as_csv(page.records, heading=is_first)
-        out.write(text)
-        is_first = False
+    async with desk(chosen, screen, kept()) as project:
+        async for page in _pages(project, _query(chosen), chosen.limit):
+            records = map(json.loads, page["lines"])
+            out.write(as_lines(page["lines"]) if chosen.format == "jsonl" else as_csv(records, heading=is_first))
+            is_first = False
 
 
-async def _pages(log: AuditLog, query: AuditQuery, limit: int | None) -> AsyncIterator[AuditPage]:
+async def _pages(project: Desk, query: dict[str, Any], limit: int | None) -> AsyncIterator[dict[str, Any]]:
     left = limit
     while True:
-        page = await log.records(replace(query, limit=_PAGE if left is None else min(_PAGE, left)))
+        page = await project.ask("audit", **query, limit=_PAGE if left is None else min(_PAGE, left))
         yield page
-        left = None if left is None else left - len(page.lines)
-        if page.next is None or left == 0:
+        left = None if left is None else left - len(page["lines"])
+        if page["next"] is None or left == 0:
             return
-        query = replace(query, before=page.next) if query.newest else replace(query, after=page.next)
+        query = {**query, "before" if query.get("newest") else "after": page["next"]}

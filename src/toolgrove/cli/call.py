@@ -10,10 +10,17 @@ from typing import Any
 import anyio
 
 from toolgrove.cli.arguments import read_value, read_words
-from toolgrove.cli.patience import add_patience
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.desk.desk import Here
+from toolgrove.cli.desk.opening import desk, running
+from toolgrove.cli.options import add_patience
+from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
-from toolgrove.config import Config
+from toolgrove.notation.unseen_text import visible_json
+
+FORGOTTEN = (
+    "This tree is in memory (workspace.store: memory), so it ended with this command. To keep it, start "
+    "'toolgrove serve' first, or set workspace.store to sqlite:PATH."
+)
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -22,7 +29,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         parents=[shared],
         description="Call a tool as an agent. The result is JSON on stdout; progress and questions are on stderr.",
     )
-    parser.add_argument("agent", metavar="AGENT")
+    parser.add_argument("agent", metavar="AGENT", help="the agent")
     parser.add_argument("tool", metavar="TOOL")
     parser.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="the arguments, or one JSON object")
     add_patience(parser)
@@ -32,17 +39,23 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Call it; 1 if the answer is an error, or a tool's own failure."""
     read_words(chosen.arguments)  # a slip is reported before anything is started
-    return anyio.run(_call, load(chosen), chosen, screen)
+    return anyio.run(_call, chosen, screen)
 
 
-async def _call(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
-    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
-        agent = await grove.agent(chosen.agent)
-        schema = next((spec.input_schema for spec in agent.granted if spec.name == chosen.tool), {})
-        arguments = read_words(chosen.arguments, schema.get("properties"))
-        result = await agent.call(chosen.tool, arguments, client=Terminal(screen))
-    screen.data(result)
-    error = result.get("error")
+async def _call(chosen: argparse.Namespace, screen: Screen) -> int:
+    async with desk(chosen, screen, running(screen, wait=chosen.wait, agent=chosen.agent)) as project:
+        asked = {"agent": chosen.agent, "tool": chosen.tool, "words": chosen.arguments}
+        answer = await project.ask("call", Terminal(screen), **asked)
+    result, error = answer["result"], answer["result"].get("error")
+    if isinstance(error, dict) and screen.out.is_terminal and not screen.as_json:
+        screen.say(f"{error['code']}: {error['message']}", "red")
+        for name, value in error.items():
+            if name not in ("code", "message"):
+                screen.say(f"  {name}: {value if isinstance(value, str) else visible_json(value)}")
+    else:
+        screen.data(result)
+    if isinstance(project, Here) and answer["source"] == "workspace" and load(chosen).workspace.store == "memory":
+        screen.say(FORGOTTEN, "yellow")
     if not isinstance(error, dict):
         return int(result.get("isError") is True)
     if error.get("reason") == "approval_required" and "approvalId" in error:

@@ -15,9 +15,9 @@ from typing import Any
 import anyio
 
 from toolgrove.cli.last_exit import serve_and_exit
+from toolgrove.cli.numbers import port
 from toolgrove.cli.screen import Screen
 from toolgrove.cli.serve import Service, issue_missing, listen
-from toolgrove.cli.text import port
 from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
 from toolgrove.sample.folder import shop_socket, write

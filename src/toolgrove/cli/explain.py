@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
 from rich.console import RenderableType
 from rich.table import Table
 
-from toolgrove.agent import Agent
-from toolgrove.cli.advice import advice
+from toolgrove.cli.desk.access import named
+from toolgrove.cli.desk.opening import desk, running
+from toolgrove.cli.numbers import depth
 from toolgrove.cli.offered import offered_table
-from toolgrove.cli.patience import add_patience
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.options import add_patience
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.cli.text import depth
-from toolgrove.config import Config
-from toolgrove.errors import Forbidden, NotFound, ToolNotFound
-from toolgrove.grove import Grove
-from toolgrove.pool.receipt import Receipt, Standing
-from toolgrove.types import Offered
-from toolgrove.web import schemas
+from toolgrove.pool.receipt import Standing
 
 _STYLES = {"granted": "green", "denied": "dim", "masked": "dim", "restricted": "yellow"}
 _ORDER: tuple[Standing, ...] = (
@@ -38,13 +32,17 @@ _ORDER: tuple[Standing, ...] = (
 )
 
 
+_NAMED = 3
+"""How many of the built-in tools that share a row are named."""
+
+
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "explain",
         parents=[shared],
         description="Say why an agent has each tool of the pool or does not; with TOOL, what to change.",
     )
-    parser.add_argument("agent", metavar="AGENT")
+    parser.add_argument("agent", metavar="AGENT", help="the agent")
     parser.add_argument("tool", metavar="TOOL", nargs="?")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")
@@ -55,121 +53,68 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         metavar="ABOVE",
         help="as a sub-agent of this agent; once for each one above it, the outermost first",
     )
+    parser.add_argument("--all", action="store_true", help="give every built-in tool a line of its own")
     add_patience(parser)
     parser.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    return anyio.run(_explain, load(chosen), chosen, screen)
+    return anyio.run(_explain, chosen, screen)
 
 
-async def _explain(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
-    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent, name_missing=False) as grove:
-        agent = await _resolved(grove, chosen)
-        offered = await agent.offers() if chosen.tool is None else []
+async def _explain(chosen: argparse.Namespace, screen: Screen) -> int:
+    here = running(screen, wait=chosen.wait, agent=chosen.agent, name_missing=False, looking=True)
+    asked = {"agent": chosen.agent, "tool": chosen.tool, "depth": chosen.depth, "within": chosen.within}
+    async with desk(chosen, screen, here) as project:
+        found = await project.ask("explain", **asked)
     if chosen.tool is None:
-        _whole(agent, offered, screen)
+        _whole(found, screen, every=chosen.all)
     else:
-        _one(grove, agent, chosen.tool, screen)
+        screen.answer(found["facts"], line(found["message"]))
     return 0
 
 
-async def _resolved(grove: Grove, chosen: argparse.Namespace) -> Agent:
-    """The agent as it would be where it is asked about; who may not be started there has nothing to explain."""
-    chain: list[str] = [*chosen.within, chosen.agent]
-    agent = await grove.agent(chain[0], depth=chosen.depth)
-    for name in chain[1:]:
-        for above in agent.bounds:
-            if not above.lets_spawn(name):
-                raise Forbidden(
-                    f"{above.agent} may not spawn {name}. Name {name!r} in agents.{above.agent}.maySpawn.",
-                    reason="may_spawn",
-                )
-        agent = await grove.agent(name, within=agent.bounds)
-    return agent
-
-
-def _whole(agent: Agent, offered: Sequence[Offered], screen: Screen) -> None:
-    receipt = agent.receipt
-    counts = Counter(verdict.verdict for verdict in receipt.values())
+def _whole(found: Mapping[str, Any], screen: Screen, *, every: bool) -> None:
+    receipt = found["receipt"]
+    counts = Counter(verdict["verdict"] for verdict in receipt["tools"].values())
     rest = ", ".join(f"{counts[kind]} {kind}" for kind in _ORDER[1:] if counts[kind])
-    head = f"{_named(agent)}, depth {receipt.depth}: {counts['granted']} of {len(receipt)} tools"
+    head = f"{named(receipt['chain'])}, depth {receipt['depth']}: {counts['granted']} of {len(receipt['tools'])} tools"
     head += f" ({rest})" if rest else ""
-    shown = [line(head, "bold"), line(f"pool revision {receipt.revision}, receipt {receipt.hash}", "dim")]
-    shown += [line(_cost(receipt), "dim"), line("")]
-    shown += [line(f"! {warning}", "yellow") for warning in receipt.warnings]
-    shown += [line(f"! {offer.source}: {offer.reason}", "yellow") for offer in receipt.rejected]
+    shown = [line(head, "bold"), line(f"pool revision {receipt['revision']}, receipt {receipt['hash']}", "dim")]
+    shown += [line(_cost(receipt["tokensEstimate"]), "dim"), line("")]
+    shown += [line(f"! {warning}", "yellow") for warning in receipt["warnings"]]
+    shown += [line(f"! {offer['source']}: {offer['reason']}", "yellow") for offer in receipt["rejected"]]
     shown += [
-        line(f"! {state.name} is unavailable: {state.problem}", "yellow")
-        for state in receipt.sources.values()
-        if state.problem
+        line(f"! {name} is unavailable: {state['problem']}", "yellow")
+        for name, state in receipt["sources"].items()
+        if state["problem"]
     ]
-    beside: list[RenderableType] = [line(""), offered_table(offered)] if offered else []
-    screen.answer(schemas.Receipt.of(receipt, offered, agent.approvals).to_json(), *shown, _verdicts(agent), *beside)
+    beside: list[RenderableType] = [line(""), offered_table(receipt["offered"])] if receipt["offered"] else []
+    screen.answer(receipt, *shown, _verdicts(found, every=every), *beside)
 
 
-def _cost(receipt: Receipt) -> str:
+def _cost(cost: Mapping[str, Any]) -> str:
     """What the list costs a model, source by source."""
-    cost = receipt.cost
-    sources = ", ".join(f"{name} {tokens:,}" for name, tokens in cost.sources.items())
-    by = f": {sources}" if len(cost.sources) > 1 else ""
-    return f"its list costs about {cost.total:,} tokens (an estimate), its budget is {cost.budget:,}{by}"
+    sources = ", ".join(f"{name} {tokens:,}" for name, tokens in cost["sources"].items())
+    by = f": {sources}" if len(cost["sources"]) > 1 else ""
+    return f"its list costs about {cost['total']:,} tokens (an estimate), its budget is {cost['budget']:,}{by}"
 
 
-def _verdicts(agent: Agent) -> Table:
+def _verdicts(found: Mapping[str, Any], *, every: bool) -> Table:
+    """A row for each tool of your own servers, then the built-in ones, those with the same reason in one row."""
     shown = table("VERDICT", "TOOL", "SOURCE", "RULE")
-    ranked = sorted(agent.receipt.items(), key=lambda item: (_ORDER.index(item[1].verdict), item[0]))
-    for name, verdict in ranked:
-        style = _STYLES.get(verdict.verdict, "red")
-        shown.add_row(line(verdict.verdict, style), line(name), line(verdict.source), line(_rule(agent, name)))
+    builtin, verdicts = set(found["builtin"]), found["receipt"]["tools"]
+    rows: dict[tuple[Any, ...], list[str]] = {}
+    for name, verdict in sorted(verdicts.items(), key=lambda item: (_ORDER.index(item[1]["verdict"]), item[0])):
+        same = (verdict["verdict"], verdict["source"], _rule(found, name))
+        rows.setdefault((*same, "" if name in builtin and not every else name), []).append(name)
+    for (verdict, source, rule, own), names in sorted(rows.items(), key=lambda row: not row[0][3]):
+        told = [*names[:_NAMED], f"and {len(names) - _NAMED} more"] if len(names) > _NAMED + 1 and not own else names
+        shown.add_row(line(verdict, _STYLES.get(verdict, "red")), line(", ".join(told)), line(source), line(rule))
     return shown
 
 
-def _rule(agent: Agent, name: str) -> str:
-    needs = agent.approvals.get(name)
-    rule = agent.receipt[name].rule
+def _rule(found: Mapping[str, Any], name: str) -> str:
+    needs = found["approvals"].get(name)
+    rule: str = found["receipt"]["tools"][name]["rule"]
     return f"{rule}; each call needs an approval ({needs})" if needs else rule
-
-
-def _named(agent: Agent) -> str:
-    *above, name = agent.receipt.chain
-    return f"{name} within {' > '.join(above)}" if above else name
-
-
-def _one(grove: Grove, agent: Agent, name: str, screen: Screen) -> None:
-    receipt = agent.receipt
-    rejected = next((offer for offer in receipt.rejected if offer.name == name), None)
-    if name not in receipt:
-        raise _unknown(name, receipt)
-    verdict, offer = receipt[name], grove.pool.latest.offers.get(name)
-    what_to_do = "" if offer is None else advice(grove.config, verdict.ancestor or agent.name, offer, verdict)
-    has = verdict.verdict == "granted"
-    message = [f"{_named(agent)} {'has' if has else 'does not have'} {name} of {verdict.source}: {verdict.verdict}"]
-    message[0] += f" ({verdict.rule})."
-    if name in agent.approvals:
-        message.append(f"Each call needs an approval ({agent.approvals[name]}).")
-    if what_to_do:
-        message.append(what_to_do)
-    if rejected is not None:
-        message.append(f"Another offer of that name was refused: {rejected.reason}.")
-    facts = {
-        "agent": agent.name,
-        "depth": receipt.depth,
-        "chain": list(receipt.chain),
-        "tool": name,
-        **verdict._asdict(),
-        "approval": agent.approvals.get(name),
-        "advice": what_to_do,
-        "revision": receipt.revision,
-        "hash": receipt.hash,
-    }
-    screen.answer(facts, line(" ".join(message)))
-
-
-def _unknown(name: str, receipt: Receipt) -> NotFound:
-    """There is no such tool; if it could be one of a server that does not answer, say so."""
-    for state in receipt.sources.values():
-        if state.problem and name.startswith(f"{state.name}_"):
-            text = f"{state.name} is unavailable, so that its tools are not known: {state.problem.rstrip('.')}."
-            return NotFound(f"There is no tool {name!r} in the pool; {text}", tool=name, source=state.name)
-    return ToolNotFound(name, receipt)

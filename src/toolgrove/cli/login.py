@@ -9,9 +9,10 @@ from typing import Any
 
 import anyio
 
+from toolgrove.cli.numbers import whole_number
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
-from toolgrove.cli.text import signature, whole_number
+from toolgrove.cli.text import signature
 from toolgrove.config import Config
 from toolgrove.errors import UpstreamFailed
 from toolgrove.notation.times import to_seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
@@ -11,11 +11,11 @@ from toolgrove.cli.screen import line, table
 from toolgrove.types import Offered
 
 
-def offered_table(offered: Sequence[Offered]) -> Table:
+def offered_table(offered: Sequence[Mapping[str, str]]) -> Table:
     """One row each: what it is, where, and of which server."""
     shown = table("ALSO", "ADDRESS", "SERVER")
     for one in offered:
-        shown.add_row(line(one.kind), line(one.address), line(one.source))
+        shown.add_row(line(one["kind"]), line(one["address"]), line(one["source"]))
     return shown
 
 

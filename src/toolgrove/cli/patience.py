@@ -1,30 +1,14 @@
-"""Waiting for servers that are still starting: how long, and telling a person for whom."""
+"""Waiting for servers that are still starting, and telling a person for whom."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 
 import anyio
 
-from toolgrove.cli.text import whole_number
 from toolgrove.grove import Grove
 
-LONGEST = 60
-"""Seconds; by then a server that does not answer is given up by itself."""
 _LOOK = 0.2
-_seconds = whole_number(f"a number of seconds from 1 to {LONGEST}", low=1, high=LONGEST)
-
-
-def add_patience(parser: argparse.ArgumentParser) -> None:
-    """The flag of the commands that wait."""
-    parser.add_argument(
-        "--wait",
-        type=_seconds,
-        default=LONGEST,
-        metavar="SECONDS",
-        help=f"how long a server that is still starting is waited for ({LONGEST})",
-    )
 
 
 async def all_asked(grove: Grove, tell: Callable[[Sequence[str]], None]) -> None:

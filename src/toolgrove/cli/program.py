@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
 from types import MappingProxyType
 
-from toolgrove.cli.options import add_options, options
+from toolgrove.cli.options import add_options, options, settle_agent
 
 COMMANDS = MappingProxyType(
     {
@@ -39,6 +39,9 @@ COMMANDS = MappingProxyType(
     }
 )
 
+LISTING = ("approvals", "audit", "pins", "tokens")
+"""Commands with verbs of which `list` goes without saying."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command: 0 if it went well, 1 if not, 2 if it was called wrongly."""
@@ -46,13 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape
     chosen = parsed(sys.argv[1:] if arguments is None else list(arguments))
-    code: int = import_module("toolgrove.cli.outcome").run(chosen)
+    quick: Callable[[argparse.Namespace], int | None] | None = getattr(chosen, "quick", None)
+    done = None if quick is None else quick(chosen)  # before anything heavy is imported
+    code: int = import_module("toolgrove.cli.outcome").run(chosen) if done is None else done
     return code
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
     """What was typed, with the function that runs it; ends the process for help and for words that make no command."""
-    return parser(_named(words)).parse_args(words)
+    reader = parser(_named(words))
+    chosen = reader.parse_args(_with_verb(words))
+    settle_agent(chosen, reader)
+    return chosen
 
 
 def parser(names: Collection[str]) -> argparse.ArgumentParser:
@@ -73,6 +81,19 @@ def parser(names: Collection[str]) -> argparse.ArgumentParser:
         for name, summary in COMMANDS.items():
             commands.add_parser(name, help=summary)
     return program
+
+
+def _with_verb(words: list[str]) -> list[str]:
+    """The words with `list` where a command that has verbs is given options alone."""
+    at = next((at for at, word in enumerate(words) if word in LISTING), None)
+    if at is None or _named(words) != (words[at],):
+        return words
+    after = at + 1
+    while after < len(words) and words[after] in ("--json", "--config"):
+        after += 1 + (words[after] == "--config")
+    if after < len(words) and (words[after] in ("-h", "--help") or not words[after].startswith("-")):
+        return words
+    return [*words[: at + 1], "list", *words[at + 1 :]]
 
 
 def _named(words: list[str]) -> Collection[str]:

@@ -33,18 +33,24 @@ def load(chosen: argparse.Namespace) -> Config:
 
 @asynccontextmanager
 async def opened(
-    config: Config, screen: Screen, *, wait: float, agent: str | None = None, name_missing: bool = True
+    config: Config,
+    screen: Screen,
+    *,
+    wait: float,
+    agent: str | None = None,
+    name_missing: bool = True,
+    looking: bool = False,
 ) -> AsyncIterator[Grove]:
     """The project with its servers running, slow ones included; a person who waits sees which ones.
 
-    Nobody waits for an `agent` that is not there.
+    Nobody waits for an `agent` that is not there. Who is only `looking` leaves the store to others.
     """
     if agent is not None and agent not in config.agents:
         raise AgentNotFound(agent, list(config.agents))
     count = len(config.servers) + len(config.http_tools)
     async with AsyncExitStack() as stack:
         with screen.waiting(OPENING):  # a large tree takes its time
-            grove = await stack.enter_async_context(Grove(config, patience=wait))
+            grove = await stack.enter_async_context(Grove(config, patience=wait, looking=looking))
         with screen.waiting(f"Asking {count} source{'s' * (count != 1)} for tools …") as show:
             await all_asked(grove, lambda late: show(still_starting(late)))
         if name_missing:

@@ -7,20 +7,20 @@ import copy
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from rich.console import Console
 
-from toolgrove.agent import Agent
 from toolgrove.cli.arguments import read_arguments
-from toolgrove.cli.patience import add_patience
-from toolgrove.cli.project import opened
+from toolgrove.cli.call import Terminal
+from toolgrove.cli.desk.desk import Desk
+from toolgrove.cli.desk.opening import desk, running
+from toolgrove.cli.options import DEFAULT, add_agent, add_patience
 from toolgrove.cli.screen import Screen, line
 from toolgrove.config import Config
 from toolgrove.tools.sample import DOCUMENT, RULESETS
-from toolgrove.types import ToolSpec
 
 try:
     import readline
@@ -32,9 +32,11 @@ _WRITING = ("versionToken", "idempotencyKey", "dryRun")
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
-        "repl", parents=[shared], description="Call tools by hand; without --config on an empty tree of its own."
+        "repl",
+        parents=[shared],
+        description="Call tools by hand as an agent of the project; without a project, on an empty tree of its own.",
     )
-    parser.add_argument("--agent", default="editor", help="the agent to be (editor)")
+    add_agent(parser, "the agent you act as", default="editor")
     parser.add_argument("--sample", action="store_true", help="start with a small sample tree")
     add_patience(parser)
     parser.set_defaults(run=run)
@@ -42,25 +44,32 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Read and answer line by line until the person leaves."""
-    config = Config.load(chosen.config) if chosen.config is not None else _sample_config()
-    anyio.run(_converse, config, chosen, screen)
+    anyio.run(_converse, chosen, screen)
     return 0
+
+
+@asynccontextmanager
+async def _desk(chosen: argparse.Namespace, screen: Screen) -> AsyncIterator[Desk]:
+    """The project's desk; without a project file, that of an empty tree which ends with the conversation."""
+    here = running(screen, wait=chosen.wait, agent=chosen.agent)
+    is_project = chosen.config is not None or (DEFAULT.exists() and not chosen.sample)
+    async with desk(chosen, screen, here) if is_project else here(_sample_config()) as project:
+        yield project
 
 
 def _sample_config() -> Config:
     return Config.model_validate({"workspace": {"rulesets": RULESETS}})
 
 
-async def _converse(config: Config, chosen: argparse.Namespace, screen: Screen) -> None:
+async def _converse(chosen: argparse.Namespace, screen: Screen) -> None:
     console = screen.out
-    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
-        conversation = Conversation(await grove.agent(chosen.agent), console)
+    async with _desk(chosen, screen) as project:
+        found = await project.ask("tools", agent=chosen.agent)
+        conversation = Conversation(project, chosen.agent, found["tools"], screen)
         if chosen.sample:
             await conversation.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
         complete_with(conversation.candidates)
-        console.print(
-            f"{len(conversation.agent.granted)} tools as {conversation.agent.name}; 'help', 'help TOOL', 'quit'."
-        )
+        console.print(f"{len(found['tools'])} tools as {chosen.agent}; 'help', 'help TOOL', 'quit'.")
         for typed in _lines():
             if typed in ("quit", "exit"):
                 break
@@ -99,10 +108,11 @@ def complete_with(candidates: Callable[[str], list[str]]) -> None:
 class Conversation:
     """A person at the prompt: calls as one agent, with the latest version filled in."""
 
-    def __init__(self, agent: Agent, console: Console) -> None:
-        self.agent = agent
-        self._console = console
-        self._specs: dict[str, ToolSpec] = {spec.name: spec for spec in agent.granted}
+    def __init__(self, project: Desk, agent: str, specs: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+        self._project, self._agent = project, agent
+        self._console = screen.out
+        self._person = Terminal(screen)
+        self._specs = {spec["name"]: spec for spec in specs}
 
     def candidates(self, typed: str) -> list[str]:
         """What may come next on a line: a tool, or an argument of the tool on it."""
@@ -127,21 +137,25 @@ class Conversation:
             return
         self._console.print_json(json.dumps(await self.call(name, arguments)))
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call a tool; a mutation without a version gets the current one."""
         spec = self._specs.get(name)
-        if spec is not None and not spec.annotations.readonly and "versionToken" in _properties(spec):
-            root = await self.agent.call("get_node", {"nodeId": "root"})
+        if spec is not None and not spec["annotations"]["readonly"] and "versionToken" in _properties(spec):
+            root = await self._call("get_node", {"nodeId": "root"})
             arguments = {**({"versionToken": root["version"]} if "version" in root else {}), **arguments}
-        return await self.agent.call(name, arguments)
+        return await self._call(name, arguments)
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+        answer = await self._project.ask("call", self._person, agent=self._agent, tool=name, arguments=arguments)
+        return answer["result"]
 
     def _help(self, name: str) -> None:
         spec = self._specs.get(name)
         if spec is None:
             self._console.print(line(" ".join(self._specs)))
             return
-        self._console.print(line(f"{spec.name}: {spec.description}"))
-        required = spec.input_schema.get("required", ())
+        self._console.print(line(f"{spec['name']}: {spec['description']}"))
+        required = spec["inputSchema"].get("required", ())
         for argument, schema in _properties(spec).items():
             if argument not in _WRITING:
                 mark = "*" if argument in required else " "
@@ -149,7 +163,7 @@ class Conversation:
                 self._console.print(line(f" {mark} {argument}  {about}"))
 
 
-def _properties(spec: ToolSpec) -> Mapping[str, Any]:
+def _properties(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments of a tool; a foreign one need not name any."""
-    properties: Mapping[str, Any] = spec.input_schema.get("properties", {})
+    properties: Mapping[str, Any] = spec["inputSchema"].get("properties", {})
     return properties

@@ -8,10 +8,9 @@ from typing import Any
 
 import anyio
 
-from toolgrove.cli.patience import add_patience
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.desk.opening import desk, running
+from toolgrove.cli.options import add_patience
 from toolgrove.cli.screen import Screen
-from toolgrove.config import Config
 from toolgrove.notation.unseen_text import visible
 
 
@@ -22,7 +21,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="Have the model of the project's runner work on a task as an agent, with that agent's tools. What "
         "it says is on stdout, what it does on stderr; with --json every event is a line of JSON.",
     )
-    parser.add_argument("agent", metavar="AGENT")
+    parser.add_argument("agent", metavar="AGENT", help="the agent")
     parser.add_argument("task", metavar="TASK", help="what it is to do, in words")
     add_patience(parser)
     parser.set_defaults(run=run)
@@ -30,14 +29,14 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Run it; 1 if there was no answer."""
-    return anyio.run(_follow, load(chosen), chosen, screen)
+    return anyio.run(_follow, chosen, screen)
 
 
-async def _follow(config: Config, chosen: argparse.Namespace, screen: Screen) -> int:
+async def _follow(chosen: argparse.Namespace, screen: Screen) -> int:
     show = _JsonLines(screen) if screen.as_json else _Transcript(screen)
     event: dict[str, Any] = {}
-    async with opened(config, screen, wait=chosen.wait, agent=chosen.agent) as grove:
-        async for event in grove.run(chosen.agent, chosen.task):
+    async with desk(chosen, screen, running(screen, wait=chosen.wait, agent=chosen.agent)) as project:
+        async for event in project.follow("run", agent=chosen.agent, task=chosen.task):
             show.event(event)
     return 0 if event.get("outcome") == "success" else 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,6 +37,14 @@ class Screen:
                 wide.print(Group(*shown))
             lines = captured.get().splitlines()  # columns are padded to the last, which only a terminal needs
             self.out.out("\n".join(each.rstrip() for each in lines), highlight=False)
+
+    def event(self, value: Any, *shown: RenderableType) -> None:
+        """Print one of several that come one after another: a line of JSON for machines."""
+        if self.as_json:
+            self.out.out(json.dumps(value), highlight=False)
+        else:
+            self.out.print(Group(*shown))
+        self.out.file.flush()
 
     def data(self, value: Any) -> None:
         """Print a result that is JSON for people and machines alike."""

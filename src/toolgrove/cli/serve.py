@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import errno
 import logging
 import socket
@@ -18,12 +19,15 @@ import anyio
 from mcp_serve import http_server
 from mcp_serve.http_server import run_http
 from mcp_serve.signals import Stop
+from toolgrove.cli.carrier import Carrier
+from toolgrove.cli.desk.table import begin
 from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
+from toolgrove.cli.numbers import port
 from toolgrove.cli.options import DEFAULT
 from toolgrove.cli.project import OPENING
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.cli.text import port
 from toolgrove.config import ConfigFile
+from toolgrove.control.server import Control
 from toolgrove.grove import Grove
 from toolgrove.reload import follow, record_start
 from toolgrove.store.gc_pause import settled_collector
@@ -151,19 +155,42 @@ class Service:
     async def _serve(self, grove: Grove, stop: Stop) -> None:
         gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
         app = gateway.app
-        async with app.router.lifespan_context(app), self.beside(grove), anyio.create_task_group() as tasks:
+        control = Control(partial(begin, grove), Carrier(grove), cut_off=grove.cut_off)
+
+        async def drain(seconds: float) -> None:
+            await asyncio.gather(gateway.drain(seconds), control.drain(seconds))
+
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(app.router.lifespan_context(app))
+            await stack.enter_async_context(self.beside(grove))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
             stop.drain = grove.config.drain
             tasks.start_soon(_leave, gateway, stop)
             await record_start(self.file, grove)
+            await self._be_found(control, stack)
             self._greet(grove)
             tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._taken, grove, stop)))
             with settled_collector():
-                await run_http(app, gateway.drain, self.listening, stop)
+                await run_http(app, drain, self.listening, stop)
             tasks.cancel_scope.cancel()
 
-    def _greet(self, grove: Grove) -> None:
+    async def _be_found(self, control: Control, stack: AsyncExitStack) -> None:
+        """Let commands on this machine find the gateway; it serves all the same where they cannot."""
+        folder = self.file.config.state
+        try:
+            if folder is not None and (folder.is_dir() or not folder.exists()):  # else the state itself tells
+                await stack.enter_async_context(control.listening(folder, self.file.path.absolute(), self.address))
+        except OSError as problem:
+            log.warning("Commands cannot reach this gateway: %s", problem)
+
+    @property
+    def address(self) -> str:
+        """Where clients find it."""
         host, port = self.listening.getsockname()[:2]
-        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    def _greet(self, grove: Grove) -> None:
+        address = self.address
         made = self._issue(grove, self.tokens)
         token = made.get(OPERATOR)
         console = f"{address}/console" + (f"#token={token}" if token else "")

@@ -1,17 +1,23 @@
-"""`toolgrove tree`: print the tree in a file."""
+"""`toolgrove tree`: print the project's tree, or one in a file."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 from rich.text import Text
 from rich.tree import Tree as Branches
 
+from toolgrove.cli.desk.opening import desk, kept, running
+from toolgrove.cli.desk.tree import outline
+from toolgrove.cli.numbers import whole_number
+from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
-from toolgrove.cli.text import whole_number
 from toolgrove.tree.document import export, loads, read
 from toolgrove.tree.merge import Merge
 from toolgrove.tree.node import Node
@@ -22,8 +28,12 @@ _NODES = 1_000_000
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
-    parser = commands.add_parser("tree", parents=[shared], description="Print a tree.")
-    parser.add_argument("file", type=Path, help="a document of export_subtree or export_view, nested or flat")
+    parser = commands.add_parser(
+        "tree", parents=[shared], description="Print the project's tree, or one in a file of exported nodes."
+    )
+    parser.add_argument(
+        "file", type=Path, nargs="?", metavar="FILE", help="a document of export_subtree or export_view, nested or flat"
+    )
     parser.add_argument("--depth", type=whole_number("a number of levels"), default=None, help="levels to print")
     parser.add_argument(
         "--nodes", type=whole_number("a number of nodes", low=1), default=500, help="nodes to print at most (500)"
@@ -32,10 +42,22 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
+    wanted = {"depth": chosen.depth, "nodes": chosen.nodes}
+    if chosen.file is None:
+        found = anyio.run(partial(_ask, chosen, screen, **wanted, whole=screen.as_json))
+        screen.answer(found, *([] if screen.as_json else [branches(found)]))
+        return 0
     with screen.waiting(f"Reading {chosen.file} …"):
         top = _read(chosen.file)
-    screen.answer(export(top)[0], branches(top, depth=chosen.depth, nodes=chosen.nodes))
+    screen.answer(export(top)[0], branches(outline(top, **wanted)))
     return 0
+
+
+async def _ask(chosen: argparse.Namespace, screen: Screen, **wanted: Any) -> Any:
+    """The project's tree; a store in a file is read as it lies, a database is opened."""
+    here = running(screen, wait=1) if load(chosen).workspace.is_database else kept()
+    async with desk(chosen, screen, here) as project:
+        return await project.ask("tree", **wanted)
 
 
 def _read(file: Path) -> Node:
@@ -55,26 +77,20 @@ def _read(file: Path) -> Node:
     return top
 
 
-def branches(root: Node, *, depth: int | None, nodes: int) -> Branches:
-    """A tree for the terminal, breadth first up to a number of nodes; `+n` counts what is not shown."""
+def branches(root: Mapping[str, Any]) -> Branches:
+    """A tree for the terminal; `+n` counts what is not shown."""
     top = Branches(_label(root))
-    level: list[tuple[Node, Branches, int]] = [(root, top, 0)]
-    left = nodes - 1
-    for node, branch, at in level:
-        children = list((node.children or {}).values())
-        room = 0 if depth is not None and at >= depth else max(0, left)
-        for child in children[:room]:
-            level.append((child, branch.add(_label(child)), at + 1))
-        left -= min(room, len(children))
-        if len(children) > room:
-            branch.add(line(f"+{len(children) - room}", "dim"))
+    level = [(root, top)]
+    for node, branch in level:
+        level += [(child, branch.add(_label(child))) for child in node["children"]]
+        if node["more"]:
+            branch.add(line(f"+{node['more']}", "dim"))
     return top
 
 
-def _label(node: Node) -> Text:
-    rest = {key: value for key, value in node.payload.items() if key.lower() != "name"}
-    parts = [line(node.name, "bold")] if node.name else []
-    parts += [line(node.id, "dim"), line(node.type, "cyan")]
-    parts += [line(f"#{tag}", "yellow") for tag in sorted(node.tags)]
-    parts += [line(json.dumps(rest, ensure_ascii=False))] if rest else []
+def _label(node: Mapping[str, Any]) -> Text:
+    parts = [line(node["name"], "bold")] if node["name"] else []
+    parts += [line(node["id"], "dim"), line(node["type"], "cyan")]
+    parts += [line(f"#{tag}", "yellow") for tag in node["tags"]]
+    parts += [line(json.dumps(node["payload"], ensure_ascii=False))] if node["payload"] else []
     return Text(" ").join(parts)

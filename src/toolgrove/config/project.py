@@ -104,6 +104,12 @@ class Config(Section):
         description="Which definitions of MCP tools are accepted without a person: `firstUse`, those that a server has "
         "at first contact and that are not suspicious; `ask`, none. All others wait until a person accepts them.",
     )
+    gateway_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/\s]+\S*$",
+        description="Where clients reach the gateway of this project, such as https://tools.example.org; `install` "
+        "writes it where none runs on this machine.",
+    )
     startup_budget: float = Field(
         default=5.0,
         gt=0,

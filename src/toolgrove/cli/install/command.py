@@ -9,34 +9,36 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from toolgrove.cli.desk.opening import asked, find
 from toolgrove.cli.install.app import app_entry, is_served_alone
 from toolgrove.cli.install.client import CLIENTS, McpClient, ServerEntry
 from toolgrove.cli.install.settings import merge, room_for
-from toolgrove.cli.options import file
+from toolgrove.cli.options import add_agent, file
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
 from toolgrove.cli.text import signature
 from toolgrove.config import Config
+from toolgrove.control.client import Gateway
 from toolgrove.errors import AgentNotFound
-from toolgrove.project_state import ProjectState
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "install",
         parents=[shared],
-        description="Print the configuration with which an MCP client works as an agent, or write it. Without --url "
-        "the client starts the agent itself (toolgrove stdio); with it, it calls a gateway that runs. With a Python "
-        "file or a folder of them, the client starts those functions alone (apcore-mcp), without a project.",
+        description="Print the configuration with which an MCP client works as an agent, or write it. If a gateway "
+        "serves the project, or gatewayUrl names one, the client calls it, with a token of its own. Otherwise the "
+        "client starts the agent itself (toolgrove stdio). With a Python file or a folder of them, the client starts "
+        "those functions alone (apcore-mcp), without a project.",
     )
     parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("who", nargs="?", metavar="AGENT", help="the agent this client connects as, or app.py")
-    parser.add_argument("--agent", metavar="AGENT", help="the same")
-    parser.add_argument("--url", metavar="URL", help="the gateway's address, such as http://127.0.0.1:8000")
+    add_agent(parser, "the agent this client connects as, or app.py")
+    parser.add_argument("--url", metavar="URL", help="another gateway's address, such as http://127.0.0.1:8000")
+    parser.add_argument("--stdio", action="store_true", help="have the client start the agent itself in any case")
     token = parser.add_mutually_exclusive_group()
-    token.add_argument("--token", metavar="TOKEN", help="the agent's token, for --url")
+    token.add_argument("--token", metavar="TOKEN", help="the agent's token, instead of a new one")
     token.add_argument(
-        "--new-token", action="store_true", help="make a new token for --url; the agent's others stay good"
+        "--new-token", action="store_true", help="make a token for --url; without --url that goes without saying"
     )
     parser.add_argument("--name", metavar="NAME", help="what the client calls it (PROJECT-AGENT)")
     parser.add_argument("--project", action="store_true", help="the client's file in this folder, not the person's")
@@ -46,27 +48,18 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def _install(chosen: argparse.Namespace, screen: Screen) -> int:
     client = CLIENTS[chosen.client]
-    if chosen.who is not None and is_served_alone(chosen.who):
-        if chosen.url or chosen.token or chosen.new_token or chosen.agent:
-            raise ValueError(f"{chosen.who} is started by the client: leave --agent, --url and tokens out")
-        name, entry = app_entry(client, chosen.who)
+    if is_served_alone(chosen.agent):
+        if chosen.url or chosen.token or chosen.new_token or chosen.stdio:
+            raise ValueError(f"{chosen.agent} is started by the client: leave --url, --stdio and tokens out")
+        name, entry = app_entry(client, chosen.agent)
         return _offer(client, chosen, screen, chosen.name or name, lambda: entry)
-    chosen.agent = _agent(chosen)
     config = load(chosen)
     if chosen.agent not in config.agents:
         raise AgentNotFound(chosen.agent, list(config.agents))
-    if chosen.url is None and (chosen.token or chosen.new_token):
-        raise ValueError("a token is for a gateway that runs: name it with --url")
+    if chosen.stdio and (chosen.url or chosen.token or chosen.new_token):
+        raise ValueError("--stdio needs no address and no token: the client starts the agent itself")
     name = chosen.name or _name(config, chosen.agent)
-    return _offer(client, chosen, screen, name, lambda: _agent_entry(client, chosen, config, screen))
-
-
-def _agent(chosen: argparse.Namespace) -> str:
-    named = {name for name in (chosen.who, chosen.agent) if name is not None}
-    if len(named) != 1:
-        raise ValueError("name the agent this client connects as, once: toolgrove install CLIENT AGENT")
-    [agent] = named
-    return str(agent)
+    return _offer(client, chosen, screen, name, lambda: _entry(client, chosen, config, screen))
 
 
 def _offer(
@@ -94,30 +87,43 @@ def _offer(
     return 0
 
 
-def _agent_entry(client: McpClient, chosen: argparse.Namespace, config: Config, screen: Screen) -> ServerEntry:
-    if chosen.url is None and config.workspace.store_path is not None:
-        screen.say(
-            "While a gateway serves this project, use --url: one process at a time may have its store.", "yellow"
-        )
-    return _entry(client, chosen, config)
-
-
-def _entry(client: McpClient, chosen: argparse.Namespace, config: Config) -> ServerEntry:
-    if chosen.url is None:
-        command, first = _program()
-        where = str(file(chosen).absolute())
-        return client.started(command, [*first, "stdio", "--agent", chosen.agent, "--config", where])
-    url = _address(chosen.url, chosen.agent)
+def _entry(client: McpClient, chosen: argparse.Namespace, config: Config, screen: Screen) -> ServerEntry:
+    """The gateway's address where one is named, runs or is configured; else the client starts the agent itself."""
+    gateway = None if chosen.stdio or chosen.url else find(config, file(chosen))
+    found = chosen.url or (config.gateway_url if gateway is None else gateway.note.address)
+    if chosen.stdio or found is None or (client.address is None and not chosen.url):
+        return _started(client, chosen, screen, gateway)
+    url = _address(found, chosen.agent)
     client.called(url, None)  # before a token is made for a client that cannot use it
-    return client.called(url, _token(chosen, config))
+    where = "you named" if chosen.url else "in gatewayUrl" if gateway is None else "that runs now"
+    screen.say(f"{client.title} calls the gateway {where}: {url}", "dim")
+    return client.called(url, _token(chosen, screen))
 
 
-def _token(chosen: argparse.Namespace, config: Config) -> str | None:
-    if not chosen.new_token:
-        token: str | None = chosen.token
-        return token
-    with ProjectState.of(config, make=True) as kept:
-        return kept.tokens.issue(chosen.agent, by=signature())
+def _started(client: McpClient, chosen: argparse.Namespace, screen: Screen, gateway: Gateway | None) -> ServerEntry:
+    if chosen.token or chosen.new_token:
+        raise ValueError("a token is for a gateway: name its address with --url, or start it first")
+    passed = (
+        f"passes everything on to the gateway at {gateway.note.address} while it runs"
+        if gateway
+        else ("runs the project itself, or passes everything on to a gateway that serves it")
+    )
+    screen.say(f"{client.title} starts 'toolgrove stdio {chosen.agent}', which {passed}.", "dim")
+    command, first = _program()
+    return client.started(command, [*first, "stdio", chosen.agent, "--config", str(file(chosen).absolute())])
+
+
+def _token(chosen: argparse.Namespace, screen: Screen) -> str | None:
+    """The token that was given, or one made for this client; a gateway elsewhere may not know what is made here."""
+    given: str | None = chosen.token
+    if given is not None or (chosen.url and not chosen.new_token):
+        if given is None:
+            screen.say("The entry has no token, so the gateway will refuse it: add --new-token or --token.", "yellow")
+        return given
+    made = asked(chosen, screen, "tokens.new", make=True, holder=chosen.agent, by=signature())
+    screen.say(f"The entry has a token of its own. To void it: toolgrove tokens revoke {made['id']}", "dim")
+    token: str = made["token"]
+    return token
 
 
 def _address(url: str, agent: str) -> str:

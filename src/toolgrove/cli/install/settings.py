@@ -98,7 +98,8 @@ def _is_ours(entry: Any) -> bool:
     arguments = entry.get("args")
     if str(entry.get("command")).endswith("apcore-mcp") or (isinstance(arguments, list) and "apcore_mcp" in arguments):
         return True
-    if isinstance(arguments, list) and {"stdio", "--agent"} <= {one for one in arguments if isinstance(one, str)}:
+    words = [one for one in arguments if isinstance(one, str)] if isinstance(arguments, list) else []
+    if "stdio" in words and {"--agent", "--config"} & set(words):
         return True
     addresses = [entry.get(key) for key in ("url", "serverUrl", "httpUrl")]
     return any(isinstance(one, str) and _AGENT_URL.fullmatch(one) for one in addresses)

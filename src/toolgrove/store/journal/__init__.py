@@ -22,7 +22,7 @@ from toolgrove.store.journal.journal import (
     Trouble,
 )
 from toolgrove.store.journal.memory import MemoryJournal
-from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measure
+from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measure, read_workspace
 
 __all__ = [
     "RECORD_BYTES",
@@ -40,4 +40,5 @@ __all__ = [
     "Stalled",
     "Trouble",
     "measure",
+    "read_workspace",
 ]

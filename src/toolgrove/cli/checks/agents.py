@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolgrove.agent import Agent
-from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.checks.finding import Finding, Level
 from toolgrove.cli.offered import counted
 from toolgrove.config import AgentConfig, Config
 from toolgrove.pool.globs import Globs

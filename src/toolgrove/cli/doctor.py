@@ -1,4 +1,4 @@
-"""The command: run every check, print what it found."""
+"""`toolgrove doctor`: run every check, print what it found."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from typing import Any
 import anyio
 from rich.console import RenderableType
 
-from toolgrove.cli.doctor import agents, audit, files, room, runner, secrets, servers, tools
-from toolgrove.cli.doctor.finding import Finding
-from toolgrove.cli.options import file
-from toolgrove.cli.patience import add_patience
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.checks import audit, files, room, secrets, servers
+from toolgrove.cli.checks.finding import Finding
+from toolgrove.cli.desk.opening import desk, running
+from toolgrove.cli.options import add_patience, file
+from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.config import Config
-from toolgrove.grove import Grove
-from toolgrove.pool.snapshot import PoolSnapshot
-from toolgrove.types import Offered
 
 _STYLES = {"ok": "green", "note": "dim", "warning": "yellow", "error": "red"}
 
@@ -42,12 +39,13 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Check everything; 1 if something keeps the project from working."""
     config = load(chosen)
     found = list(_at_rest(chosen, config))
-    snapshot: PoolSnapshot | None = None
     if chosen.no_start:
         found += servers.check(config, None)
+        entries = servers.to_json(config, None)
     else:
-        snapshot, alive = anyio.run(_alive, config, screen, chosen)
-        found += alive
+        alive = anyio.run(_alive, chosen, screen)
+        found += [Finding(**finding) for finding in alive["findings"]]
+        entries = alive["servers"]
     counts = Counter(finding.level for finding in found)
     verdict = f"{_count(counts['error'], 'error')}, {_count(counts['warning'], 'warning')}"
     style = "red" if counts["error"] else "yellow" if counts["warning"] else "green"
@@ -55,7 +53,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
         "ok": not counts["error"],
         "errors": counts["error"],
         "warnings": counts["warning"],
-        "servers": servers.to_json(config, snapshot),
+        "servers": entries,
         "findings": [finding.to_json() for finding in found],
     }
     screen.answer(report, *_report(found), line(f"{verdict}.", f"bold {style}"))
@@ -71,27 +69,10 @@ def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     yield from audit.check(config)
 
 
-async def _alive(config: Config, screen: Screen, chosen: argparse.Namespace) -> tuple[PoolSnapshot, list[Finding]]:
-    async with opened(config, screen, wait=chosen.wait, name_missing=False) as grove:
-        snapshot = await grove.pool.snapshot()
-        resolved = [await grove.agent(name) for name in config.agents]
-        driven = [finding async for finding in runner.check(config, grove, probe=chosen.probe)]
-        offered = {agent.name: await agent.offers() for agent in resolved}
-        beside = await _beside(grove)
-    found = [*servers.check(config, snapshot, beside), *tools.check(snapshot)]
-    for agent in resolved:
-        found += agents.check(config, agent, snapshot, offered[agent.name])
-    return snapshot, [*found, *driven]
-
-
-async def _beside(grove: Grove) -> dict[str, list[Offered]]:
-    """What each server has beside tools, whoever may have it."""
-    found: dict[str, list[Offered]] = {}
-    for server in grove.pool.resource_servers:
-        found[server.name] = [Offered("resource", one["uri"], server.name) for one in await server.resources()]
-    for source in grove.pool.prompt_servers:
-        listed = [Offered("prompt", one["name"], source.name) for one in await source.prompts()]
-        found.setdefault(source.name, []).extend(listed)
+async def _alive(chosen: argparse.Namespace, screen: Screen) -> dict[str, Any]:
+    """What the running gateway says of its servers and agents; without one they are started once."""
+    async with desk(chosen, screen, running(screen, wait=chosen.wait, name_missing=False, looking=True)) as project:
+        found: dict[str, Any] = await project.ask("doctor", probe=chosen.probe)
     return found
 
 

@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolgrove.cli.doctor.finding import Finding, Level
-from toolgrove.cli.doctor.launch import shown, unpinned
-from toolgrove.cli.doctor.literal import hidden
+from toolgrove.cli.checks.finding import Finding, Level
+from toolgrove.cli.checks.launch import shown, unpinned
+from toolgrove.cli.checks.literal import hidden
 from toolgrove.cli.offered import counted
 from toolgrove.config import Config, McpServerConfig
 from toolgrove.config.mcp_server import RESTRICTING

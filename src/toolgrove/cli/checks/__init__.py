@@ -1,8 +1,7 @@
-"""`toolgrove doctor`: is everything in order, and if not, what to do.
+"""The checks of `toolgrove doctor`: is everything in order, and if not, what to do.
 
 - ``agents``: does each have tools, and do its patterns match any
 - ``audit``: the audit log: its key, its end, and what waits for a person
-- ``command``: runs every check, and prints what it found
 - ``files``: files that others could read or change, and the state
 - ``finding``: what a check found
 - ``launch``: the exact command of a server, and whether it names a version
@@ -15,7 +14,3 @@
 - ``servers``: what would be started, and did it answer
 - ``tools``: tools that no agent can have, or that a person should read
 """
-
-from toolgrove.cli.doctor.command import add
-
-__all__ = ["add"]

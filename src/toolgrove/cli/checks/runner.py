@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.checks.finding import Finding, Level
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
 from toolgrove.grove import Grove

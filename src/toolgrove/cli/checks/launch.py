@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from toolgrove.cli.doctor.literal import hidden
+from toolgrove.cli.checks.literal import hidden
 from toolgrove.config import McpServerConfig
 
 

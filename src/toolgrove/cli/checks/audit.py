@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 
 from toolgrove.cli.audit_log import log_of
-from toolgrove.cli.doctor.finding import Finding, Level
-from toolgrove.cli.doctor.modes import open_to_others
+from toolgrove.cli.checks.finding import Finding, Level
+from toolgrove.cli.checks.modes import open_to_others
 from toolgrove.config import Config
 from toolgrove.notary import notary_of
 from toolgrove.pool.secrets import Secrets

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolgrove.cli.doctor.finding import Finding, Level
-from toolgrove.cli.doctor.literal import looks_like_a_secret
-from toolgrove.cli.doctor.modes import open_to_others
-from toolgrove.cli.doctor.references import REFERENCE, ConfigText, config_texts
+from toolgrove.cli.checks.finding import Finding, Level
+from toolgrove.cli.checks.literal import looks_like_a_secret
+from toolgrove.cli.checks.modes import open_to_others
+from toolgrove.cli.checks.references import REFERENCE, ConfigText, config_texts
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
 from toolgrove.notation.secret_names import names_a_secret

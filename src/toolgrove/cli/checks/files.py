@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolgrove.cli.doctor.finding import Finding, Level
-from toolgrove.cli.doctor.modes import open_to_others, writable_by_others
+from toolgrove.cli.checks.finding import Finding, Level
+from toolgrove.cli.checks.modes import open_to_others, writable_by_others
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
 from toolgrove.project_state import ProjectState

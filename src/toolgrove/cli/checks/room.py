@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolgrove.cli.doctor.finding import Finding, Level
+from toolgrove.cli.checks.finding import Finding, Level
 from toolgrove.config import Config
 from toolgrove.store.journal import measure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolgrove.cli.doctor.finding import Finding
+from toolgrove.cli.checks.finding import Finding
 from toolgrove.pool.snapshot import PoolSnapshot
 
 

@@ -1,0 +1,36 @@
+"""Operations: what the doctor asks of a project that runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolgrove.cli.checks import agents, runner, servers, tools
+from toolgrove.grove import Grove
+from toolgrove.types import Client, Offered
+
+
+async def doctor(project: Grove, client: Client, *, probe: bool = False) -> Any:
+    """What is found in servers, tools, agents and the runner."""
+    config = project.config
+    snapshot = await project.pool.snapshot()
+    resolved = [await project.agent(name) for name in config.agents]
+    driven = [finding async for finding in runner.check(config, project, probe=probe)]
+    offered = {agent.name: await agent.offers() for agent in resolved}
+    found = [*servers.check(config, snapshot, await _beside(project)), *tools.check(snapshot)]
+    for agent in resolved:
+        found += agents.check(config, agent, snapshot, offered[agent.name])
+    return {
+        "findings": [finding.to_json() for finding in (*found, *driven)],
+        "servers": servers.to_json(config, snapshot),
+    }
+
+
+async def _beside(project: Grove) -> dict[str, list[Offered]]:
+    """What each server has beside tools, whoever may have it."""
+    found: dict[str, list[Offered]] = {}
+    for server in project.pool.resource_servers:
+        found[server.name] = [Offered("resource", one["uri"], server.name) for one in await server.resources()]
+    for source in project.pool.prompt_servers:
+        listed = [Offered("prompt", one["name"], source.name) for one in await source.prompts()]
+        found.setdefault(source.name, []).extend(listed)
+    return found

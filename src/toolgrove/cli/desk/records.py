@@ -1,0 +1,40 @@
+"""Operations: the audit log, page by page, as it grows, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from toolgrove.cli.desk.rest import Kept, log_for
+from toolgrove.store.audit import AuditQuery, Place
+from toolgrove.types import Client
+from toolgrove.web.schemas import Verification
+
+_LOOK = 0.5
+
+
+async def page(project: Kept, client: Client, **query: Any) -> Any:
+    """Some records, to the letter as the log holds them."""
+    found = await (await log_for(project)).records(AuditQuery(**query))
+    return {"lines": list(found.lines), "next": found.next}
+
+
+async def follow(project: Kept, client: Client, *, after: int, **query: Any) -> AsyncIterator[Any]:
+    """Every record behind a number, as it comes; a project that was never called may begin."""
+    wanted = AuditQuery(**query)
+    while True:
+        found = await (await log_for(project)).records(replace(wanted, after=after))
+        for record in found.records:
+            after = record["number"]
+            yield record
+        if found.next is None:
+            await anyio.sleep(_LOOK)
+
+
+async def verify(project: Kept, client: Client, *, anchors: Sequence[str] = ()) -> Any:
+    """Whether no record was altered, removed or reordered."""
+    places = [Place.read(one) for one in anchors]
+    return Verification.of(await (await log_for(project, places)).verify(places)).to_json()
