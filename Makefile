@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 PORT ?= 8000
 WORKERS ?= auto
 
-.PHONY: run explorer test test-covered test-long ecosystem check format lint types imports bench docs pins ui clean
+.PHONY: run explorer test test-covered test-long ecosystem check format lint types imports bench docs pins ui release clean
 
 # What running needs.
 $(RUNS): pyproject.toml requirements/run.txt requirements/bootstrap.txt
@@ -104,5 +104,9 @@ ui:
 	cp ui/dist/console.html src/toolgrove/web/console.html
 	python3 tools/explorer_policy.py ui/dist/console.html > src/toolgrove/web/console.csp
 
+# What is published, built and checked: docs/releasing.md.
+release: $(READY)
+	tools/release.sh dist
+
 clean:
-	rm -rf .venv .venv-* site .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* site dist .coverage* .pytest_cache .mypy_cache .ruff_cache
