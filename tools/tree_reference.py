@@ -52,6 +52,8 @@ def section(tool: Declaration) -> str:
             meaning = schema.get("description", "").replace("|", "\\|")
             lines.append(f"| `{name}{required}` | {kind(schema)} | {meaning} |")
         lines.append("")
+    if tool.mutates:
+        lines += ["Needs `versionToken`: the `version` of your latest result. Takes `idempotencyKey` and `dryRun`.", ""]
     answer = [
         name for name in spec.output_schema["properties"] if name not in ("version", "cut", "dryRun", "wouldChange")
     ]
