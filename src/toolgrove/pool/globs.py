@@ -29,12 +29,12 @@ class Globs:
         stems = {p[:-1] for p in self.patterns if p.endswith("*") and is_exact(p[:-1])}
         others = [p for p in self.patterns if p not in self._exact and p[:-1] not in stems]
         self._stems = _shortest(stems)
-        self._starred: dict[int, dict[str, list[tuple[str, str, list[str]]]]] = {}
+        self._starred: dict[int, dict[str, list[tuple[str, str, int, list[str]]]]] = {}
         """By how they end, the shortest endings first."""
         for pattern in sorted(filter(_ONLY_STARS, others), key=lambda one: len(one) - one.rindex("*")):
             head, *between, tail = pattern.split("*")
             ending = self._starred.setdefault(len(tail), {})
-            ending.setdefault(tail, []).append((pattern, head, [piece for piece in between if piece]))
+            ending.setdefault(tail, []).append((pattern, head, len(head), list(filter(None, between))))
         self._rest = tuple(p for p in others if not _ONLY_STARS(p))
         self._any = re.compile("|".join(f"({translate(pattern)})" for pattern in self._rest)) if self._rest else None
 
@@ -70,9 +70,8 @@ class Globs:
             at_tail = ending.get
             for name in names:
                 end = len(name) - length
-                for pattern, head, between in at_tail(name[end:], ()):
+                for pattern, head, at, between in at_tail(name[end:], ()):
                     if name.startswith(head):
-                        at = len(head)
                         for piece in between:  # one after the other, between how it begins and how it ends
                             at = name.find(piece, at, end)
                             if at < 0:

@@ -70,8 +70,12 @@ def resolve(
     own_tools = {tool_name: tool for tool_name, (tool, verdict) in added.items() if verdict.verdict == "granted"}
     has = {**visible, **own_tools}
     searching = bool(exposure.searches(visible))
-    always = sets.matches(exposure.always, {one: snapshot.offers[one] for one in visible}) if searching else visible
-    listed = exposure.shown([tool.spec for one, tool in has.items() if one in always or one in own_tools])
+    specs = tuple([tool.spec for tool in has.values()])
+    listed = specs
+    if searching:
+        always = sets.matches(exposure.always, {one: snapshot.offers[one] for one in visible})
+        listed = tuple([tool.spec for one, tool in has.items() if one in always or one in own_tools])
+    listed = exposure.shown(listed)
     cost = ListCost(
         tools={spec.name: spec.tokens for spec in listed}, sources=_by_source(listed), budget=exposure.budget
     )
@@ -105,7 +109,7 @@ def resolve(
     )
     return Toolset(
         listed=listed,
-        specs=tuple(tool.spec for tool in has.values()),
+        specs=specs,
         names=tuple(has),
         callable={**has, **judge.kept_away},
         approvals=_approvals(snapshot, visible, agent, within, sets),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolgrove.pool.mcp.faults import Broken
-from toolgrove.pool.mcp.request_head import head_of
+from toolgrove.pool.mcp.request_head import head_of, lines_of
 from toolgrove.pool.mcp.response_reader import MAX_HEAD, ResponseReader
 
 
@@ -192,7 +192,7 @@ def test_the_head_of_a_request_is_what_h11_writes() -> None:
     headers = [(b"host", b"example.org"), (b"mcp-name", b"a b"), (b"x-empty", b"")]
     writer = h11.Connection(h11.CLIENT)
     whole = writer.send(h11.Request(method="POST", target="/mcp", headers=[*headers, (b"content-length", b"2")]))
-    assert head_of(b"POST", b"/mcp", headers, 2) == whole
+    assert head_of(b"POST", b"/mcp", lines_of(headers), 2) == whole
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_the_head_of_a_request_is_what_h11_writes() -> None:
 )
 def test_a_header_that_would_break_the_head_is_not_written(name: bytes, value: bytes) -> None:
     with pytest.raises(ValueError, match="HTTP cannot carry"):
-        head_of(b"POST", b"/", [(name, value)], None)
+        lines_of([(name, value)])
     with pytest.raises(h11.LocalProtocolError):
         h11.Connection(h11.CLIENT).send(
             h11.Request(method="POST", target="/", headers=[(b"host", b"x"), (name, value)])
@@ -219,4 +219,4 @@ def test_a_header_that_would_break_the_head_is_not_written(name: bytes, value: b
 
 def test_a_target_that_would_break_the_head_is_not_written() -> None:
     with pytest.raises(ValueError, match="HTTP cannot carry"):
-        head_of(b"GET", b"/ HTTP/1.1\r\nevil: 1", [], None)
+        head_of(b"GET", b"/ HTTP/1.1\r\nevil: 1", b"", None)

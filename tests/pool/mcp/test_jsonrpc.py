@@ -243,3 +243,9 @@ def test_an_address_is_read_once(url: str, host: str, port: int, target: bytes, 
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(Misconfigured):
         Address.of(url)
+
+
+def test_a_number_that_json_does_not_have_is_not_sent_and_its_name_is() -> None:
+    assert json.loads(jsonrpc.encode({"a": "NaN, -Infinity"})) == {"a": "NaN, -Infinity"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        jsonrpc.encode({"a": float("nan")})

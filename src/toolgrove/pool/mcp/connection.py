@@ -12,7 +12,7 @@ import socket
 import ssl
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
@@ -29,8 +29,6 @@ log = logging.getLogger("toolgrove.pool")
 CONNECT = 5.0
 # Below the five seconds after which uvicorn and Node hang up, so that we do not write into a closing connection.
 KEPT = 4.0
-
-Headers = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,13 +106,13 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._wire: socket.socket = writer.get_extra_info("socket")
+        self._has_news = _looking_at(writer.get_extra_info("socket"))
         self._answer = ResponseReader()
         self.idle_since = 0.0
         self.kept = self.answered = False
 
-    async def ask(self, method: bytes, target: bytes, headers: Headers, body: bytes = b"") -> Response:
-        """Send a request whole and wait for the head of the answer; ValueError for a head that HTTP cannot carry."""
+    async def ask(self, method: bytes, target: bytes, headers: bytes, body: bytes = b"") -> Response:
+        """Send a request whole and wait for the head of the answer; the headers are lines that `lines_of` wrote."""
         self.answered = False
         self._writer.write(head_of(method, target, headers, len(body) if body else None) + body)
         try:
@@ -156,19 +154,20 @@ class Connection:
         """Whether nothing came since the last answer; the end of a connection also counts as something."""
         if self._reader.at_eof() or self._writer.is_closing():
             return False
-        return not _has_news(self._wire)  # the loop may not have had a turn to notice it
+        return not self._has_news()  # the loop may not have had a turn to notice it
 
     def drop(self) -> None:
         """Hang up without waiting for what is still to be sent."""
         self._writer.transport.abort()
 
 
-def _has_news(wire: socket.socket) -> bool:
+def _looking_at(wire: socket.socket) -> Callable[[], bool]:
+    """What tells whether something came that the loop has not seen yet."""
     if sys.platform == "win32":  # where select takes sockets with any number
-        return bool(select.select([wire], [], [], 0)[0])
+        return lambda: bool(select.select([wire], [], [], 0)[0])
     poll = select.poll()
     poll.register(wire, select.POLLIN)
-    return bool(poll.poll(0))
+    return lambda: bool(poll.poll(0))
 
 
 class KeptConnections:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from toolgrove.notation.retry_after import seconds_to_wait
-from toolgrove.pool.mcp.connection import Address, Connection, Headers, KeptConnections, Reach
+from toolgrove.pool.mcp.connection import Address, Connection, KeptConnections, Reach
 from toolgrove.pool.mcp.era import Era
 from toolgrove.pool.mcp.faults import (
     Broken,
@@ -39,7 +40,7 @@ from toolgrove.pool.mcp.jsonrpc import (
     reply,
 )
 from toolgrove.pool.mcp.link import ELICIT, LOGGED, End, Told, is_request, unheard
-from toolgrove.pool.mcp.request_head import head_of
+from toolgrove.pool.mcp.request_head import lines_of
 from toolgrove.pool.mcp.response_reader import Response
 from toolgrove.pool.mcp.scopes import missing_scopes
 from toolgrove.pool.mcp.sse import Events
@@ -52,6 +53,8 @@ _ANSWERS = 8
 _RESERVED = frozenset(
     ("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding")
 )
+_ROUTING = frozenset(("mcp-protocol-version", "mcp-method", "mcp-name"))
+"""Headers that repeat from call to call; those that repeat an argument are not remembered."""
 _SESSION = re.compile(rb"[\x21-\x7e]{1,1024}")
 
 
@@ -197,14 +200,14 @@ class HttpLink:
             raise
         return self._token
 
-    def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> Headers:
-        headers = [*self._fixed, (b"accept", accept)]
+    def _headers(self, mirrored: Mapping[str, str], accept: bytes = b"application/json, text/event-stream") -> bytes:
+        lines = [self._fixed, b"accept: %b\r\n" % accept]
         if self._token:
-            headers.append((b"authorization", b"Bearer " + self._token.encode("ascii")))
+            lines.append(lines_of([(b"authorization", b"Bearer " + self._token.encode("ascii"))]))
         if self._session is not None:
-            headers.append((b"mcp-session-id", self._session))
-        headers.extend((name.encode(), value.encode()) for name, value in mirrored.items())
-        return headers
+            lines.append(b"mcp-session-id: %b\r\n" % self._session)  # its bytes were looked at when it came
+        lines.extend(_routing(*one) if one[0] in _ROUTING else _mirrored(*one) for one in mirrored.items())
+        return b"".join(lines)
 
     async def _answer(self, request: RpcRequest, connection: Connection, response: Response) -> Message:
         head = dict(response.headers)
@@ -397,24 +400,31 @@ class HttpLink:
             log.debug("a session was not ended: the server %s", fault)
 
 
-def _fixed(address: Address, headers: Mapping[str, str]) -> Headers:
+def _fixed(address: Address, headers: Mapping[str, str]) -> bytes:
     """The headers of every request: ours first, then what the operator set."""
-    pairs = [
-        (b"host", address.authority),
-        (b"content-type", b"application/json"),
-        (b"accept-encoding", b"identity"),
-        (b"user-agent", b"toolgrove"),
-    ]
+    lines = lines_of(
+        [
+            (b"host", address.authority),
+            (b"content-type", b"application/json"),
+            (b"accept-encoding", b"identity"),
+            (b"user-agent", b"toolgrove"),
+        ]
+    )
     for name, value in headers.items():
         if name.lower() in _RESERVED:
             continue
         try:
-            pair = (name.encode("ascii"), value.encode("latin-1"))
-            head_of(b"POST", b"/", [pair], None)
+            lines += lines_of([(name.encode("ascii"), value.encode("latin-1"))])
         except ValueError:  # of an encoding as well
             raise Misconfigured(f"has a header {name!r} that HTTP cannot carry") from None
-        pairs.append(pair)
-    return pairs
+    return lines
+
+
+def _mirrored(name: str, value: str) -> bytes:
+    return lines_of([(name.encode(), value.encode())])
+
+
+_routing = lru_cache(maxsize=1024)(_mirrored)
 
 
 async def whole(connection: Connection, head: Mapping[bytes, bytes]) -> bytes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from toolgrove.notation import strict_json
+from toolgrove.notation.json_value import compact_ascii
 from toolgrove.pool.mcp.faults import Nonsense, Rejected
 
 MAX_MESSAGE = 8 * 1024 * 1024
@@ -30,8 +31,7 @@ class Front(Protocol):
     def ask(self, request: Message, send: Callable[[Message], Awaitable[None]]) -> bool: ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RpcRequest:
+class RpcRequest(NamedTuple):
     """A request on its way to a server; `headers` are those that HTTP mirrors from the body.
 
     `whose` names the agent that it is made for, `front` that one's side.
@@ -40,7 +40,7 @@ class RpcRequest:
     id: int
     method: str
     params: Message
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     progress: Progress | None = None
     cancellable: bool = True
     front: Front | None = None
@@ -55,8 +55,11 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def encode(message: Message) -> bytes:
-    """One message as a line of ASCII."""
-    return _encode(message).encode()
+    """One message as a line of ASCII; ValueError for a number that JSON does not have."""
+    text = compact_ascii(message)
+    if "NaN" in text or "Infinity" in text:  # in a text, or where only the slower encoder refuses it
+        text = _encode(message)
+    return text.encode()
 
 
 def notification(method: str, params: Message | None = None) -> Message:

@@ -131,10 +131,10 @@ class Server:
             self._unsettle()
             self._living.cancel()
 
-    async def settled(self, deadline: float = math.inf) -> bool:
-        """Wait until it is clear whether the server answers; False if it is not in time."""
+    async def settled(self, patience: float = math.inf) -> bool:
+        """Wait until it is clear whether the server answers; False if it is not within so many seconds."""
         if not self._settled.is_set():  # waiting for what is already true would still cost a turn of the loop
-            with anyio.CancelScope(deadline=deadline):
+            with anyio.move_on_after(patience):
                 await self._settled.wait()
         return self._settled.is_set()
 

@@ -322,12 +322,12 @@ class McpSource:
         front: CallFront | None = None,
     ) -> Result:
         """Ask the server if `gate` opens: in turn, in time, and with an answer that can be read."""
-        deadline = anyio.current_time() + self._timeout
         try:
-            if not await self._server.settled(deadline):
+            if not await self._server.settled(self._timeout):
                 raise self._failure("is still being connected", "upstream_unavailable", retryable=True)
             gate()
-            async with self._shares.place(share_of(call), self._timeout):
+            place = await self._shares.take(share_of(call), self._timeout)
+            try:
                 # The server's time begins now: what a call spent in line is no fault of the server.
                 with anyio.move_on_after(self._timeout) as scope:
                     if front is not None:
@@ -338,6 +338,8 @@ class McpSource:
                 raise UpstreamFailed(
                     f"{call.name} gave no answer within {self._timeout:g} s.{_advice(call)}", reason="timeout"
                 )
+            finally:
+                place.give_back()
         except Overdue:
             raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
         except Nonsense as fault:

@@ -14,6 +14,7 @@ from toolgrove.notation import strict_json
 from toolgrove.pool.host import names_loopback
 from toolgrove.pool.mcp.connection import Address, Connection, KeptConnections, Reach
 from toolgrove.pool.mcp.faults import Broken, Misconfigured, Nonsense, Unsent
+from toolgrove.pool.mcp.request_head import lines_of
 from toolgrove.types import Clock
 
 PATIENCE = 20.0
@@ -88,7 +89,7 @@ class Web:
         connection = await connections.dial()
         try:
             pairs += [(name.encode("ascii"), value.encode("latin-1")) for name, value in told.items()]
-            response = await connection.ask(method, where.target, pairs, body)
+            response = await connection.ask(method, where.target, lines_of(pairs), body)
             read = await _body(connection) if whole else b""
         except ValueError:  # of an encoding as well
             raise Misconfigured("has a header that HTTP cannot carry") from None
