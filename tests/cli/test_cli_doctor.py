@@ -298,7 +298,7 @@ def test_agents_are_checked_for_tools_and_for_patterns_that_mean_nothing(
     assert missing == "maySpawn: 'tipo' is no agent of the project"
     assert "the project has no runner to run sub-agents with" in alone
     (lent,) = [text for name, text in findings(said, "agents", "note") if name == "boss"]
-    assert lent == "mayDelegate lends remove_node, remove_bookmark, and nobody below a reader can use that"
+    assert lent == "mayDelegate lends remove_bookmark, remove_node, and nobody below a reader can use that"
 
 
 def test_a_word_about_no_tool_of_a_server_is_told(toolgrove: Toolgrove, project: Project) -> None:

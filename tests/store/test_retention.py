@@ -276,7 +276,7 @@ async def test_a_record_waits_for_its_copy(tmp_path: Path) -> None:
 
 
 def test_only_a_store_on_disk_takes_a_number_of_days() -> None:
-    with pytest.raises(ValueError, match="auditDays needs a store of 'sqlite:'"):
+    with pytest.raises(ValueError, match="auditDays needs a store that is kept"):
         Config.model_validate({"workspace": {"auditDays": 30}})
 
 
