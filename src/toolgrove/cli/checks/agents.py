@@ -40,7 +40,7 @@ def _lent(name: str, agent: AgentConfig, config: Config, snapshot: PoolSnapshot)
     if agent.role == "editor" and not agent.read_only and not config.workspace.read_only:
         return
     lent = Toolsets(config.toolsets).matches(agent.may_delegate, snapshot.offers)
-    useless = [tool for tool in lent if (found := snapshot.offers[tool].tool) is not None and found.mutates]
+    useless = [tool for tool in sorted(lent) if (found := snapshot.offers[tool].tool) is not None and found.mutates]
     if useless:
         shown = ", ".join(useless[:3]) + (f" and {len(useless) - 3} more" if len(useless) > 3 else "")
         yield _finding("note", name, f"mayDelegate lends {shown}, and nobody below a reader can use that")
