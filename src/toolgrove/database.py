@@ -16,14 +16,17 @@ _PLAIN = ":,"
 
 def database_of(config: Config, secrets: Secrets | None = None) -> DatabaseAddress | None:
     """The address that the project file names; None where its store is no database."""
-    if not config.workspace.is_database:
-        return None
+    return address_of(config.workspace.store, config, secrets) if config.workspace.is_database else None
+
+
+def address_of(text: str, config: Config, secrets: Secrets | None = None) -> DatabaseAddress:
+    """The address that a text stands for in a project, its references read."""
     known = secrets or Secrets(config.secrets, folder=config.folder)
 
     def value(found: re.Match[str]) -> str:
         return quote(known.fill(found.group(), field="workspace.store", user="store"), safe=_PLAIN)
 
-    text = _REFERENCE.sub(value, config.workspace.store)
-    if password := unquote(urlsplit(text).password or ""):
+    filled = _REFERENCE.sub(value, text)
+    if password := unquote(urlsplit(filled).password or ""):
         known.hide(password, name="workspace.store")
-    return DatabaseAddress.of(text, project=config.project)
+    return DatabaseAddress.of(filled, project=config.project)

@@ -33,6 +33,7 @@ COMMANDS = MappingProxyType(
         "audit": "see what agents did, verify and export the log",
         "backup": "write store, state and audit logs to one file",
         "restore": "put a backup back, and keep what was there beside it",
+        "migrate": "move the project to another store, or prepare a database",
         "schema": "print the JSON Schema of the project file",
         "tree": "print the tree in a JSON file",
         "repl": "call tools by hand, with completion",

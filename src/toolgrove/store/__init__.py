@@ -5,6 +5,7 @@
 - ``state``: pins, approvals and tokens
 - ``postgres``: the database that journal and state share, where a project has one
 - ``backup``: all of it in one file, and back
+- ``moving``: all of it from one store to another
 - ``file_contents``: whether a database file holds what we left in it
 - ``file_marks``: whether files are still the ones that were opened
 - ``gc_pause``: Python's cycle collector, kept from searching a large workspace

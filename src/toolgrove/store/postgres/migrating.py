@@ -64,6 +64,14 @@ def migrate(connection: Connection, address: DatabaseAddress) -> int:
     return known - version
 
 
+def current(connection: Connection, address: DatabaseAddress) -> bool:
+    """Whether the schema is of the newest version; StoreUnusable if it is of a newer one."""
+    with unavailable(address):
+        version = _version(connection, address)
+    _refuse_newer(address, version)
+    return version == len(steps())
+
+
 def grant(connection: Connection, address: DatabaseAddress, role: str) -> None:
     """Give a role the rights that serving needs, now and after later steps: to read and write rows, nothing else."""
     names = {"schema": sql.Identifier(address.schema), "role": sql.Identifier(role)}

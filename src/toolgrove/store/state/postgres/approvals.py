@@ -47,14 +47,16 @@ class PostgresApprovals:
 
     def _look(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.reading() as connection:
-            return work(_Rows(connection))
+            return work(ApprovalRows(connection))
 
     def _transact(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.writing("approvals") as connection:
-            return work(_Rows(connection))
+            return work(ApprovalRows(connection))
 
 
-class _Rows:
+class ApprovalRows:
+    """The approvals inside one transaction."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 

@@ -27,14 +27,14 @@ class PostgresLogins:
     def begin(self, login: Login, *, by: str = "") -> None:
         """Keep a login that a person made, in the place of the one before."""
         with self._state.writing("logins") as connection:
-            _put(connection, login)
+            put_login(connection, login)
             note(connection, login_deed("made", login.server, by=by, at=self._clock.wall()))
 
     def renew(self, old: Login, new: Login) -> Login | None:
         """Put a renewed login in the place of the old one, unless that is gone; what is kept now."""
         with self._state.writing("logins") as connection:
             if _found(connection, old.server) == old:
-                _put(connection, new)
+                put_login(connection, new)
             return _found(connection, old.server)
 
     def forget(self, server: str, *, by: str = "") -> Login | None:
@@ -52,8 +52,15 @@ def _found(connection: Connection, server: str) -> Login | None:
     return None if row is None else Login(**json.loads(row[0]))
 
 
-def _put(connection: Connection, login: Login) -> None:
+def put_login(connection: Connection, login: Login) -> None:
+    """Keep a login in the place of the one before."""
     connection.execute(
         "INSERT INTO logins (server, body) VALUES (%s, %s) ON CONFLICT (server) DO UPDATE SET body = excluded.body",
         (login.server, json.dumps(asdict(login))),
     )
+
+
+def every_login(connection: Connection) -> list[Login]:
+    """Every login, by its server."""
+    rows = connection.execute("SELECT body FROM logins ORDER BY server").fetchall()
+    return [Login(**json.loads(body)) for (body,) in rows]

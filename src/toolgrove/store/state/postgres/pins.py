@@ -24,7 +24,7 @@ class PostgresPins:
 
     def __init__(self, state: StateDatabase, clock: Clock | None = None) -> None:
         self._clock = clock or state.clock
-        self.copy: Copy[Kept] = Copy(state, "pins", _read)
+        self.copy: Copy[Kept] = Copy(state, "pins", read_pins)
 
     def of(self, server: str) -> Mapping[str, Pin]:
         """The pins of a server by its own tool names."""
@@ -48,7 +48,7 @@ class PostgresPins:
         now = self._clock.wall()
         pin = Pin(server=server, own_name=own_name, hash=hash, definition=definition, pinned_at=now, pinned_by=by)
         with self.copy.changing() as connection:
-            _put(connection, pin)
+            put_pin(connection, pin)
 
     def saw(self, server: str, own_name: str, hash: str, definition: Mapping[str, Any]) -> None:
         """Keep a definition that differs from the pinned one, or is the first, until someone looks at it."""
@@ -56,19 +56,19 @@ class PostgresPins:
             known = _find(connection, server, own_name) or unseen(server, own_name)
             pin = seen(known, hash, definition, self._clock.wall())
             if pin.seen_hash != known.seen_hash:
-                _put(connection, pin)
+                put_pin(connection, pin)
 
     def withdraw(self, server: str, own_name: str) -> None:
         """Take an acceptance back that no person gave; the definition waits."""
         with self.copy.changing() as connection:
-            _put(connection, withdrawn(_get(connection, server, own_name), self._clock.wall()))
+            put_pin(connection, withdrawn(_get(connection, server, own_name), self._clock.wall()))
 
     def accept(self, server: str, own_name: str, hash: str, *, by: str) -> Pin:
         """Pin the definition last seen, provided that it is the one with this hash."""
         now = self._clock.wall()
         with self.copy.changing() as connection:
             pin = accepted(_get(connection, server, own_name), hash, by, now)
-            _put(connection, pin)
+            put_pin(connection, pin)
             note(connection, pin_deed("accepted", pin, by=by, at=now))
         return pin
 
@@ -76,7 +76,7 @@ class PostgresPins:
         """Keep the definition last seen out, provided that it is the one with this hash."""
         with self.copy.changing() as connection:
             pin = refused(_get(connection, server, own_name), hash, by)
-            _put(connection, pin)
+            put_pin(connection, pin)
             note(connection, pin_deed("refused", pin, by=by, at=self._clock.wall()))
         return pin
 
@@ -88,7 +88,8 @@ class PostgresPins:
             connection.execute("DELETE FROM pins WHERE server = %s AND own_name = %s", (server, _text(own_name)))
 
 
-def _read(connection: Connection) -> Kept:
+def read_pins(connection: Connection) -> Kept:
+    """Every pin, and the servers that were met."""
     pins = [Pin(**json.loads(body)) for (body,) in connection.execute("SELECT body FROM pins")]
     met = frozenset(server for (server,) in connection.execute("SELECT server FROM met"))
     return {(pin.server, pin.own_name): pin for pin in pins}, met
@@ -108,12 +109,13 @@ def _find(connection: Connection, server: str, own_name: str) -> Pin | None:
 def _get(connection: Connection, server: str, own_name: str) -> Pin:
     pin = _find(connection, server, own_name)
     if pin is None:
-        known = [f"{pin.server}/{pin.own_name}" for pin in _sorted(_read(connection)[0])]
+        known = [f"{pin.server}/{pin.own_name}" for pin in _sorted(read_pins(connection)[0])]
         raise PinNotFound(server=server, own_name=own_name, known=known)
     return pin
 
 
-def _put(connection: Connection, pin: Pin) -> None:
+def put_pin(connection: Connection, pin: Pin) -> None:
+    """Keep a pin in the place of the one before."""
     connection.execute(
         "INSERT INTO pins (server, own_name, body) VALUES (%s, %s, %s) "
         "ON CONFLICT (server, own_name) DO UPDATE SET body = excluded.body",

@@ -43,14 +43,16 @@ class SqliteApprovals:
 
     def _look(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.reading() as connection:
-            return work(_Rows(connection))
+            return work(ApprovalRows(connection))
 
     def _transact(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.writing() as connection:
-            return work(_Rows(connection))
+            return work(ApprovalRows(connection))
 
 
-class _Rows:
+class ApprovalRows:
+    """The approvals inside one transaction."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 

@@ -29,14 +29,14 @@ class SqliteLogins:
     def begin(self, login: Login, *, by: str = "") -> None:
         """Keep a login that a person made, in the place of the one before."""
         with self._state.writing() as connection:
-            _put(connection, login)
+            put_login(connection, login)
             note(connection, login_deed("made", login.server, by=by, at=self._clock.wall()))
 
     def renew(self, old: Login, new: Login) -> Login | None:
         """Put a renewed login in the place of the old one, unless that is gone; what is kept now."""
         with self._state.writing() as connection:
             if _found(connection, old.server) == old:
-                _put(connection, new)
+                put_login(connection, new)
             return _found(connection, old.server)
 
     def forget(self, server: str, *, by: str = "") -> Login | None:
@@ -54,6 +54,13 @@ def _found(connection: sqlite3.Connection, server: str) -> Login | None:
     return None if row is None else Login(**json.loads(row[0]))
 
 
-def _put(connection: sqlite3.Connection, login: Login) -> None:
+def put_login(connection: sqlite3.Connection, login: Login) -> None:
+    """Keep a login in the place of the one before."""
     body = json.dumps(asdict(login))
     connection.execute("INSERT OR REPLACE INTO logins (server, body) VALUES (?, ?)", (login.server, body))
+
+
+def every_login(connection: sqlite3.Connection) -> list[Login]:
+    """Every login, by its server."""
+    rows = connection.execute("SELECT body FROM logins ORDER BY server").fetchall()
+    return [Login(**json.loads(body)) for (body,) in rows]

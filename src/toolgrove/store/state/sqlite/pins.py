@@ -35,7 +35,7 @@ class SqlitePins:
     def list(self) -> Sequence[Pin]:
         """Every pin, by server and name."""
         with self._state.reading() as connection:
-            return _all(connection)
+            return every_pin(connection)
 
     def knows(self, server: str) -> bool:
         """Whether the server was ever met."""
@@ -52,7 +52,7 @@ class SqlitePins:
         now = self._clock.wall()
         pin = Pin(server=server, own_name=own_name, hash=hash, definition=definition, pinned_at=now, pinned_by=by)
         with self._state.writing(durable=False) as connection:  # what a power cut takes is pinned again
-            _put(connection, pin)
+            put_pin(connection, pin)
 
     def saw(self, server: str, own_name: str, hash: str, definition: Mapping[str, Any]) -> None:
         """Keep a definition that differs from the pinned one, or is the first, until someone looks at it."""
@@ -60,19 +60,19 @@ class SqlitePins:
             known = _find(connection, server, own_name) or unseen(server, own_name)
             pin = seen(known, hash, definition, self._clock.wall())
             if pin.seen_hash != known.seen_hash:
-                _put(connection, pin)
+                put_pin(connection, pin)
 
     def withdraw(self, server: str, own_name: str) -> None:
         """Take an acceptance back that no person gave; the definition waits."""
         with self._state.writing() as connection:
-            _put(connection, withdrawn(_get(connection, server, own_name), self._clock.wall()))
+            put_pin(connection, withdrawn(_get(connection, server, own_name), self._clock.wall()))
 
     def accept(self, server: str, own_name: str, hash: str, *, by: str) -> Pin:
         """Pin the definition last seen, provided that it is the one with this hash."""
         now = self._clock.wall()
         with self._state.writing() as connection:
             pin = accepted(_get(connection, server, own_name), hash, by, now)
-            _put(connection, pin)
+            put_pin(connection, pin)
             note(connection, pin_deed("accepted", pin, by=by, at=now))
         return pin
 
@@ -80,7 +80,7 @@ class SqlitePins:
         """Keep the definition last seen out, provided that it is the one with this hash."""
         with self._state.writing() as connection:
             pin = refused(_get(connection, server, own_name), hash, by)
-            _put(connection, pin)
+            put_pin(connection, pin)
             note(connection, pin_deed("refused", pin, by=by, at=self._clock.wall()))
         return pin
 
@@ -103,17 +103,19 @@ def _find(connection: sqlite3.Connection, server: str, own_name: str) -> Pin | N
 def _get(connection: sqlite3.Connection, server: str, own_name: str) -> Pin:
     pin = _find(connection, server, own_name)
     if pin is None:
-        known = [f"{pin.server}/{pin.own_name}" for pin in _all(connection)]
+        known = [f"{pin.server}/{pin.own_name}" for pin in every_pin(connection)]
         raise PinNotFound(server=server, own_name=own_name, known=known)
     return pin
 
 
-def _all(connection: sqlite3.Connection) -> Sequence[Pin]:
+def every_pin(connection: sqlite3.Connection) -> Sequence[Pin]:
+    """Every pin, by server and name."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM pins ORDER BY server, own_name").fetchall()  # noqa: S608
     return [_pin(row) for row in rows]
 
 
-def _put(connection: sqlite3.Connection, pin: Pin) -> None:
+def put_pin(connection: sqlite3.Connection, pin: Pin) -> None:
+    """Keep a pin in the place of the one before."""
     connection.execute(
         f"INSERT OR REPLACE INTO pins ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
         (
