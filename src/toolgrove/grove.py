@@ -191,6 +191,7 @@ class Grove:
             await self._settle_abandoned()
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
             await self._open.enter_async_context(looking(self._looks()))
+            await self._open.enter_async_context(self._state.following(self._settle_abandoned))
             await self._open.enter_async_context(self.recorder.following())
             await self._open.enter_async_context(self._notifier.running())
             await anyio.to_thread.run_sync(self._offspring.sweep)

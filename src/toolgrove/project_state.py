@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+
+import anyio
+import anyio.to_thread
 
 from toolgrove.call.inbox import Inbox
 from toolgrove.config import Config
@@ -33,7 +37,17 @@ from toolgrove.store.state import (
 from toolgrove.types import Clock, SystemClock
 
 if TYPE_CHECKING:
-    from toolgrove.store.state.postgres import StateDatabase
+    from toolgrove.store.state.postgres import Following, Member, StateDatabase
+
+
+SETTLE = 5.0
+"""How many seconds pass between two looks for claims of replicas that are gone."""
+
+
+async def _again_and_again(settle: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await anyio.sleep(SETTLE)
+        await settle()
 
 
 class ProjectState:
@@ -56,6 +70,7 @@ class ProjectState:
         """`clock` is the system's if none is given; a database then goes by its own."""
         self._file: StateFile | None = None
         self._database: StateDatabase | None = None
+        self._member: Member | None = None
         kept: Approvals
         if database is not None:
             clock, kept = self._in_database(database, clock)
@@ -71,12 +86,17 @@ class ProjectState:
             self.deeds = deeds = MemoryDeeds()
             self.pins, self.tokens, kept = MemoryPins(clock, deeds), MemoryTokens(clock, deeds), MemoryApprovals(deeds)
             self.logins = MemoryLogins(clock, deeds)
-        self.approvals = Inbox(kept, clock, publish=publish)
+        member = self._member
+        self.approvals = (
+            Inbox(kept, clock, publish=publish)
+            if member is None
+            else Inbox(kept, clock, publish=publish, claimant=lambda: member.number, is_other_alive=member.is_alive)
+        )
 
     def _in_database(self, address: DatabaseAddress, clock: Clock | None) -> tuple[Clock, Approvals]:
         postgres = needing_psycopg("toolgrove.store.state.postgres", where=address.told)
         state: StateDatabase = postgres.StateDatabase(address, clock)
-        self._database = state
+        self._database, self._member = state, postgres.Member(state)
         self.deeds = postgres.PostgresDeeds(state)
         self.pins, self.tokens = postgres.PostgresPins(state, clock), postgres.PostgresTokens(state, clock)
         self.logins = postgres.PostgresLogins(state, clock)
@@ -102,6 +122,38 @@ class ProjectState:
         """See whether its file is still there; the log hears of it once if not."""
         if self._file is not None:
             self._file.look()
+
+    @asynccontextmanager
+    async def following(self, settle: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+        """Hear meanwhile what other replicas change, and settle what those left that are gone.
+
+        A state of this machine alone has no replicas.
+        """
+        if self._database is None or self._member is None:
+            yield
+            return
+        postgres = needing_psycopg("toolgrove.store.state.postgres", where=self._database.address.told)
+        copies = [
+            kept.copy
+            for kept in (self.pins, self.tokens)
+            if isinstance(kept, postgres.PostgresPins | postgres.PostgresTokens)
+        ]
+        following: Following = postgres.Following(self._database, copies, self._member, self._heard)
+        await following.begin()
+        await self.approvals.heard()  # what comes after this is news
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(following.run)
+            tasks.start_soon(_again_and_again, settle)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(following.end)
+
+    async def _heard(self, kind: str) -> None:
+        if kind == "approvals":
+            await self.approvals.heard()
 
     def __enter__(self) -> Self:
         for kept in (self._file, self._database):

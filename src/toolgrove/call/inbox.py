@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import anyio
+import anyio.to_thread
 
 from toolgrove.call.claimant import claimant, is_other_alive
 from toolgrove.errors import AlreadyDecided, ApprovalNotFound, InboxFull, InvalidArgument, NotRevocable, OwnApproval
@@ -46,12 +47,16 @@ class Inbox:
         publish: Callable[[Event], None] = lambda event: None,
         lifetime: float = LIFETIME,
         max_pending: int = MAX_PENDING,
+        claimant: Callable[[], int] = claimant,
+        is_other_alive: Callable[[int], bool] = is_other_alive,
     ) -> None:
         self._approvals = approvals
         self._clock = clock
         self._publish = publish
         self._lifetime = lifetime
         self._max_pending = max_pending
+        self._claimant, self._is_other_alive = claimant, is_other_alive
+        self._told: dict[str, str] | None = None
         self._decided_here: dict[str, float] = {}
         self._decision = anyio.Event()
         self._lets_go = False
@@ -63,6 +68,7 @@ class Inbox:
         """
         kept, fresh = await self._approvals.transact(lambda table: self._request(table, request, self._now()))
         if fresh:
+            self._tell(kept)
             self._publish(requested(kept))
         return kept
 
@@ -82,10 +88,36 @@ class Inbox:
             now = self._clock.wall()
             waiting = {known: until for known, until in self._decided_here.items() if until > now}
             self._decided_here = {**waiting, decided.id: decided.expires_at}
+            self._tell(decided)
             self._publish_decision(decided)
-            self._decision, earlier = anyio.Event(), self._decision
-            earlier.set()
+            self._wake()
         return decided
+
+    async def heard(self) -> None:
+        """Look at what other processes did: who waits here is woken, and events tell of it as if it was done here."""
+        self._wake()
+        every = await self.list()
+        first, self._told = self._told is None, self._told or {}
+        before, self._told = self._told, {one.id: _verdict(one) for one in every}
+        for one in () if first else every:
+            verdict = _verdict(one)
+            if before.get(one.id) == verdict:
+                continue
+            if verdict == "pending":
+                self._publish(requested(one))
+            elif verdict in ("approved", "rejected") and one.id not in self._decided_here:
+                self._decided_here[one.id] = one.expires_at
+                self._publish_decision(one)
+            elif verdict == "revoked":
+                self._publish(ApprovalRevoked(**_about(one, self._clock.wall()), by=""))
+
+    def _wake(self) -> None:
+        self._decision, earlier = anyio.Event(), self._decision
+        earlier.set()
+
+    def _tell(self, approval: Approval) -> None:
+        if self._told is not None:
+            self._told[approval.id] = _verdict(approval)
 
     async def wait(self, asked: Approval, seconds: float) -> Approval:
         """Wait until somebody decided, here or in another process, or it expired, or the time is over."""
@@ -104,7 +136,9 @@ class Inbox:
 
     async def claim(self, request: ApprovalRequest, call_id: str) -> Approval | None:
         """Take the approval of this very call, or hear once that it was rejected; None if there is no decision."""
-        claimed = await self._approvals.transact(lambda table: _claim(table, request, call_id, self._now()))
+        claimed = await self._approvals.transact(
+            lambda table: _claim(table, request, call_id, self._now(), self._claimant())
+        )
         if claimed is not None:
             if claimed.id not in self._decided_here:
                 self._publish_decision(claimed)
@@ -125,12 +159,14 @@ class Inbox:
 
     async def abandoned(self) -> Sequence[Approval]:
         """The approvals claimed by a process that no longer exists; asked before this one claims any."""
-        return [approval for approval in await self.list("claimed") if not is_other_alive(approval.process)]
+        claimed = await self.list("claimed")
+        return [one for one in claimed if not await anyio.to_thread.run_sync(self._is_other_alive, one.process)]
 
     async def revoke(self, approval_id: str, *, by: str) -> Approval:
         """Take back an approval that is not used up; repeating it changes nothing."""
         revoked, fresh = await self._approvals.transact(lambda table: _revoke(table, approval_id, by, self._now()))
         if fresh:
+            self._tell(revoked)
             self._publish(ApprovalRevoked(**_about(revoked, self._clock.wall()), by=by))
         return revoked
 
@@ -207,6 +243,11 @@ class Inbox:
         self._publish(decided(approval, self._clock.wall()))
 
 
+def _verdict(approval: Approval) -> str:
+    """What a person said about it so far."""
+    return "approved" if approval.state in ("claimed", "used", "unknown") else approval.state
+
+
 def requested(approval: Approval) -> ApprovalRequested:
     """That a call waits for a person, as an event."""
     asked = approval.request
@@ -244,7 +285,7 @@ def _found(table: ApprovalTable, approval_id: str) -> Approval:
     return found
 
 
-def _claim(table: ApprovalTable, request: ApprovalRequest, call_id: str, now: Moment) -> Approval | None:
+def _claim(table: ApprovalTable, request: ApprovalRequest, call_id: str, now: Moment, process: int) -> Approval | None:
     known = table.of(request.key)
     for one in known:
         if one.state == "rejected" and one.closed_at is None and now.wall < one.expires_at:
@@ -254,7 +295,7 @@ def _claim(table: ApprovalTable, request: ApprovalRequest, call_id: str, now: Mo
     for one in known:
         same = one.lasts is None and one.request.footprint_hash == request.footprint_hash
         if same and one.at(now).state == "approved":
-            claimed = replace(one, state="claimed", closed_at=now.wall, call_id=call_id, process=claimant())
+            claimed = replace(one, state="claimed", closed_at=now.wall, call_id=call_id, process=process)
             table.put(claimed)
             return claimed
     for one in table.of_agent(request.agent, "approved"):

@@ -3,6 +3,8 @@
 - ``database``: the connections and the transactions, one writer at a time
 - ``time``: the database's clock, which all replicas go by
 - ``copies``: what is asked for often, kept in memory and renewed when somebody changes it
+- ``members``: which processes share it
+- ``following``: hearing what other replicas changed
 - ``pins``: pins in it
 - ``approvals``: approvals in it
 - ``tokens``: tokens in it
@@ -13,8 +15,19 @@
 from toolgrove.store.state.postgres.approvals import PostgresApprovals
 from toolgrove.store.state.postgres.database import StateDatabase
 from toolgrove.store.state.postgres.deeds import PostgresDeeds
+from toolgrove.store.state.postgres.following import Following
 from toolgrove.store.state.postgres.logins import PostgresLogins
+from toolgrove.store.state.postgres.members import Member
 from toolgrove.store.state.postgres.pins import PostgresPins
 from toolgrove.store.state.postgres.tokens import PostgresTokens
 
-__all__ = ["PostgresApprovals", "PostgresDeeds", "PostgresLogins", "PostgresPins", "PostgresTokens", "StateDatabase"]
+__all__ = [
+    "Following",
+    "Member",
+    "PostgresApprovals",
+    "PostgresDeeds",
+    "PostgresLogins",
+    "PostgresPins",
+    "PostgresTokens",
+    "StateDatabase",
+]

@@ -26,6 +26,7 @@ Kind = Literal["pins", "approvals", "tokens", "logins", "deeds"]
 PAUSE = 1.0
 """Seconds in which a database that could not be reached is not tried again: whoever asks must not wait each time."""
 _TURN = "SELECT pg_advisory_xact_lock(%s), pg_current_xact_id()::text, extract(epoch FROM clock_timestamp())::float8"
+_LEAD = "SELECT pg_try_advisory_lock(%s)"
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _CHANGED = "UPDATE state_changes SET number = number + 1 WHERE kind = %s"
 
@@ -48,6 +49,7 @@ class StateDatabase:
         self._writer: Connection | None = None
         self._reader: Connection | None = None
         self._away_until = 0.0
+        self._leading: set[tuple[Connection, str]] = set()
 
     def __enter__(self) -> StateDatabase:
         self.open()
@@ -69,6 +71,19 @@ class StateDatabase:
                 if connection is not None:
                     connection.close()
             self._writer = self._reader = None
+
+    def leads(self, task: str) -> bool:
+        """Whether a task is this process's own; it is so until its connection ends, and then another's."""
+        with self._writing:
+            self._writer = connection = self._begun(self._writer, "BEGIN")
+            with self._unavailable():
+                if (connection, task) not in self._leading:
+                    row = connection.execute(_LEAD, (lock_key(self.address, task),)).fetchone()
+                    self._leading = {one for one in self._leading if one[0] is connection}
+                    if row == (True,):
+                        self._leading.add((connection, task))
+                connection.execute("COMMIT")
+            return (connection, task) in self._leading
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -25,7 +25,9 @@ class PostgresDeeds:
         self._state = state
 
     def waiting(self) -> Sequence[tuple[int, Deed]]:
-        """The oldest of them."""
+        """The oldest of them; only one replica at a time puts them on record."""
+        if not self._state.leads("deeds"):
+            return ()
         with self._state.reading() as connection:
             rows = connection.execute("SELECT number, body FROM deeds ORDER BY number LIMIT %s", (_MANY,)).fetchall()
         return [(number, read_deed(json.loads(body))) for number, body in rows]

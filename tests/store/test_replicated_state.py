@@ -1,0 +1,130 @@
+"""What people decide at one replica reaches the others: approvals, tokens, pins, and the record of each deed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+
+from grove_kit import config
+from pool.test_approvals import ASKED
+from services.postgres import Postgres
+from toolgrove import Grove
+from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
+from toolgrove.store.audit import AuditQuery
+from toolgrove.store.postgres import DatabaseAddress
+from toolgrove.store.state import hashed
+from waiting import DEADLINE, eventually
+
+pytestmark = pytest.mark.anyio
+Pair = tuple[Grove, Grove]
+
+
+@pytest.fixture
+async def pair(database: str, tmp_path: Path) -> AsyncIterator[Pair]:
+    """Two replicas of one project."""
+    async with AsyncExitStack() as stack:
+        groves = []
+        for name in ("a", "b"):
+            settings = config(
+                agents={"ann": {"role": "editor"}}, workspace={"store": database}, state=str(tmp_path / name)
+            )
+            groves.append(await stack.enter_async_context(Grove(settings)))
+        yield groves[0], groves[1]
+
+
+async def test_who_waits_at_one_replica_is_woken_by_a_decision_at_the_other(pair: Pair) -> None:
+    here, there = pair
+    events: list[Event] = []
+    there.listen(events.append)
+    asked = await here.approvals.request(ASKED)
+    await eventually(lambda: [one for one in events if isinstance(one, ApprovalRequested)])
+    with anyio.fail_after(DEADLINE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(here.approvals.wait, asked, DEADLINE)
+            await there.approvals.decide(asked.id, approve=True, by="grace", lasts="1h")
+    heard: list[Event] = []
+    here.listen(heard.append)
+    await there.approvals.revoke(asked.id, by="grace")
+    await eventually(lambda: [one for one in heard if isinstance(one, ApprovalRevoked)])
+    assert len([one for one in events if isinstance(one, ApprovalDecided)]) == 1
+
+
+async def test_a_token_of_one_replica_is_good_at_the_other_until_it_is_revoked(pair: Pair) -> None:
+    here, there = pair
+    made = hashed(here.tokens.issue("ann"))
+    await eventually(lambda: made in there.tokens.holders())
+    there.tokens.revoke(made)
+    await eventually(lambda: made not in here.tokens.holders())
+
+
+async def test_a_pin_accepted_at_one_replica_is_accepted_at_the_other(pair: Pair) -> None:
+    here, there = pair
+    here.pins.saw("wiki", "search", "h" * 64, {"name": "search"})
+    await eventually(lambda: "search" in there.pins.of("wiki"))
+    there.pins.accept("wiki", "search", "h" * 64, by="grace")
+    await eventually(lambda: here.pins.of("wiki")["search"].state == "pinned")
+
+
+async def test_what_was_decided_is_put_on_record_once(pair: Pair) -> None:
+    here, there = pair
+    for number in range(5):
+        (here, there)[number % 2].tokens.issue("ann", by=f"person{number}")
+
+    async def recorded() -> list[str]:
+        found = (await here.audit_log.records(AuditQuery(tool="token.made", limit=100))).records
+        return sorted(one["by"] for one in found)
+
+    async def all_recorded() -> bool:
+        return len(await recorded()) >= 5
+
+    await eventually(all_recorded)
+    for one in pair:
+        await one.recorder.collect()
+    assert await recorded() == [f"person{number}" for number in range(5)]
+
+
+async def test_a_replica_that_lost_the_database_answers_from_its_copy_and_hears_again(
+    pair: Pair, postgres: Postgres
+) -> None:
+    here, there = pair
+    made = hashed(here.tokens.issue("ann"))
+    await eventually(lambda: made in there.tokens.holders())
+    postgres.stop()
+    assert made in there.tokens.holders()
+    postgres.start()
+
+    async def issued() -> str | None:
+        try:
+            return hashed(here.tokens.issue("ann"))
+        except OSError:
+            return None
+
+    later: list[str] = []
+
+    async def is_issued() -> bool:
+        later.extend(filter(None, [await issued()]))
+        return bool(later)
+
+    await eventually(is_issued)
+    await eventually(lambda: later[0] in there.tokens.holders())
+
+
+async def test_the_claim_of_a_replica_that_is_gone_is_settled_by_another(
+    pair: Pair, database: str, postgres: Postgres
+) -> None:
+    here, there = pair
+    asked = await here.approvals.request(ASKED)
+    await here.approvals.decide(asked.id, approve=True, by="grace")
+    claimed = await here.approvals.claim(ASKED, "c1")
+    assert claimed is not None
+    assert await there.approvals.abandoned() == []
+    schema = DatabaseAddress.of(database).schema
+    name = f"s{claimed.process:016x}"
+    await eventually(lambda: postgres.ask(f"SELECT 1 FROM {schema}.replica WHERE id = %s", name))
+    assert await there.approvals.abandoned() == []
+    postgres.ask(f"UPDATE {schema}.replica SET seen = seen - interval '1 minute' WHERE id = %s", name)
+    assert [one.id for one in await there.approvals.abandoned()] == [asked.id]
