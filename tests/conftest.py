@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from services.fixtures import database, postgres, running_postgres
+from services.fixtures import database, postgres, redis, running_postgres, running_redis
 from services.programs import missing
 
-__all__ = ["database", "postgres", "running_postgres"]
+__all__ = ["database", "postgres", "redis", "running_postgres", "running_redis"]
 
 # A shell's background jobs are born ignoring it, and so would be every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if UNMEASURED & set(item.path.parts):
             item.add_marker("long")
-        if {"postgres", "running_postgres"} & set(getattr(item, "fixturenames", ())):
+        if {"running_postgres", "running_redis"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("services")
         for marker in item.iter_markers("requirement"):
             for requirement in marker.args:

@@ -27,6 +27,7 @@
 - ``runners``: what drives a sub-agent
 - ``sample``: the project of `toolgrove demo`
 - ``server_logins``: logins to MCP servers that a person makes in a browser
+- ``shared_limits``: where the calls of agents are counted, if not in this process alone
 - ``sources``: the sources of a configuration
 - ``store``: what outlives a call
 - ``tools``: the tree tools

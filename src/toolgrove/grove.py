@@ -62,6 +62,7 @@ from toolgrove.pool.toolsets import Toolsets
 from toolgrove.project_state import ProjectState
 from toolgrove.runners.runner import Runner
 from toolgrove.server_logins import ServerLogins
+from toolgrove.shared_limits import shared_limits_of
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
@@ -157,6 +158,8 @@ class Grove:
         self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)
         audit = AuditStep(self._journal, self.clock, self._listeners, self._bodies)
         self._in_flight = InFlightStep()
+        self._shared_limits = shared_limits_of(self.config, self.secrets, database)
+        self._limits = RateLimitStep(self._rate_limit, self.clock, self._shared_limits)
         kept = KeptResults(self.clock)
         self._reading_on = ReadingOn(kept, self._max_tokens).tool()
         steps = (
@@ -164,7 +167,7 @@ class Grove:
             LargeResultStep(kept, self._max_tokens),
             audit,
             self._in_flight,
-            RateLimitStep(self._rate_limit, self.clock),
+            self._limits,
             toolset_step,
             role_step,
             ValidateStep(),
@@ -191,6 +194,8 @@ class Grove:
             await self._settle_abandoned()
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
             await self._open.enter_async_context(looking(self._looks()))
+            if self._shared_limits is not None:
+                self._open.push_async_callback(self._shared_limits.close)
             await self._open.enter_async_context(self._state.following(self._settle_abandoned))
             await self._open.enter_async_context(self.recorder.following())
             await self._open.enter_async_context(self._notifier.running())
@@ -228,6 +233,11 @@ class Grove:
     def account_of(self, version: str, *, agent: str, tool: str) -> Account | None:
         """What the call changed in the tree that left it at a version; None if nobody knows any more."""
         return self._workspace.account_of(version, agent=agent, tool=tool)
+
+    @property
+    def limit_faults(self) -> int:
+        """How often the count that replicas share could not be asked."""
+        return self._limits.faults
 
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from services.postgres import Postgres
+from services.redis import Redis
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,22 @@ def postgres(running_postgres: Postgres) -> Iterator[Postgres]:
 def database(postgres: Postgres) -> str:
     """An address with a schema that nobody has used."""
     return postgres.fresh()
+
+
+@pytest.fixture(scope="session")
+def running_redis() -> Iterator[Redis]:
+    """One for all tests of this process."""
+    server = Redis()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def redis(running_redis: Redis) -> Iterator[Redis]:
+    """The server, to be stopped and started at will; the next test finds it up and empty."""
+    yield running_redis
+    running_redis.stop()
+    running_redis.start()

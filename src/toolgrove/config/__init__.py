@@ -16,6 +16,7 @@ It reads and checks the file; it holds no secret's value, opens no connection an
 - ``own_names``: what a source's tools are called, and which are left out
 - ``problems``: what is wrong with a file, each problem with its place
 - ``project``: the whole file
+- ``rate_limits``: where the calls of agents are counted
 - ``record``: what the audit log keeps of a call
 - ``reference``: `${…}` in settings, those of other products translated
 - ``results``: what is changed in the results of foreign tools

@@ -16,6 +16,7 @@ from toolgrove.config.http_tool import HttpToolConfig
 from toolgrove.config.mcp_server import McpServerConfig, PinMode
 from toolgrove.config.notify import NotifyConfig
 from toolgrove.config.problems import ConfigError, found
+from toolgrove.config.rate_limits import RateLimitsConfig
 from toolgrove.config.record import Record, RecordConfig
 from toolgrove.config.results import ResultsConfig
 from toolgrove.config.runner import RunnerConfig
@@ -116,6 +117,9 @@ class Config(Section):
         le=600,
         description="Seconds until `serve` is ready with the servers that answered; commands wait longer (`--wait`).",
     )
+    rate_limits: RateLimitsConfig = Field(
+        default=RateLimitsConfig(), description="Where the calls of agents with a `rateLimit` are counted."
+    )
     drain: float = Field(
         default=0.0,
         ge=0,
@@ -194,6 +198,12 @@ class Config(Section):
     def servers(self) -> dict[str, McpServerConfig]:
         """The MCP servers that are not disabled."""
         return {name: server for name, server in self.mcp_servers.items() if not server.disabled}
+
+    @model_validator(mode="after")
+    def _has_a_database_to_count_in(self) -> Self:
+        if self.rate_limits.store == "database" and not self.workspace.is_database:
+            raise ValueError("rateLimits.store is 'database', and workspace.store is none; name a redis:// address")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -28,6 +28,7 @@ GroveError
 │   └── PinMoved                          the definition to accept is not the one that is there now
 ├── RateLimited        rate_limited       wait retryAfter seconds
 │   └── ShareSpent                        the agent already uses its whole share of an upstream
+├── LimitUnknown       rate_limited       calls cannot be counted now, so nothing is changed
 ├── TooManyRuns        rate_limited       as many runs with a model are under way as there may be
 ├── Internal           internal           our fault; the call id leads to the log
 ├── CutShort           internal           the gateway ended; says whether the call may have run
@@ -79,7 +80,7 @@ from toolgrove.errors.arguments import (
     SchemaMismatch,
     UnreadableArguments,
 )
-from toolgrove.errors.keeping import NotKept
+from toolgrove.errors.keeping import LimitUnknown, NotKept
 from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, Internal, InvalidArgument, NotFound, RateLimited
 from toolgrove.errors.stopping import CutShort
 from toolgrove.errors.tree import (
@@ -131,6 +132,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "KeyReused",
+    "LimitUnknown",
     "NodeNotFound",
     "NotFound",
     "NotJson",

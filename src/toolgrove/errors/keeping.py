@@ -31,3 +31,18 @@ class NotKept(GroveError):
             reason="journal_unavailable",
             retryAfter=retry_after if self.retryable else None,
         )
+
+
+class LimitUnknown(GroveError):
+    """Whether the agent called too often cannot be known, and the call would change something."""
+
+    code = "rate_limited"
+    retryable = True
+
+    def __init__(self, *, retry_after: float) -> None:
+        super().__init__(
+            "Calls cannot be counted just now, so nothing that changes something is let through; nothing was changed. "
+            f"Wait {retry_after:g} s, and repeat the call.",
+            reason="limits_unavailable",
+            retryAfter=retry_after,
+        )

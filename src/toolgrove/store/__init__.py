@@ -2,6 +2,7 @@
 
 - ``journal``: effects, idempotency records and audit records, kept together or not at all
 - ``audit``: audit records as such: sealing, reading and exporting them
+- ``limits``: rate limits that replicas share
 - ``state``: pins, approvals and tokens
 - ``postgres``: the database that journal and state share, where a project has one
 - ``backup``: all of it in one file, and back

@@ -9,6 +9,7 @@
 - ``console``: the console's page
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
+- ``limit_faults``: shared rate limits that could not be asked, as a metric
 - ``live``: the event stream that consoles watch
 - ``logins``: logins to MCP servers from the console
 - ``metrics``: counters for Prometheus

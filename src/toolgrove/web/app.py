@@ -27,6 +27,7 @@ from toolgrove.web.arrivals import Arrivals
 from toolgrove.web.console import console_handlers
 from toolgrove.web.http_json import answer
 from toolgrove.web.identity import Anonymous, Identified, Lookup
+from toolgrove.web.limit_faults import LimitFaults
 from toolgrove.web.live import Live
 from toolgrove.web.logins import LoginPages
 from toolgrove.web.metrics import Metrics
@@ -71,7 +72,9 @@ class Gateway:
             Live(),
             Runs(),
             Streams(),
-            Metrics(project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool)),
+            Metrics(
+                project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool), LimitFaults(project)
+            ),
         )
         self._traffic = metrics.traffic
         figures = ToolFigures()
