@@ -62,6 +62,7 @@ SECTIONS = {
     "AnswersConfig": "answers",
     "ApprovalsConfig": "approvals",
     "NotifyConfig": "notify",
+    "RateLimitsConfig": "rateLimits",
     "ResultsConfig": "results",
     "WorkspaceConfig": "workspace",
     "PayloadTypeConfig": "workspace.payloadTypes.NAME",

@@ -128,3 +128,21 @@ async def test_the_claim_of_a_replica_that_is_gone_is_settled_by_another(
     assert await there.approvals.abandoned() == []
     postgres.ask(f"UPDATE {schema}.replica SET seen = seen - interval '1 minute' WHERE id = %s", name)
     assert [one.id for one in await there.approvals.abandoned()] == [asked.id]
+
+
+async def test_an_approval_is_used_up_in_the_transaction_that_keeps_the_change(
+    database: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    agents = {"ann": {"role": "editor", "tools": ["*"], "requireApproval": ["add_child"]}}
+    change = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {}}
+    settings = config(agents=agents, workspace={"store": database, "payloadTypes": {"T": {}}}, state=str(tmp_path))
+    async with Grove(settings) as grove:
+        ann = await grove.agent("ann")
+        change["versionToken"] = (await ann.call("get_node", {"nodeId": "root"}))["version"]
+        waiting = (await ann.call("add_child", change))["error"]["approvalId"]
+        await grove.approvals.decide(waiting, approve=True, by="grace")
+        assert "nodeId" in await ann.call("add_child", change)
+        assert (await grove.approvals.get(waiting)).state == "used"
+    schema = DatabaseAddress.of(database).schema
+    same = f"SELECT approvals.xmin = journal.xmin FROM {schema}.approvals, {schema}.journal"
+    assert postgres.ask(same) == [(True,)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -15,7 +14,7 @@ _REDIS = re.compile(r"rediss?://\S+")
 class RateLimitsConfig(Section):
     """Where calls are counted; several replicas must count together."""
 
-    store: Literal["process", "database"] | str | None = Field(
+    store: str | None = Field(
         default=None,
         description="`redis://…` or `rediss://…` (Redis or Valkey; a password is a reference such as "
         "`${env:GROVE_REDIS_PASSWORD}`), `database` for the one in `workspace.store`, or `process`, each replica by "

@@ -7,6 +7,7 @@ Nothing here is imported before a project names such a store, since psycopg is a
 - ``opening``: connecting, migrating and reading a store
 - ``audit_log``: the audit records, asked for and proved
 - ``replicas``: which processes are alive, and calls of those that are not
+- ``settling``: approvals that a call used up, in the transaction of its record
 - ``measuring``: how much room the tables take
 - ``reading``: a connection for short questions
 - ``tables``: the statements of the tables, as PostgreSQL takes them

@@ -17,6 +17,7 @@ from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.journal import Stalled
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.replicas import Replica
+from toolgrove.store.journal.postgres.settling import settle_used
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.entries import EntryTables, Outcome
 from toolgrove.store.journal.tables.head_row import Head
@@ -138,6 +139,8 @@ class PostgresLedger:
                 if head is None:
                     raise refusal(psycopg.DataError("the row of the head is missing"))
                 outcomes, head = self._entries.keep(tables, head, group)
+                kept = zip(group, outcomes, strict=True)
+                settle_used(tables, [rows.audit for rows, one in kept if isinstance(one, Sealed)])
                 head = self._entries.write_head(tables, head)
                 doubt = InDoubt(outcomes, head)
                 tables.execute("COMMIT")
