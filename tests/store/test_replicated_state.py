@@ -133,7 +133,7 @@ async def test_the_claim_of_a_replica_that_is_gone_is_settled_by_another(
 async def test_an_approval_is_used_up_in_the_transaction_that_keeps_the_change(
     database: str, postgres: Postgres, tmp_path: Path
 ) -> None:
-    agents = {"ann": {"role": "editor", "tools": ["*"], "requireApproval": ["add_child"]}}
+    agents = {"ann": {"role": "editor", "tools": ["*"], "approve": ["add_child"]}}
     change = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {}}
     settings = config(agents=agents, workspace={"store": database, "payloadTypes": {"T": {}}}, state=str(tmp_path))
     async with Grove(settings) as grove:

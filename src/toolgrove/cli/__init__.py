@@ -21,6 +21,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``last_exit``: serving until a signal comes, and ending within the budget
 - ``login``: the command; a login to a server that asks for OAuth
 - ``logout``: the command; that login forgotten
+- ``migrate``: the command; the project in another store
 - ``numbers``: whole numbers as people type them
 - ``offered``: resources and prompts of an agent, as commands show them
 - ``options``: the flags that every command has
