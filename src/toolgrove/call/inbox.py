@@ -32,6 +32,7 @@ LIFETIME = 3600.0
 LASTING: dict[Lasting, float] = {"15m": 900.0, "1h": 3600.0, "8h": 28_800.0}
 KEPT_FOR = 30 * 86_400.0
 MAX_PENDING = 20
+_MANY = 10_000
 LOOK_AGAIN = 1.0
 """Seconds after which somebody who waits looks whether another process decided."""
 
@@ -56,7 +57,7 @@ class Inbox:
         self._lifetime = lifetime
         self._max_pending = max_pending
         self._claimant, self._is_other_alive = claimant, is_other_alive
-        self._told: dict[str, str] | None = None
+        self._told: dict[str, int] | None = None
         self._decided_here: dict[str, float] = {}
         self._decision = anyio.Event()
         self._lets_go = False
@@ -67,8 +68,7 @@ class Inbox:
         One of the same call that would have changed something else gives way.
         """
         kept, fresh = await self._approvals.transact(lambda table: self._request(table, request, self._now()))
-        if fresh:
-            self._tell(kept)
+        if fresh and self._is_news(kept):
             self._publish(requested(kept))
         return kept
 
@@ -88,8 +88,8 @@ class Inbox:
             now = self._clock.wall()
             waiting = {known: until for known, until in self._decided_here.items() if until > now}
             self._decided_here = {**waiting, decided.id: decided.expires_at}
-            self._tell(decided)
-            self._publish_decision(decided)
+            if self._is_news(decided):
+                self._publish_decision(decided)
             self._wake()
         return decided
 
@@ -97,27 +97,33 @@ class Inbox:
         """Look at what other processes did: who waits here is woken, and events tell of it as if it was done here."""
         self._wake()
         every = await self.list()
-        first, self._told = self._told is None, self._told or {}
-        before, self._told = self._told, {one.id: _verdict(one) for one in every}
-        for one in () if first else every:
-            verdict = _verdict(one)
-            if before.get(one.id) == verdict:
+        if self._told is None:
+            self._told = {one.id: _verdict(one) for one in every}
+            return
+        for one in every:
+            if not self._is_news(one):
                 continue
-            if verdict == "pending":
+            if one.state == "pending":
                 self._publish(requested(one))
-            elif verdict in ("approved", "rejected") and one.id not in self._decided_here:
+            elif one.state == "revoked":
+                self._publish(ApprovalRevoked(**_about(one, self._clock.wall()), by=""))
+            elif one.state != "expired":
                 self._decided_here[one.id] = one.expires_at
                 self._publish_decision(one)
-            elif verdict == "revoked":
-                self._publish(ApprovalRevoked(**_about(one, self._clock.wall()), by=""))
+        if len(self._told) > _MANY + len(every):
+            self._told = {one.id: self._told[one.id] for one in every}
 
     def _wake(self) -> None:
         self._decision, earlier = anyio.Event(), self._decision
         earlier.set()
 
-    def _tell(self, approval: Approval) -> None:
-        if self._told is not None:
-            self._told[approval.id] = _verdict(approval)
+    def _is_news(self, approval: Approval) -> bool:
+        """Whether no event told of it yet; what was read a moment ago may be older than what is known."""
+        if self._told is None:
+            return True
+        verdict, known = _verdict(approval), self._told.get(approval.id, -1)
+        self._told[approval.id] = max(verdict, known)
+        return verdict > known
 
     async def wait(self, asked: Approval, seconds: float) -> Approval:
         """Wait until somebody decided, here or in another process, or it expired, or the time is over."""
@@ -165,8 +171,7 @@ class Inbox:
     async def revoke(self, approval_id: str, *, by: str) -> Approval:
         """Take back an approval that is not used up; repeating it changes nothing."""
         revoked, fresh = await self._approvals.transact(lambda table: _revoke(table, approval_id, by, self._now()))
-        if fresh:
-            self._tell(revoked)
+        if fresh and self._is_news(revoked):
             self._publish(ApprovalRevoked(**_about(revoked, self._clock.wall()), by=by))
         return revoked
 
@@ -243,9 +248,9 @@ class Inbox:
         self._publish(decided(approval, self._clock.wall()))
 
 
-def _verdict(approval: Approval) -> str:
-    """What a person said about it so far."""
-    return "approved" if approval.state in ("claimed", "used", "unknown") else approval.state
+def _verdict(approval: Approval) -> int:
+    """How far it has come: asked for, decided, or over."""
+    return {"pending": 0, "revoked": 2, "expired": 2}.get(approval.state, 1)
 
 
 def requested(approval: Approval) -> ApprovalRequested:

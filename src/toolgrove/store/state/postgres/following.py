@@ -52,9 +52,12 @@ class Following:
             try:
                 with anyio.fail_after(PATIENCE * 2):
                     connection = await self._connected()
-                async with connection:
-                    told = False
+                told = False
+                try:
                     await self._follow(connection)
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await connection.close()
             except (psycopg.Error, OSError, TimeoutError) as problem:
                 if not told:
                     log.warning("Changes of other replicas are not heard just now: %s", type(problem).__name__)
