@@ -54,7 +54,7 @@ class Globs:
         if not self.patterns:
             return {}
         asked = sorted(names)
-        found = {name: name for name in self._exact.intersection(asked)}
+        found = {name: name for name in sorted(self._exact.intersection(asked))}  # in the same order each time
         for stem in self._stems:
             pattern, at = f"{stem}*", bisect_left(asked, stem)
             while at < len(asked) and asked[at].startswith(stem):
