@@ -132,10 +132,10 @@ test("facts of any shape become facts of ours", () => {
 test("the rule of a verdict is told in words", () => {
   const why = (verdict: string, rule: string): string =>
     inWords({ tool: "t", verdict, rule, source: "time", approval: "" });
-  expect(why("granted", "tools: *")).toBe("tools gives the agent everything");
-  expect(why("granted", "tools: get_*")).toBe("The pattern get_* in tools gives it");
-  expect(why("denied", "deny: remove_*")).toBe("The pattern remove_* in deny takes it away");
-  expect(why("masked", "mcp.time.mask: convert_*")).toBe("The mask convert_* of server time hides it");
+  expect(why("granted", "tools: *")).toBe("Granted by tools: *");
+  expect(why("granted", "tools: get_*")).toBe("Granted by tools: get_*");
+  expect(why("denied", "deny: remove_*")).toBe("Taken away by deny: remove_*");
+  expect(why("masked", "mcp.time.mask: convert_*")).toBe("Hidden by the mask convert_* of server time");
   expect(why("restricted", "role 'reader': the tool changes something")).toBe(
     "Role 'reader': the tool changes something",
   );

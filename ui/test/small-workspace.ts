@@ -105,7 +105,7 @@ export class SmallWorkspace {
         return { nodeId: args.nodeId };
       case "undo":
         this.check(args);
-        return { tool: "move_node", nodeIds: [] };
+        return { tool: "move_node", nodeIds: ["shed"], nodeCount: 1, ofVersion: "v-0" };
       default:
         throw refusal("not_found", {});
     }

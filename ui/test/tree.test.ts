@@ -1,7 +1,9 @@
 import { expect, test, vi } from "vitest";
 import type { TreeNews } from "../src/console/news";
+import { offersAt } from "../src/console/tree/completion";
 import { patchOf } from "../src/console/tree/dialogs";
 import { samePlace, sameProperty, TreeModel } from "../src/console/tree/model";
+import { canDrop, topmost } from "../src/console/tree/moves";
 import type { Item } from "../src/console/tree/node";
 import { ApiError } from "../src/lib/http";
 import { type JsonObject, toJson } from "../src/lib/json";
@@ -220,11 +222,38 @@ test("a call that waits for an approval says so, and runs as the same call once 
   vi.useRealTimers();
 });
 
-test("undo goes with the latest version, whatever changed since", async () => {
+test("undo goes with the latest version, and asks before it takes back what is not one's own", async () => {
   const { workspace, model, said } = await opened(house);
   workspace.set("shed", "full", true);
-  expect(await model.undo()).not.toBeNull();
-  expect(said).toEqual(["Undo: move_node"]);
+  expect(await model.undo()).toBeNull();
+  expect(model.question.value?.step).toEqual({ what: "move Shed", by: null, byYou: false, at: null });
+  expect(said).toEqual([]);
+  expect(await model.confirm()).not.toBeNull();
+  expect(said).toEqual(["Undo: move Shed"]);
+  expect(model.question.value).toBeNull();
+});
+
+test("a query is completed with properties, facts, types and tags", () => {
+  const words = { properties: ["status", "size"], types: ["Task", "Big room"], tags: ["urgent"] };
+  const offered = (text: string): string[] => offersAt(text, text.length, words).map((offer) => offer.query);
+  expect(offered("sta")).toEqual(["status "]);
+  expect(offered("@ty")).toEqual(["@type = "]);
+  expect(offered("size > 3 and @type = ")).toEqual(["size > 3 and @type = Task", 'size > 3 and @type = "Big room"']);
+  expect(offered("@tag = u")).toEqual(["@tag = urgent"]);
+  expect(offered("urg")).toEqual(["@tag = urgent"]);
+  expect(offered("status = ")).toEqual([]);
+});
+
+test("nothing is moved into itself, and who goes along with one above is not moved twice", async () => {
+  const { model } = await opened(house);
+  await model.forest.open("house");
+  const [inner] = model.forest.get("house")?.children ?? [];
+  expect(canDrop(model, ["house"], inner ?? "", "inside")).toBe(false);
+  expect(canDrop(model, ["house"], "house", "inside")).toBe(false);
+  expect(canDrop(model, [inner ?? ""], "root", "inside")).toBe(true);
+  expect(canDrop(model, [inner ?? ""], "root", "before")).toBe(false);
+  expect(topmost(model, ["root", "house", inner ?? ""])).toEqual([]);
+  expect(topmost(model, ["house", inner ?? ""])).toEqual(["house"]);
 });
 
 test("a refusal keeps its own words", async () => {

@@ -17,9 +17,10 @@ READS = ("get_", "list_", "search", "select_", "query_", "snapshot_list", "snaps
 class Hand:
     """Calls tools with the agent's own token, over the same endpoint as any client."""
 
-    def __init__(self, gateway: Gateway, agent: str) -> None:
+    def __init__(self, gateway: Gateway, agent: str, token: str | None = None) -> None:
         self.agent = agent
-        self._http = httpx2.Client(base_url=gateway.base, headers=gateway.headers(agent), timeout=DEADLINE)
+        headers = gateway.headers(agent) if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx2.Client(base_url=gateway.base, headers=headers, timeout=DEADLINE)
 
     def close(self) -> None:
         self._http.close()
@@ -32,6 +33,11 @@ class Hand:
         response = self._http.post(f"/agents/{self.agent}/mcp", json=body, headers=headers)
         result = messages(response)[-1]["result"]
         return told_on_wire(result)
+
+    def status(self, tool: str, **arguments: Any) -> int:
+        """The status of the answer."""
+        body, headers = call_body(tool, arguments), modern_headers("tools/call", tool)
+        return self._http.post(f"/agents/{self.agent}/mcp", json=body, headers=headers).status_code
 
     def ok(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.call(tool, **arguments)

@@ -57,19 +57,19 @@ def test_a_receipt_tells_why_for_every_tool(visit: Visit) -> None:
     expect(page.by("offered")).to_contain_text("tree://{nodeId} template of tree")
     verdicts = page.by("verdicts").locator("tbody tr")
     expect(page.by("agent-screen")).to_contain_text(EVIL)
-    expect(verdicts.filter(has_text="get_node").first).to_contain_text("The pattern get_* in tools gives it")
-    expect(verdicts.filter(has_text="add_child").first).to_contain_text("No pattern in tools names it")
-    expect(verdicts.filter(has_text="up_files_wipe")).to_contain_text("The mask files.* of server up hides it")
-    page.by("verdict").filter(has_text="masked").click()
+    expect(verdicts.filter(has_text="get_node").first).to_contain_text("Granted by tools: get_*")
+    expect(verdicts.filter(has_text="add_child").first).to_contain_text("Not listed in tools")
+    expect(verdicts.filter(has_text="up_files_wipe")).to_contain_text("Hidden by the mask files.* of server up")
+    page.by("verdict").filter(has_text="hidden").click()
     expect(verdicts).to_have_count(1)
-    page.by("verdict").filter(has_text="masked").click()
+    page.by("verdict").filter(has_text="hidden").click()
     page.field("Search tools").fill("up_ table")
     expect(verdicts).to_have_count(1)
-    expect(verdicts).to_contain_text("restricted")
+    expect(verdicts).to_contain_text("blocked by role")
     expect(verdicts).to_contain_text('mcpServers.up.reads: ["data.table"]')
     page.by("agent").filter(has_text="writer").click()
     expect(page.by("verdicts").locator("tbody tr").filter(has_text="import_view")).to_contain_text(
-        "The pattern import_view in deny takes it away"
+        "Taken away by deny: import_view"
     )
 
 

@@ -286,3 +286,123 @@ def test_an_answer_that_got_lost_is_asked_for_again_without_a_second_effect(
     assert names.count("Attic") == 1
     assert {"ERR_CONNECTION_RESET" in line for line in page.noise} == {True}
     page.forgive_refusals()
+
+
+def test_the_tree_is_edited_as_in_an_editor(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    press = page.page.keyboard.press
+    rooms = [f"{house}-{room}" for room in ("kitchen", "bath", "hall")]
+
+    def order(*ids: str) -> None:
+        expect(page.row(house)).to_be_visible()
+        wanted = re.compile(".*".join(re.escape(f"{one}Room") for one in ids), re.DOTALL)
+        expect(page.by("tree")).to_contain_text(wanted)
+        assert [one["nodeId"] for one in writer.ok("list_children", nodeId=house)["items"]] == list(ids)
+
+    page.by("tree").focus()
+    press("Alt+ArrowDown")
+    order(rooms[1], rooms[0], rooms[2])
+    press("F2")
+    page.by("name-field").fill("Larder")
+    press("Enter")
+    expect(page.row(rooms[0])).to_contain_text("Larder")
+    assert writer.payload(rooms[0])["name"] == "Larder"
+    expect(page.by("tree")).to_be_focused()
+    press("F2")
+    page.by("name-field").fill("Never")
+    press("Escape")
+    expect(page.row(rooms[0])).to_contain_text("Larder")
+    page.row(rooms[2]).drag_to(page.row(rooms[1]), target_position={"x": 60, "y": 2})
+    expect(page.row(rooms[2])).to_have_attribute("aria-posinset", "1")
+    page.row(rooms[2]).drag_to(page.row(rooms[0]), target_position={"x": 60, "y": 15})
+    expect(page.row(rooms[2])).to_have_count(0)
+    assert writer.ok("get_node", nodeId=rooms[2])["parentId"] == rooms[0]
+    page.row(rooms[1]).click(button="right")
+    expect(page.by("context-menu")).to_contain_text("Rename")
+    page.page.get_by_role("menuitem", name="Move down").click()
+    expect(page.row(rooms[1])).to_have_attribute("aria-posinset", "2")
+
+
+def test_several_nodes_are_chosen_and_moved_together_never_into_themselves(
+    visit: Visit, house: str, writer: Hand
+) -> None:
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    page.row(f"{house}-bath").click(modifiers=["Control"])
+    for room in ("kitchen", "bath"):
+        expect(page.row(f"{house}-{room}")).to_have_attribute("aria-selected", "true")
+    page.row(f"{house}-bath").click(button="right")
+    page.page.get_by_role("menuitem", name="Move all…", exact=True).click()
+    expect(page.by("move-dialog")).to_contain_text("Move 2 nodes")
+    targets = page.by("move-target")
+    expect(targets.first).to_be_visible()
+    offered = {target.get_attribute("data-node") for target in targets.all()}
+    assert f"{house}-hall" in offered
+    assert not offered & {f"{house}-kitchen", f"{house}-bath", house}
+    page.page.locator(f'[data-testid=move-target][data-node="{house}-hall"]').click()
+    expect(page.row(f"{house}-kitchen")).to_have_count(0)
+    below = [one["nodeId"] for one in writer.ok("list_children", nodeId=f"{house}-hall")["items"]]
+    assert below == [f"{house}-kitchen", f"{house}-bath"]
+    page.by("tree").focus()
+    page.row(house).click()
+    page.page.keyboard.press("Delete")
+    expect(page.by("remove-dialog")).to_contain_text("everything below")
+    page.button("Keep it").click()
+
+
+def test_undo_names_what_it_takes_back_and_asks_before_it_takes_back_the_agents_own_change(
+    visit: Visit, house: str, writer: Hand
+) -> None:
+    writer.ok("update_payload_property", nodeId=f"{house}-bath", propertyName="name", newValue="Sauna")
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    page.edit("name", "Larder")
+    expect(page.row(f"{house}-kitchen")).to_contain_text("Larder")
+    page.by("undo").hover()
+    expect(page.by("undo")).to_have_attribute("title", re.compile(r"Undo: rename Larder, by you, \d+ s ago"))
+    page.by("undo").click()
+    expect(page.row(f"{house}-kitchen")).to_contain_text(f"{house}-kitchen")
+    expect(page.by("toast")).to_contain_text("Undo: rename")
+    page.by("toast-action").click()
+    expect(page.row(f"{house}-kitchen")).to_contain_text("Larder")
+    page.by("undo").click()
+    expect(page.row(f"{house}-kitchen")).to_contain_text(f"{house}-kitchen")
+    page.by("undo").click()
+    expect(page.by("undo-dialog")).to_contain_text("rename Sauna, made by writer")
+    page.button("Keep it").click()
+    assert writer.payload(f"{house}-bath")["name"] == "Sauna"
+    page.by("undo").click()
+    page.by("undo-dialog").get_by_role("button", name="Undo it").click()
+    expect(page.row(f"{house}-bath")).to_contain_text(f"{house}-bath")
+
+
+def test_a_node_tells_its_history_and_who_last_set_what(visit: Visit, house: str, writer: Hand) -> None:
+    writer.ok("update_payload_property", nodeId=f"{house}-bath", propertyName="size", newValue=7)
+    page = visit()
+    page.show_node("writer", f"{house}-bath")
+    page.edit("status", "closed")
+    page.tab("History").click()
+    expect(page.by("happening").first).to_contain_text("you, as writer")
+    expect(page.by("happening").first).to_contain_text("status: open closed")
+    expect(page.by("happening").nth(1)).to_contain_text("size: 6 7")
+    expect(page.page.locator('[data-testid=blame][data-property="size"]')).to_contain_text("writer,")
+    expect(page.page.locator('[data-testid=blame][data-property="status"]')).to_contain_text("you, as writer")
+
+
+def test_the_tree_is_searched_while_one_types_and_the_query_is_completed(
+    visit: Visit, house: str, writer: Hand
+) -> None:
+    page = visit("tree", "writer")
+    query = page.by("dsl")
+    query.press_sequentially(f"{house}-ki")
+    expect(page.by("hit")).to_have_count(1)
+    query.fill("")
+    expect(page.row(house)).to_be_visible()
+    query.press_sequentially("@type = Ro")
+    offers = page.by("offer")
+    expect(offers.filter(has_text="Room")).to_be_visible()
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("Enter")
+    expect(query).to_have_value(re.compile("@type = Ro(om|ot)"))
+    expect(page.by("hits")).to_have_attribute("data-state", "found")

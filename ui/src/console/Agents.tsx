@@ -8,11 +8,15 @@ import { Callout, Empty } from "../components/Notice";
 import { Tabs } from "../components/Tabs";
 import { plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
+import { AccessDialog, type Wish } from "./AccessDialog";
 import { clientConfigs } from "./clients";
 import type { AgentSummary, Receipt, Verdict } from "./facts";
 import { useConsole, useNews } from "./model";
 import { hashOf } from "./route";
-import { inWords, MEANINGS, toneOf } from "./verdicts";
+import type { Want } from "./sources";
+import { Tokens } from "./Tokens";
+import { ViewHead } from "./ViewHead";
+import { inWords, MEANINGS, standingOf, standingWord, toneOf } from "./verdicts";
 
 const FIRST = 200;
 
@@ -24,7 +28,7 @@ export function Agents() {
   const chosen = agents.find((agent) => agent.name === subject) ?? (subject === null ? agents[0] : undefined);
   return (
     <div class="view">
-      <h1 class="visually-hidden">Agents</h1>
+      <ViewHead title="Agents">What each agent can use, and why. Change it right where you see it.</ViewHead>
       <div class="picker" role="group" aria-label="Agents">
         {agents.map((agent) => (
           <a
@@ -93,7 +97,7 @@ function AgentScreen({ agent }: { agent: AgentSummary }) {
             </a>
           )}
           <a class="button small" href={hashOf("try", agent.name)}>
-            <Icon name="flask" /> Try a tool
+            <Icon name="flask" /> Playground
           </a>
           <a class="button small" href={hashOf("audit", agent.name)}>
             <Icon name="log" /> Audit
@@ -104,7 +108,7 @@ function AgentScreen({ agent }: { agent: AgentSummary }) {
         <Callout key={warning} tone="warning" title={warning} />
       ))}
       {problem !== "" && <Callout tone="danger" title={problem} />}
-      <div class="columns wide-left">
+      <div class="columns agent-columns">
         {receipt ? <ReceiptCard receipt={receipt} /> : <p class="loading">Loading…</p>}
         <Connect agent={agent} />
       </div>
@@ -131,18 +135,22 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
   const [limit, setLimit] = useState(FIRST);
   const counts = useMemo(() => countVerdicts(receipt.verdicts), [receipt]);
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const all = useMemo(() => [...receipt.verdicts].sort((a, b) => rankOf(a.verdict) - rankOf(b.verdict)), [receipt]);
+  const [wish, setWish] = useState<Wish | null>(null);
+  const all = useMemo(
+    () => [...receipt.verdicts].sort((a, b) => rankOf(standingOf(a)) - rankOf(standingOf(b))),
+    [receipt],
+  );
   const shown = all.filter(
     (one) =>
-      (verdict === null || one.verdict === verdict) &&
+      (verdict === null || standingOf(one) === verdict) &&
       words.every((word) => `${one.tool} ${one.source} ${one.rule}`.toLowerCase().includes(word)),
   );
   return (
     <Card
-      title="Receipt"
+      title="Access"
       testId="receipt"
       end={
-        <span class="meta mono" title="Stamped on every call of this resolution">
+        <span class="meta mono" title="The receipt: a fingerprint of exactly this access, stamped on every call">
           {receipt.hash}
         </span>
       }
@@ -160,7 +168,7 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
           value={query}
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
-        <div class="chips" role="group" aria-label="Filter by verdict">
+        <div class="chips" role="group" aria-label="Filter by access">
           <button type="button" class="chip" aria-pressed={verdict === null} onClick={() => setVerdict(null)}>
             All <span class="chip-count">{receipt.verdicts.length}</span>
           </button>
@@ -174,7 +182,7 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
               data-testid="verdict"
               onClick={() => setVerdict(verdict === name ? null : name)}
             >
-              {name} <span class="chip-count">{count}</span>
+              {standingWord(name)} <span class="chip-count">{count}</span>
             </button>
           ))}
         </div>
@@ -191,16 +199,19 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
               <tr>
                 <th scope="col">Tool</th>
                 <th scope="col">Source</th>
-                <th scope="col">Verdict</th>
+                <th scope="col">Access</th>
                 <th scope="col" title="About what it costs in the list: characters / 4">
                   Tokens
                 </th>
                 <th scope="col">Why</th>
+                <th scope="col">
+                  <span class="visually-hidden">Change</span>
+                </th>
               </tr>
             </thead>
             <tbody>
               {shown.slice(0, limit).map((one) => (
-                <tr key={one.tool} data-verdict={one.verdict}>
+                <tr key={one.tool} data-tool={one.tool} data-verdict={one.verdict} data-standing={standingOf(one)}>
                   <th scope="row" data-label="Tool">
                     {one.verdict === "granted" ? (
                       <a href={hashOf("try", receipt.agent, one.tool)}>{one.tool}</a>
@@ -208,17 +219,28 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
                       one.tool
                     )}
                   </th>
-                  <td data-label="Source">{one.source}</td>
-                  <td data-label="Verdict">
+                  <td data-label="Source">
+                    <a href={hashOf("sources", one.source, one.tool)}>{one.source}</a>
+                  </td>
+                  <td data-label="Access">
                     <Badge
-                      text={one.verdict}
-                      tone={toneOf(one.verdict)}
-                      meaning={MEANINGS[one.verdict]?.meaning ?? ""}
+                      text={standingWord(standingOf(one))}
+                      tone={toneOf(standingOf(one))}
+                      meaning={MEANINGS[standingOf(one)]?.meaning ?? ""}
                     />
                   </td>
                   <td data-label="Tokens">{tokensIn(receipt, one)}</td>
                   <td data-label="Why" title={one.rule}>
                     {inWords(one)}
+                    {one.approval !== "" && one.verdict === "granted" && (
+                      <span class="why quiet">{approvalInWords(one.approval)}</span>
+                    )}
+                  </td>
+                  <td data-label="Change">
+                    <AccessMenu
+                      verdict={one}
+                      onWant={(want) => setWish({ agent: receipt.agent, tool: one.tool, want })}
+                    />
                   </td>
                 </tr>
               ))}
@@ -226,6 +248,7 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
           </table>
         </div>
       )}
+      {wish && <AccessDialog wish={wish} onClose={() => setWish(null)} />}
       {receipt.offered.length > 0 && (
         <details class="messages" data-testid="offered">
           <summary>{plural(receipt.offered.length, "resource or prompt", "resources and prompts")}</summary>
@@ -254,9 +277,42 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
   );
 }
 
+const WANTS: [Want, string, (standing: string) => boolean][] = [
+  ["grant", "Grant", (standing) => standing !== "granted"],
+  ["ask", "Ask first", (standing) => standing !== "asks"],
+  ["hide", "Hide", (standing) => standing !== "denied" && standing !== "masked"],
+];
+
+/** What can be done about an agent's access to a tool. */
+function AccessMenu({ verdict, onWant }: { verdict: Verdict; onWant: (want: Want) => void }) {
+  const standing = standingOf(verdict);
+  return (
+    <span class="access-menu" role="group" aria-label={`Change access to ${verdict.tool}`}>
+      {WANTS.filter(([, , fits]) => fits(standing)).map(([want, label]) => (
+        <button
+          key={want}
+          type="button"
+          class="link-button"
+          aria-label={`${label}: ${verdict.tool}`}
+          data-want={want}
+          onClick={() => onWant(want)}
+        >
+          {label}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** Why a person is asked. */
+function approvalInWords(rule: string): string {
+  const [, pattern] = /^approve: (.*)$/s.exec(rule) ?? [];
+  return pattern === undefined ? `Asks first: ${rule}` : `Asks first by approve: ${pattern}`;
+}
+
 function countVerdicts(verdicts: Verdict[]): [string, number][] {
   const counts = new Map<string, number>();
-  for (const { verdict } of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  for (const one of verdicts) counts.set(standingOf(one), (counts.get(standingOf(one)) ?? 0) + 1);
   return [...counts].sort((a, b) => rankOf(a[0]) - rankOf(b[0]));
 }
 
@@ -270,7 +326,8 @@ function Connect({ agent }: { agent: AgentSummary }) {
   const console = useConsole();
   const url = console.api.mcpUrl(agent.name);
   const needsToken = console.session.token.value !== null;
-  const configs = clientConfigs(console.project.value?.name ?? "", agent.name, url, needsToken);
+  const [token, setToken] = useState<string | null>(null);
+  const configs = clientConfigs(console.project.value?.name ?? "", agent.name, url, needsToken, token ?? undefined);
   const [client, setClient] = useState(configs[0]?.name ?? "");
   const current = configs.find((config) => config.name === client) ?? configs[0];
   return (
@@ -309,11 +366,13 @@ function Connect({ agent }: { agent: AgentSummary }) {
           </div>
         )}
         {needsToken && (
-          <p class="quiet small">
-            For TOKEN put the agent's token, which was shown at its first start.{" "}
-            <code>toolgrove tokens new {agent.name}</code> makes a new one.
+          <p class="quiet small" data-testid="token-hint">
+            {token === null
+              ? "TOKEN stands for the agent's token, which was shown once. A new one is put into the entry for you."
+              : "The new token is in the entry. Copy it now: it is not shown again when you leave this page."}
           </p>
         )}
+        {needsToken && <Tokens agent={agent.name} onMade={setToken} />}
         <OpenaiButton agent={agent.name} />
       </div>
     </Card>

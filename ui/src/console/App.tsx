@@ -7,15 +7,17 @@ import { Toast } from "../components/Toast";
 import { Agents } from "./Agents";
 import { Approvals } from "./Approvals";
 import { Audit } from "./Audit";
+import { Explanation } from "./Explanation";
 import { FileBanner } from "./FileBanner";
 import { Header } from "./Header";
 import { SHORTCUTS } from "./keys";
 import { useConsole } from "./model";
 import { Nav, TITLES } from "./Nav";
 import { Overview } from "./Overview";
-import { Pins } from "./Pins";
+import { Palette } from "./Palette";
 import { type View, viewsOf } from "./route";
 import { SignIn } from "./SignIn";
+import { Sources } from "./Sources";
 import { TryTool } from "./TryTool";
 import { TreeView } from "./tree/TreeView";
 
@@ -24,7 +26,7 @@ const SCREENS: Record<View, ComponentType> = {
   agents: Agents,
   tree: TreeView,
   approvals: Approvals,
-  pins: Pins,
+  sources: Sources,
   audit: Audit,
   try: TryTool,
 };
@@ -84,7 +86,7 @@ function Frame() {
           <Screen />
         </main>
       </div>
-      <Toast toast={console.toast} />
+      <Toast toast={console.toast} action={console.toastAction} />
       {console.asked.value && (
         <QuestionDialog
           key={console.asked.value.question.state ?? ""}
@@ -93,6 +95,8 @@ function Frame() {
           onAnswer={console.asked.value.answer}
         />
       )}
+      {console.finding.value && <Palette onClose={() => (console.finding.value = false)} />}
+      {console.explaining.value && <Explanation view={view} onClose={() => (console.explaining.value = false)} />}
       {console.helping.value && (
         <KeysDialog
           shortcuts={SHORTCUTS}

@@ -382,7 +382,8 @@ function PinCard({ pin, approval }: { pin: Pin; approval: Approval }) {
           <>
             <Callout tone="danger" title="What the server offers now is not what was accepted">
               <p>
-                The tool is kept back until someone accepts the definition under <a href={hashOf("pins")}>Pins</a>.
+                The tool is kept back until someone accepts the definition under <a href={hashOf("sources")}>Sources</a>
+                .
               </p>
             </Callout>
             <Diff text={pin.diff} label="What the server changed" />

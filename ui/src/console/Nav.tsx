@@ -9,9 +9,9 @@ export const TITLES: Record<View, string> = {
   agents: "Agents",
   tree: "Tree",
   approvals: "Approvals",
-  pins: "Pins",
+  sources: "Sources",
   audit: "Audit",
-  try: "Try",
+  try: "Playground",
 };
 
 const ICONS: Record<View, IconName> = {
@@ -19,7 +19,7 @@ const ICONS: Record<View, IconName> = {
   agents: "agents",
   tree: "tree",
   approvals: "inbox",
-  pins: "pin",
+  sources: "plug",
   audit: "log",
   try: "flask",
 };
@@ -29,10 +29,23 @@ export function Nav() {
   const waiting: Partial<Record<View, number>> = {
     approvals:
       console.approvals.value?.filter((one) => one.state === "pending").length ?? console.project.value?.pending ?? 0,
-    pins: console.pins.value?.filter(waits).length ?? 0,
+    sources: console.pins.value?.filter(waits).length ?? 0,
   };
   return (
     <nav class="nav" aria-label="Views">
+      <button
+        type="button"
+        class="nav-link find-anything"
+        title="Find anything (Ctrl+K)"
+        data-testid="open-palette"
+        onClick={() => (console.finding.value = true)}
+      >
+        <Icon name="search" />
+        <span class="nav-name">Find</span>
+        <kbd class="nav-keys" aria-hidden="true">
+          Ctrl K
+        </kbd>
+      </button>
       <ul>
         {viewsOf(console.project.value).map((view) => (
           <li key={view}>

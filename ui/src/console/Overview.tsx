@@ -271,7 +271,7 @@ function Waiting() {
             <Line
               key={`${pin.server}/${pin.tool}`}
               icon="pin"
-              href={hashOf("pins")}
+              href={hashOf("sources")}
               note={pin.state === "changed" ? "changed definition" : "new definition"}
             >
               <code>{pin.tool}</code> <span class="quiet">of {pin.server}</span>

@@ -1,6 +1,7 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Bench, BenchContext, type Opened } from "../bench/bench";
+import { HistoryDialog } from "../bench/HistoryDialog";
 import { type Run, Runner } from "../bench/runner";
 import { ToolBench, type View } from "../bench/ToolBench";
 import { Badge, badgesOf } from "../components/Badge";
@@ -10,26 +11,41 @@ import { Select } from "../components/Select";
 import { FormDraft, serverProblems } from "../lib/draft";
 import { readFailure } from "../lib/failure";
 import { plural } from "../lib/format";
+import { type Call, History, type Outcome } from "../lib/history";
 import { sameJson } from "../lib/json";
-import { find } from "../lib/search";
+import { find, type Hit } from "../lib/search";
+import { withoutSecrets } from "../lib/secrets";
+import { browserStorage } from "../lib/storage";
 import type { ToolDetail } from "../lib/tool";
 import { text } from "./facts";
 import { type Console, useConsole, useNews } from "./model";
 import { hashOf } from "./route";
+import { ViewHead } from "./ViewHead";
 
 const PAGE = 200;
+/** The list only carries the badges that should make one stop. */
+const LISTED = new Set(["destructive", "needs approval"]);
+const OUTCOMES: Partial<Record<Run["status"], Outcome>> = { done: "ok", failed: "error", cancelled: "cancelled" };
 
 /** The tools of one agent, and the forms that were begun for them. */
 class Workbench {
   readonly tools: Signal<ToolDetail[] | null> = signal(null);
   readonly problem = signal("");
+  /** By tool: the source that it is from. */
+  readonly sources: Signal<ReadonlyMap<string, string>> = signal(new Map());
+  /** The tools whose every call a person approves. */
+  readonly asks: Signal<ReadonlySet<string>> = signal(new Set());
+  readonly calls: Signal<Call[]>;
   readonly bench: Bench;
+  private readonly history: History;
   private readonly drafts = new Map<string, FormDraft>();
 
   constructor(
     private readonly console: Console,
     readonly agent: string,
   ) {
+    this.history = new History(browserStorage, `toolgrove.playground:${console.project.peek()?.name ?? ""}/${agent}`);
+    this.calls = signal(this.history.list());
     const mcp = console.mcp(agent);
     const runner = new Runner(
       () => mcp,
@@ -47,7 +63,13 @@ class Workbench {
   async load(): Promise<void> {
     try {
       const before = this.tools.peek();
-      const tools = await this.console.tools(this.agent);
+      const [tools, receipt] = await Promise.all([
+        this.console.tools(this.agent),
+        this.console.api.receipt(this.agent),
+      ]);
+      const asks = new Set(receipt.verdicts.flatMap((one) => (one.approval === "" ? [] : [one.tool])));
+      this.asks.value = asks;
+      this.sources.value = new Map(receipt.verdicts.map((one) => [one.tool, one.source]));
       for (const tool of tools) {
         const old = before?.find((one) => one.name === tool.name);
         const draft = this.drafts.get(tool.name);
@@ -69,7 +91,29 @@ class Workbench {
     return { tool, draft };
   }
 
+  /** Puts the arguments of an earlier call into the form of its tool. */
+  restore(call: Call): Opened | null {
+    const opened = this.open(call.tool);
+    opened?.draft.load(call.args);
+    return opened;
+  }
+
+  forget(): void {
+    this.calls.value = this.history.clear();
+  }
+
   private ended(run: Run): void {
+    const outcome = OUTCOMES[run.status];
+    const schema = this.tools.peek()?.find((tool) => tool.name === run.tool)?.inputSchema;
+    if (outcome !== undefined && schema)
+      this.calls.value = this.history.add({
+        id: crypto.getRandomValues(new Uint32Array(2)).join("-"),
+        tool: run.tool,
+        args: withoutSecrets(schema, run.args),
+        at: Date.now(),
+        took: run.took,
+        outcome,
+      });
     if (run.status === "failed") this.drafts.get(run.tool)?.setServerProblems(serverProblems(run.error, run.args));
   }
 }
@@ -90,6 +134,7 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
   const [query, setQuery] = useState("");
   const [limit, setLimit] = useState(PAGE);
   const [view, setView] = useState<View>("run");
+  const [recalling, setRecalling] = useState(false);
   useEffect(() => void workbench.load(), [workbench]);
   useNews(
     (news) => {
@@ -104,7 +149,23 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
     <BenchContext.Provider value={workbench.bench}>
       <div class={`split tools-split ${tool === null ? "at-list" : "at-detail"}`}>
         <section class="split-list" aria-label="Tools">
-          <h1 class="split-title">Try a tool</h1>
+          <ViewHead
+            title="Playground"
+            end={
+              <button
+                type="button"
+                class="icon-button"
+                aria-label="History"
+                title="Calls that you made from here"
+                data-testid="open-history"
+                onClick={() => setRecalling(true)}
+              >
+                <Icon name="clock" />
+              </button>
+            }
+          >
+            Run a tool as one of your agents.
+          </ViewHead>
           <div class="filters">
             <Select
               label="As agent"
@@ -128,22 +189,16 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
           </p>
           {workbench.problem.value !== "" && <Callout tone="danger" title={workbench.problem.value} />}
           {tools?.length === 0 && <Empty icon="flask" title="This agent has no tools" />}
-          <ul class="entries">
-            {hits.slice(0, limit).map(({ item }) => (
-              <li key={item.name}>
-                <a
-                  class="entry"
-                  href={hashOf("try", agent, item.name)}
-                  aria-current={item.name === tool ? "true" : undefined}
-                  data-testid="tool-link"
-                  data-tool={item.name}
-                >
-                  <code class="entry-name">{item.name}</code>
-                  <span class="quiet clamp">{item.description.slice(0, 200)}</span>
-                </a>
-              </li>
-            ))}
-          </ul>
+          {bySource(hits.slice(0, limit), workbench.sources.value).map(([source, members]) => (
+            <Group
+              key={source}
+              source={source}
+              members={members}
+              asks={workbench.asks.value}
+              agent={agent}
+              tool={tool}
+            />
+          ))}
           {hits.length > limit && (
             <button type="button" class="more" onClick={() => setLimit(limit + PAGE)}>
               Show more ({hits.length - limit} left)
@@ -163,7 +218,10 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
                 </div>
                 {opened.tool.description && <p class="screen-about">{opened.tool.description}</p>}
                 <div class="badges">
-                  {badgesOf(opened.tool).map((badge) => (
+                  {badgesOf({
+                    ...opened.tool,
+                    requiresApproval: opened.tool.requiresApproval || workbench.asks.value.has(opened.tool.name),
+                  }).map((badge) => (
                     <Badge key={badge.text} {...badge} />
                   ))}
                 </div>
@@ -174,7 +232,7 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
           {!opened && tool !== null && tools !== null && (
             <Empty icon="search" title={`${agent} has no tool ${tool}`}>
               <p>
-                Its <a href={hashOf("agents", agent)}>receipt</a> tells why.
+                Its <a href={hashOf("agents", agent)}>access</a> tells why.
               </p>
             </Empty>
           )}
@@ -185,7 +243,90 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
           )}
         </section>
       </div>
+      {recalling && (
+        <HistoryDialog
+          calls={workbench.calls.value}
+          onRestore={(call) => {
+            setRecalling(false);
+            setView("run");
+            if (workbench.restore(call)) console.go(hashOf("try", agent, call.tool));
+            else console.say(`${agent} no longer has ${call.tool}`);
+          }}
+          onRerun={(call) => {
+            setRecalling(false);
+            setView("run");
+            const opened = workbench.restore(call);
+            if (!opened) return console.say(`${agent} no longer has ${call.tool}`);
+            console.go(hashOf("try", agent, call.tool));
+            workbench.bench.run(opened);
+          }}
+          onClear={() => workbench.forget()}
+          onClose={() => setRecalling(false)}
+        />
+      )}
     </BenchContext.Provider>
+  );
+}
+
+/** Tools by where they are from, in the order in which they are listed. */
+function bySource(hits: Hit<ToolDetail>[], sources: ReadonlyMap<string, string>): [string, ToolDetail[]][] {
+  const groups = new Map<string, ToolDetail[]>();
+  for (const { item } of hits) {
+    const source = sources.get(item.name) ?? "other";
+    groups.set(source, [...(groups.get(source) ?? []), item]);
+  }
+  return [...groups];
+}
+
+function Group({
+  source,
+  members,
+  asks,
+  agent,
+  tool,
+}: {
+  source: string;
+  members: ToolDetail[];
+  asks: ReadonlySet<string>;
+  agent: string;
+  tool: string | null;
+}) {
+  const [open, setOpen] = useState(true);
+  return (
+    <section class="group" aria-label={source} data-testid="tool-group" data-source={source}>
+      <button type="button" class="group-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span class={`twist ${open ? "open" : ""}`}>
+          <Icon name="chevron" size={12} />
+        </span>
+        <span class="group-name">{source}</span>
+        <span class="group-count">{members.length}</span>
+      </button>
+      {open && (
+        <ul class="entries">
+          {members.map((item) => (
+            <li key={item.name}>
+              <a
+                class="entry"
+                href={hashOf("try", agent, item.name)}
+                aria-current={item.name === tool ? "true" : undefined}
+                data-testid="tool-link"
+                data-tool={item.name}
+              >
+                <code class="entry-name">{item.name}</code>
+                <span class="quiet clamp">{item.description.slice(0, 200)}</span>
+                <span class="tool-badges">
+                  {badgesOf({ ...item, requiresApproval: item.requiresApproval || asks.has(item.name) })
+                    .filter((badge) => LISTED.has(badge.text))
+                    .map((badge) => (
+                      <Badge key={badge.text} {...badge} />
+                    ))}
+                </span>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }
 

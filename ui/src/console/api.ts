@@ -5,7 +5,7 @@ import { printJson } from "../lib/json-print";
 import { segment } from "../lib/link";
 import { chunks } from "../lib/mcp";
 import { EventParser } from "../lib/sse";
-import type { ApprovalList, Decision, LoginQuestion, PinDecision, PinList } from "./api-types";
+import type { ApprovalList, Decision, LoginQuestion, PinDecision, PinList, Pool, PoolTool } from "./api-types";
 import {
   type Approval,
   type AuditPage,
@@ -24,6 +24,17 @@ import {
   verificationOf,
 } from "./facts";
 import { type News, newsOf } from "./news";
+import {
+  type AccessPreview,
+  previewOf,
+  type SourceStatus,
+  type SourceView,
+  sourcesOf,
+  sourceViewOf,
+  type Token,
+  tokensOf,
+  type Want,
+} from "./sources";
 
 export interface AuditFilter {
   kind: string;
@@ -99,6 +110,53 @@ export class ConsoleApi {
     return receiptOf(await this.get(`/agents/${segment(agent)}/receipt`));
   }
 
+  /** Every tool of every source, by name. */
+  async pool(): Promise<{ name: string; source: string; description: string }[]> {
+    return list(objectOr<Pool>(await this.get("/api/pool")), "tools").map((one) => {
+      const tool = objectOr<PoolTool>(one);
+      return { name: text(tool, "name"), source: text(tool, "source"), description: text(tool, "description") };
+    });
+  }
+
+  async sources(): Promise<SourceStatus[]> {
+    return sourcesOf(await this.get("/api/sources"));
+  }
+
+  async source(name: string): Promise<SourceView> {
+    return sourceViewOf(await this.get(`/api/sources/${segment(name)}`));
+  }
+
+  async restart(source: string): Promise<void> {
+    await this.ask(`/api/sources/${segment(source)}/restart`, { method: "POST" });
+  }
+
+  /** What a change of access would write; nothing is written. */
+  async previewAccess(agent: string, tool: string, want: Want): Promise<AccessPreview> {
+    return previewOf(await this.post("/api/access/preview", { agent, tool, want }));
+  }
+
+  /** Writes it, if the file is still the one of the preview; the answer is what undoes it. */
+  async changeAccess(agent: string, tool: string, want: Want, digest: string): Promise<string> {
+    return text(objectOr(await this.post("/api/access", { agent, tool, want, digest })), "digest");
+  }
+
+  async undoAccess(digest: string): Promise<void> {
+    await this.post("/api/access/undo", { digest });
+  }
+
+  async tokens(): Promise<Token[]> {
+    return tokensOf(await this.get("/api/tokens"));
+  }
+
+  /** A new token of an agent, shown this once. */
+  async newToken(agent: string, days: number | null): Promise<string> {
+    return text(objectOr(await this.post("/api/tokens", { agent, ...(days !== null && { days }) })), "token");
+  }
+
+  async revokeToken(id: string): Promise<void> {
+    await this.ask(`/api/tokens/${segment(id)}`, { method: "DELETE" });
+  }
+
   async openaiTools(agent: string): Promise<Json> {
     return this.get(`/agents/${segment(agent)}/openai-tools`);
   }
@@ -121,7 +179,7 @@ export class ConsoleApi {
     return this.json(await this.ask(path, { headers: { Accept: "application/json" } }));
   }
 
-  private async post(path: string, body: Decision | PinDecision): Promise<Json> {
+  private async post(path: string, body: object): Promise<Json> {
     return this.json(
       await this.ask(path, {
         method: "POST",

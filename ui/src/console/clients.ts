@@ -7,11 +7,17 @@ export interface ClientConfig {
   text: string;
 }
 
-/** The token itself is nowhere to be had again: a placeholder stands for it. */
-export function clientConfigs(project: string, agent: string, url: string, needsToken: boolean): ClientConfig[] {
+/** The token is known only right after it was made: else a placeholder stands for it. */
+export function clientConfigs(
+  project: string,
+  agent: string,
+  url: string,
+  needsToken: boolean,
+  token = "TOKEN",
+): ClientConfig[] {
   const name = `${slug(project)}-${slug(agent)}`;
-  const headers = needsToken ? { headers: { Authorization: "Bearer TOKEN" } } : {};
-  const header = needsToken ? ' --header "Authorization: Bearer TOKEN"' : "";
+  const headers = needsToken ? { headers: { Authorization: `Bearer ${token}` } } : {};
+  const header = needsToken ? ` --header "Authorization: Bearer ${token}"` : "";
   return [
     {
       name: "claude-code",

@@ -3,10 +3,16 @@ import { hashOf, viewsOf } from "./route";
 
 export const SHORTCUTS: [string[], string][] = [
   [["1", "…", "7"], "Go to a view"],
+  [["Ctrl", "K"], "Find anything: views, agents, tools, sources, nodes, calls (⌘ on a Mac)"],
   [["/"], "Search in the view"],
   [["↑", "↓"], "Move through a list or the tree"],
   [["←", "→"], "Close or open a node"],
   [["Enter"], "Show what is chosen"],
+  [["Shift", "↑", "↓"], "Choose several nodes (or Ctrl and Space)"],
+  [["Alt", "↑", "↓"], "Move a node up or down; with ← and → out or in"],
+  [["F2"], "Rename a node"],
+  [["Del"], "Remove what is chosen"],
+  [["Shift", "F10"], "Open the menu of a node"],
   [["Ctrl", "Enter"], "Run the open tool (⌘ on a Mac)"],
   [["Esc"], "Cancel the running call, close a dialog or clear the search"],
   [["?"], "Show this help"],
@@ -15,6 +21,11 @@ export const SHORTCUTS: [string[], string][] = [
 /** Keys that work anywhere on the page. */
 export function listenForKeys(console: Console): void {
   document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      if (!document.querySelector("dialog[open]")) console.finding.value = true;
+      return;
+    }
     if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       document.querySelector<HTMLButtonElement>("[data-testid=run]")?.click();

@@ -2,19 +2,20 @@
 import { effect, type Signal, signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext, useEffect } from "preact/hooks";
+import type { ToastAction } from "../components/Toast";
 import type { Answer, Question } from "../lib/call";
 import { Mcp } from "../lib/mcp";
 import type { Settings } from "../lib/settings";
 import { throttled } from "../lib/throttle";
 import { type ToolDetail, toolDetailOf } from "../lib/tool";
-import { ConsoleApi } from "./api";
+import { type AuditFilter, ConsoleApi } from "./api";
 import { AgentClient } from "./client";
-import type { Approval, Pin, Project } from "./facts";
+import { type Approval, type Pin, type Project, text } from "./facts";
 import { LiveEvents } from "./live";
 import type { CallNews, News } from "./news";
 import { parseRoute, type Route } from "./route";
 import { isSendable, type Session, tokenIn } from "./session";
-import { TreeModel } from "./tree/model";
+import { type Author, TreeModel } from "./tree/model";
 
 const MOST_CALLS = 100;
 const OVERVIEW_EVERY = 1_500;
@@ -41,6 +42,11 @@ export class Console {
   readonly calls: Signal<CallNews[]> = signal([]);
   readonly helping = signal(false);
   readonly toast = signal("");
+  readonly toastAction: Signal<ToastAction | null> = signal(null);
+  /** Whether the view on screen is being explained. */
+  readonly explaining = signal(false);
+  /** Whether one looks for anything by name. */
+  readonly finding = signal(false);
   /** What a tool asks in the middle of a call that the page itself made. */
   readonly asked: Signal<Asked | null> = signal(null);
   private readonly trees = new Map<string, Promise<TreeModel>>();
@@ -109,7 +115,8 @@ export class Console {
     this.page.location.hash = hash;
   }
 
-  say(message: string): void {
+  say(message: string, action: ToastAction | null = null): void {
+    this.toastAction.value = action;
     this.toast.value = message;
   }
 
@@ -141,7 +148,8 @@ export class Console {
       client,
       (tool) => names.has(tool),
       newKey,
-      (message) => this.say(message),
+      (message, action) => this.say(message, action ?? null),
+      () => this.authors(agent),
     );
     this.hear((news) => {
       model.hear(news);
@@ -149,6 +157,18 @@ export class Console {
         void this.tools(agent).then((tools) => (names = new Set(tools.map((tool) => tool.name))));
     });
     return model;
+  }
+
+  /** Who made an agent's latest changes of the tree, by the version that each led to and the tool. */
+  private async authors(agent: string): Promise<ReadonlyMap<string, Author>> {
+    const filter = { kind: "call", agent, tool: "", outcome: "success", since: "" };
+    const { items } = await this.api.audit(filter as AuditFilter, null, 500);
+    return new Map(
+      items.map((record) => [
+        `${text(record.all, "version")} ${record.operation}`,
+        { byOperator: record.byOperator, agent: record.agent },
+      ]),
+    );
   }
 
   private ask(tool: string, question: Question): Promise<Answer> {

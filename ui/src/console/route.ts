@@ -1,13 +1,16 @@
 /** Where one is: `#/tree/editor/kitchen` is a view and the names of what it shows. */
 import { segment } from "../lib/link";
 
-export const VIEWS = ["overview", "agents", "tree", "approvals", "pins", "audit", "try"] as const;
+export const VIEWS = ["overview", "agents", "tree", "approvals", "sources", "audit", "try"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** The views of a project: one without a tree has no page for it. */
 export function viewsOf(project: { tree: boolean } | null): readonly View[] {
   return project?.tree === false ? VIEWS.filter((view) => view !== "tree") : VIEWS;
 }
+
+/** Views by the names that they had before: addresses are kept and sent around. */
+const OLDER: Record<string, View> = { pins: "sources" };
 
 export interface Route {
   view: View;
@@ -19,7 +22,8 @@ export interface Route {
 
 export function parseRoute(hash: string): Route {
   const [view, subject, detail] = hash.replace(/^#\/?/, "").split("/").map(decoded);
-  const known = VIEWS.find((name) => name === view);
+  const named = OLDER[view ?? ""] ?? view;
+  const known = VIEWS.find((name) => name === named);
   return { view: known ?? "overview", subject: (known && subject) || null, detail: (known && detail) || null };
 }
 

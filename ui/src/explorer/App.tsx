@@ -1,10 +1,10 @@
 import { useEffect } from "preact/hooks";
+import { HistoryDialog } from "../bench/HistoryDialog";
 import { CopyButton } from "../components/CopyButton";
 import { Empty } from "../components/Notice";
 import { Toast } from "../components/Toast";
 import { Header } from "./Header";
 import { HelpDialog } from "./HelpDialog";
-import { HistoryDialog } from "./HistoryDialog";
 import { useExplorer } from "./model";
 import { Offline } from "./Status";
 import { ToolList } from "./ToolList";
@@ -43,7 +43,15 @@ export function App() {
       </div>
       <Toast toast={explorer.toast} />
       {panel?.type === "help" && <HelpDialog onClose={close} />}
-      {panel?.type === "history" && <HistoryDialog onClose={close} />}
+      {panel?.type === "history" && (
+        <HistoryDialog
+          calls={explorer.calls.value}
+          onRestore={(call) => void explorer.restore(call)}
+          onRerun={explorer.bench.canRun.value ? (call) => void explorer.rerun(call) : null}
+          onClear={() => explorer.clearHistory()}
+          onClose={close}
+        />
+      )}
     </>
   );
 }

@@ -76,8 +76,8 @@ export function NodePanel({
       <Tags model={model} item={item} />
       <Properties model={model} item={item} onJson={model.has("update_payload") ? () => setOpen("payload") : null} />
       {open === "add" && <AddDialog model={model} parent={item} onClose={close} onAdded={onChoose} />}
-      {open === "move" && <MoveDialog model={model} item={item} onClose={close} />}
-      {open === "remove" && <RemoveDialog model={model} item={item} onClose={close} onRemoved={onGone} />}
+      {open === "move" && <MoveDialog model={model} ids={[item.id]} onClose={close} />}
+      {open === "remove" && <RemoveDialog model={model} ids={[item.id]} onClose={close} onRemoved={onGone} />}
       {open === "payload" && <PayloadDialog model={model} item={item} onClose={close} />}
     </div>
   );

@@ -3,11 +3,16 @@ import { Icon } from "../../components/Icon";
 import { Callout, Empty } from "../../components/Notice";
 import { Select } from "../../components/Select";
 import { Tabs } from "../../components/Tabs";
+import { useNow } from "../../components/useNow";
+import { ago } from "../../lib/format";
 import type { AgentSummary } from "../facts";
 import { useConsole } from "../model";
 import { hashOf } from "../route";
+import { ViewHead } from "../ViewHead";
 import { Changes } from "./Changes";
+import { AddDialog, UndoDialog } from "./dialogs";
 import { messageOf, type TreeModel } from "./model";
+import { NodeHistory } from "./NodeHistory";
 import { NodePanel } from "./NodePanel";
 import { NoticeBar } from "./NoticeBar";
 import { Hits, SearchBar } from "./Search";
@@ -45,7 +50,7 @@ export function TreeView() {
   if (agent === null) return <Empty icon="agents" title="This project has no agents" />;
   return (
     <div class="tree-view">
-      <h1 class="visually-hidden">Tree</h1>
+      <ViewHead title="Tree">The workspace that your agents share. You see and change it as one of them.</ViewHead>
       {problem !== "" && <Callout tone="danger" title={problem} />}
       {model ? (
         <Workspace key={agent} model={model} agent={agent} agents={agents} wanted={detail} />
@@ -57,7 +62,7 @@ export function TreeView() {
 }
 
 /** Someone who can change things shows most. */
-function likeliest(agents: AgentSummary[]): string | null {
+export function likeliest(agents: AgentSummary[]): string | null {
   const writers = agents.filter((agent) => agent.role === "editor" && !agent.readOnly);
   const most = [...(writers.length > 0 ? writers : agents)].sort((a, b) => b.tools - a.tools);
   return most[0]?.name ?? null;
@@ -66,7 +71,7 @@ function likeliest(agents: AgentSummary[]): string | null {
 /** The same width as in tree.css. */
 const NARROW = "(max-width: 800px)";
 
-type Side = "node" | "snapshots" | "changes";
+type Side = "node" | "history" | "snapshots" | "changes";
 
 function Workspace({
   model,
@@ -81,8 +86,11 @@ function Workspace({
 }) {
   const console = useConsole();
   const [side, setSide] = useState<Side>("node");
+  const [adding, setAdding] = useState<string | null>(null);
   const loaded = model.loaded.value;
   const selected = model.selected.value;
+  const chosen = selected === null ? undefined : model.forest.get(selected);
+  const added = adding === null ? undefined : model.forest.get(adding);
   const panel = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (loaded && wanted !== null && wanted !== model.selected.peek()) void model.reveal(wanted);
@@ -129,15 +137,7 @@ function Workspace({
               <span class="visually-hidden">Snapshots</span>
             </button>
           )}
-          <button
-            type="button"
-            class="button"
-            data-testid="undo"
-            disabled={!model.has("undo")}
-            onClick={() => void model.undo()}
-          >
-            <Icon name="undo" /> <span class="word">Undo</span>
-          </button>
+          <UndoButton model={model} />
           <button
             type="button"
             class="button"
@@ -156,7 +156,7 @@ function Workspace({
       <div class={`tree-split ${selected !== null || side !== "node" ? "at-panel" : ""}`}>
         <div class="card tree-card">
           {model.search.value.state === "idle" ? (
-            <TreeList model={model} onChoose={show} />
+            <TreeList model={model} onChoose={show} onAdd={setAdding} />
           ) : (
             <Hits model={model} onChoose={show} />
           )}
@@ -181,6 +181,9 @@ function Workspace({
               onSelect={setSide}
               tabs={[
                 { name: "node", label: "Node" },
+                ...(model.has("node_history") && selected !== null
+                  ? [{ name: "history" as const, label: "History" }]
+                  : []),
                 ...(model.has("snapshot_list") ? [{ name: "snapshots" as const, label: "Snapshots" }] : []),
                 {
                   name: "changes",
@@ -192,13 +195,50 @@ function Workspace({
               {side === "node" && (
                 <NodePanel model={model} onChoose={show} onGone={() => console.go(hashOf("tree", agent))} />
               )}
+              {side === "history" && chosen && <NodeHistory model={model} item={chosen} />}
+              {side === "history" && !chosen && <Empty icon="clock" title="Pick a node to see its history" />}
               {side === "snapshots" && <Snapshots model={model} onChoose={show} />}
               {side === "changes" && <Changes model={model} onChoose={show} />}
             </Tabs>
           </div>
         </div>
       </div>
+      {model.question.value && <UndoDialog model={model} question={model.question.value} />}
+      {added && <AddDialog model={model} parent={added} onClose={() => setAdding(null)} onAdded={show} />}
     </>
+  );
+}
+
+/** How long ago, to the second while it is fresh. */
+function soon(at: number, now: number): string {
+  const seconds = Math.max(0, Math.round((Math.max(now, at) - at) / 1_000));
+  return seconds < 60 ? `${seconds} s ago` : ago(at, now);
+}
+
+/** Undo, which says what it would take back and whose that is. */
+function UndoButton({ model }: { model: TreeModel }) {
+  const now = useNow();
+  const step = model.next.value;
+  const said = step
+    ? `Undo: ${step.what}, by ${step.by ?? "somebody unknown"}${step.at === null ? "" : `, ${soon(step.at, now)}`}`
+    : "Undo the last change";
+  const look = (): void => {
+    if (model.has("undo") && model.next.peek() === null) void model.lookAhead();
+  };
+  return (
+    <button
+      type="button"
+      class="button"
+      data-testid="undo"
+      title={said}
+      disabled={!model.has("undo")}
+      onPointerEnter={look}
+      onFocus={look}
+      onClick={() => void model.undo()}
+    >
+      <Icon name="undo" /> <span class="word">Undo</span>
+      {step && <span class="visually-hidden">{said.slice("Undo".length)}</span>}
+    </button>
   );
 }
 

@@ -3,12 +3,13 @@ import { Dialog } from "../../components/Dialog";
 import { SchemaForm } from "../../components/form/SchemaForm";
 import { Icon } from "../../components/Icon";
 import { FormDraft } from "../../lib/draft";
-import { plural } from "../../lib/format";
+import { ago, plural } from "../../lib/format";
 import { emptyObject, get, isObject, type JsonObject, objectOf, sameJson } from "../../lib/json";
 import { parseJson } from "../../lib/json-parse";
 import { printJson } from "../../lib/json-print";
 import { text } from "../facts";
-import { messageOf, samePayload, samePlace, type TreeModel } from "./model";
+import { type Hit, messageOf, type Question, samePayload, type TreeModel } from "./model";
+import { canDrop, moveTo, namesOf, removeAll } from "./moves";
 import { type Item, nameOf, ROOT } from "./node";
 
 interface Props {
@@ -173,34 +174,45 @@ export function patchOf(before: JsonObject, after: JsonObject): JsonObject {
   );
 }
 
-export function MoveDialog({ model, item, onClose }: Props) {
+/** Where to put one node or several: nodes on screen at once, all others as soon as one types. */
+export function MoveDialog({ model, ids, onClose }: { model: TreeModel; ids: string[]; onClose: () => void }) {
   const [target, setTarget] = useState("");
-  const places = model.forest.rows.value.filter(
-    (row) => row.more === null && row.id !== item.id && row.id !== item.parentId,
-  );
-  const words = target.toLowerCase();
-  const shown = places
-    .filter((row) => row.id.toLowerCase().includes(words) || model.forest.name(row.id).toLowerCase().includes(words))
-    .slice(0, 50);
+  const [found, setFound] = useState<Place[]>([]);
+  const words = target.trim().toLowerCase();
+  const near = model.forest.rows.value
+    .filter((row) => row.more === null && canDrop(model, ids, row.id, "inside") && !isParent(model, ids, row.id))
+    .map((row) => ({ id: row.id, name: model.forest.name(row.id), type: model.forest.get(row.id)?.type ?? "" }))
+    .filter((place) => place.id.toLowerCase().includes(words) || place.name.toLowerCase().includes(words));
+  useEffect(() => {
+    if (words.length < 2 || !model.has("select_nodes")) return setFound([]);
+    let here = true;
+    const timer = setTimeout(() => {
+      model
+        .matching(words)
+        .then((hits) => here && setFound(hits.filter((hit) => !hit.path.some((crumb) => ids.includes(crumb.id)))))
+        .catch(() => here && setFound([]));
+    }, 200);
+    return () => {
+      here = false;
+      clearTimeout(timer);
+    };
+  }, [words]);
+  const known = new Set(near.map((place) => place.id));
+  const shown = [...near, ...found.filter((hit) => !known.has(hit.id) && !isParent(model, ids, hit.id))].slice(0, 50);
   const move = async (to: string): Promise<void> => {
     onClose();
-    const answer = await model.act({
-      tool: "move_node",
-      args: { nodeId: item.id, newParentId: to },
-      title: `Move ${nameOf(item)}`,
-      basis: { item, still: samePlace(item) },
-    });
-    if (answer) await model.reveal(item.id);
+    await moveTo(model, ids, to, "inside");
+    const [first] = ids;
+    if (first !== undefined && ids.length === 1 && model.notice.peek() === null) await model.reveal(first);
   };
   return (
-    <Dialog title={`Move ${nameOf(item)} below…`} testId="move-dialog" onClose={onClose}>
+    <Dialog title={`Move ${namesOf(model, ids)} below…`} testId="move-dialog" onClose={onClose}>
       <form
         class="field"
         onSubmit={(event) => {
           event.preventDefault();
-          const exact = places.find((row) => row.id === target.trim());
-          const only = exact ?? (shown.length === 1 ? shown[0] : undefined);
-          if (only || target.trim() !== "") void move(only?.id ?? target.trim());
+          const only = shown.find((place) => place.id === target.trim()) ?? (shown.length === 1 ? shown[0] : undefined);
+          if (only) void move(only.id);
         }}
       >
         <label class="field">
@@ -215,49 +227,74 @@ export function MoveDialog({ model, item, onClose }: Props) {
           />
         </label>
       </form>
-      <ul class="entries boxed" aria-label="Nodes on screen">
-        {shown.map((row) => (
-          <li key={row.id}>
+      <ul class="entries boxed" aria-label="Possible parents">
+        {shown.map((place) => (
+          <li key={place.id}>
             <button
               type="button"
               class="entry"
               data-testid="move-target"
-              data-node={row.id}
-              onClick={() => void move(row.id)}
+              data-node={place.id}
+              onClick={() => void move(place.id)}
             >
               <span class="entry-head">
-                <span class="entry-name">{row.id === ROOT ? "The top of the tree" : model.forest.name(row.id)}</span>
-                <span class="tree-type">{model.forest.get(row.id)?.type}</span>
+                <span class="entry-name">{place.id === ROOT ? "The top of the tree" : place.name}</span>
+                <span class="tree-type">{place.type}</span>
               </span>
             </button>
           </li>
         ))}
       </ul>
+      {shown.length === 0 && <p class="quiet">No node matches.</p>}
     </Dialog>
   );
 }
 
-export function RemoveDialog({ model, item, onClose, onRemoved }: Props & { onRemoved: () => void }) {
+type Place = Pick<Hit, "id" | "name" | "type">;
+
+/** Where all of them are already. */
+function isParent(model: TreeModel, ids: string[], id: string): boolean {
+  return ids.every((one) => model.forest.get(one)?.parentId === id);
+}
+
+export function RemoveDialog({
+  model,
+  ids,
+  onClose,
+  onRemoved,
+}: {
+  model: TreeModel;
+  ids: string[];
+  onClose: () => void;
+  onRemoved: () => void;
+}) {
+  const items = ids.flatMap((id) => model.forest.get(id) ?? []);
+  const below = items.reduce((sum, item) => sum + item.count, 0);
+  const [item] = items;
   const remove = async (): Promise<void> => {
     onClose();
-    const answer = await model.act({
-      tool: "remove_node",
-      args: { nodeId: item.id },
-      title: `Remove ${nameOf(item)}`,
-      basis: { item, still: (now) => samePayload(item)(now) && now.count === item.count },
-    });
-    if (answer) onRemoved();
+    if (!item) return;
+    const done =
+      items.length > 1
+        ? await removeAll(model, ids)
+        : await model.act({
+            tool: "remove_node",
+            args: { nodeId: item.id },
+            title: `Remove ${nameOf(item)}`,
+            basis: { item, still: (now) => samePayload(item)(now) && now.count === item.count },
+          });
+    if (done) onRemoved();
   };
   return (
     <Dialog
-      title={`Remove ${nameOf(item)}?`}
+      title={`Remove ${namesOf(model, ids)}?`}
       tone="danger"
       testId="remove-dialog"
       onClose={onClose}
       footer={
         <>
           <button type="button" class="button" data-autofocus onClick={onClose}>
-            Keep it
+            {items.length > 1 ? "Keep them" : "Keep it"}
           </button>
           <button type="button" class="button danger" onClick={() => void remove()}>
             Remove
@@ -265,11 +302,52 @@ export function RemoveDialog({ model, item, onClose, onRemoved }: Props & { onRe
         </>
       }
     >
+      {items.length > 1 && (
+        <ul class="plain-list">
+          {items.slice(0, 10).map((one) => (
+            <li key={one.id}>{nameOf(one)}</li>
+          ))}
+          {items.length > 10 && <li>and {items.length - 10} more</li>}
+        </ul>
+      )}
       <p>
-        {item.count > 0
-          ? `Its ${plural(item.count, "child", "children")} and everything below them go with it.`
-          : "It has no children."}{" "}
-        Undo brings it back.
+        {below > 0
+          ? `${items.length > 1 ? "Their" : "Its"} ${plural(below, "child", "children")} and everything below go with ${items.length > 1 ? "them" : "it"}.`
+          : items.length > 1
+            ? "They have no children."
+            : "It has no children."}{" "}
+        You can undo this.
+      </p>
+    </Dialog>
+  );
+}
+
+/** Asks before somebody else's change is taken back. */
+export function UndoDialog({ model, question }: { model: TreeModel; question: Question }) {
+  const { step } = question;
+  const close = (): void => {
+    model.question.value = null;
+  };
+  return (
+    <Dialog
+      title={step.by === null ? "Undo a change that may not be yours?" : "Undo a change that is not yours?"}
+      tone="danger"
+      testId="undo-dialog"
+      onClose={close}
+      footer={
+        <>
+          <button type="button" class="button" data-autofocus onClick={close}>
+            Keep it
+          </button>
+          <button type="button" class="button danger" onClick={() => void model.confirm()}>
+            Undo it
+          </button>
+        </>
+      }
+    >
+      <p>
+        The last change is <strong>{step.what}</strong>, made by <strong>{step.by ?? "somebody unknown"}</strong>
+        {step.at === null ? "" : `, ${ago(step.at, Date.now())}`}.
       </p>
     </Dialog>
   );

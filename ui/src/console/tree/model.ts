@@ -1,5 +1,6 @@
 /** The workspace as one agent sees and changes it. */
 import { type Signal, signal } from "@preact/signals";
+import type { ToastAction } from "../../components/Toast";
 import { ApiError, tryParse } from "../../lib/http";
 import { get, isObject, type Json, type JsonObject, sameJson } from "../../lib/json";
 import { throttled } from "../../lib/throttle";
@@ -8,12 +9,14 @@ import { list, objectOr, text, texts } from "../facts";
 import type { News, TreeNews } from "../news";
 import { Forest, type Tools } from "./forest";
 import { type Crumb, type Item, nameOf, ROOT } from "./node";
+import { describe, type Step } from "./step";
 
 /** Beyond these, reading everything on screen again is cheaper than reading what changed. */
 const MOST_SETTLED = 24;
 const SETTLE_EVERY = 500;
 const MARKED_FOR = 8_000;
 const MOST_CHANGES = 50;
+const MOST_NAMED = 60;
 /** Tools after which siblings stand as they stood. */
 const IN_PLACE = new Set(["update_payload_property", "update_payload", "update_nodes", "tag_node"]);
 
@@ -46,6 +49,37 @@ export interface Snapshot {
   nodes: number;
 }
 
+/** Who made a change: the operator through the agent, or the agent itself. */
+export interface Author {
+  byOperator: boolean;
+  agent: string;
+}
+
+/** One change of a node, as `node_history` tells it. */
+export interface Happening {
+  version: string;
+  /** Milliseconds since 1970; null if unknown. */
+  at: number | null;
+  agent: string;
+  tool: string;
+  old: Json | undefined;
+  new: Json | undefined;
+  reordered: boolean;
+}
+
+/** An undo or redo that waits for a yes, since it takes back what somebody else did. */
+export interface Question {
+  tool: "undo" | "redo";
+  step: Step;
+}
+
+/** What there is to complete a query with. */
+export interface Vocabulary {
+  properties: string[];
+  types: string[];
+  tags: string[];
+}
+
 export interface PayloadType {
   name: string;
   schema: JsonObject | null;
@@ -61,6 +95,8 @@ export type SearchState =
   | { state: "idle" }
   | { state: "busy" }
   | { state: "found"; hits: Hit[]; next: string | null }
+  /** What is typed is not a whole query yet, or never will be. */
+  | { state: "half"; message: string }
   | { state: "bad"; message: string };
 
 export class TreeModel {
@@ -82,6 +118,12 @@ export class TreeModel {
   readonly search: Signal<SearchState> = signal({ state: "idle" });
   readonly snapshots: Signal<Snapshot[] | null> = signal(null);
   readonly types: Signal<PayloadType[]> = signal([]);
+  /** The nodes that are chosen together; the shown one is among them. */
+  readonly chosen: Signal<ReadonlySet<string>> = signal(new Set());
+  /** What the next undo would take back, as far as it was looked up. */
+  readonly next: Signal<Step | null> = signal(null);
+  readonly question: Signal<Question | null> = signal(null);
+  readonly words: Signal<Vocabulary | null> = signal(null);
   private version = "";
   private shown = false;
   private stale = true;
@@ -99,7 +141,9 @@ export class TreeModel {
     /** The tools that the agent has. */
     readonly has: (tool: string) => boolean,
     private readonly newKey: () => string,
-    private readonly say: (message: string) => void,
+    private readonly say: (message: string, action?: ToastAction) => void,
+    /** Who made the latest changes, by the version that each led to and the tool. */
+    readonly authors: () => Promise<ReadonlyMap<string, Author>> = async () => new Map(),
   ) {
     this.tools = {
       call: async (tool, args) => {
@@ -155,6 +199,7 @@ export class TreeModel {
 
   async select(id: string | null): Promise<void> {
     this.selected.value = id;
+    if (id === null || !this.chosen.peek().has(id)) this.chosen.value = new Set(id === null ? [] : [id]);
     this.tags.value = null;
     this.crumbs.value = [];
     if (id !== null) await this.readSelected(false);
@@ -241,25 +286,117 @@ export class TreeModel {
     return `${what} was changed${who ? ` by ${who}` : ""} after you last saw it, so nothing was done. It has been read again: look at it, then do it all the same or leave it.`;
   }
 
-  undo(): Promise<JsonObject | null> {
-    return this.step("undo", "Undo");
+  /** Takes the last change back; one that somebody else made only after a question that names them. */
+  async undo(): Promise<JsonObject | null> {
+    return this.step("undo");
   }
 
-  redo(): Promise<JsonObject | null> {
-    return this.step("redo", "Redo");
+  async redo(): Promise<JsonObject | null> {
+    return this.step("redo");
   }
 
-  /** Taking back is about one's own last change, whatever else changed: it goes with the latest version. */
-  private async step(tool: string, title: string): Promise<JsonObject | null> {
+  /** Looks up what the next undo would take back, for the words on its button. */
+  async lookAhead(): Promise<void> {
+    try {
+      this.next.value = await this.foresee("undo");
+    } catch {
+      this.next.value = null;
+    }
+  }
+
+  /** The person said yes to what `question` asks. */
+  async confirm(): Promise<JsonObject | null> {
+    const asked = this.question.peek();
+    this.question.value = null;
+    return asked ? this.carryOut(asked.tool, asked.step) : null;
+  }
+
+  private async step(tool: "undo" | "redo"): Promise<JsonObject | null> {
+    this.notice.value = null;
+    let step: Step;
+    try {
+      step = await this.foresee(tool);
+    } catch (error) {
+      this.say(messageOf(error));
+      return null;
+    }
+    if (step.byYou || tool === "redo") return this.carryOut(tool, step);
+    this.question.value = { tool, step };
+    return null;
+  }
+
+  /** Taking back is about the last change, whatever else changed: it goes with the latest version. */
+  private async carryOut(tool: "undo" | "redo", step: Step): Promise<JsonObject | null> {
     await this.forest.read(ROOT);
+    const title = tool === "undo" ? "Undo" : "Redo";
     const answer = await this.attempt({ tool, args: {}, title }, this.newKey(), this.version, true);
-    if (answer) this.say(`${title}: ${text(answer, "tool")}`);
+    this.next.value = null;
+    const other = tool === "undo" ? "redo" : "undo";
+    if (answer && this.has(other))
+      this.say(`${title}: ${step.what}`, {
+        label: tool === "undo" ? "Redo" : "Undo",
+        run: () => void this.step(other),
+      });
+    else if (answer) this.say(`${title}: ${step.what}`);
     return answer;
+  }
+
+  private async foresee(tool: "undo" | "redo"): Promise<Step> {
+    await this.forest.read(ROOT);
+    const answer = await this.tools.call(tool, { dryRun: true, versionToken: this.version });
+    await this.learnNames(texts(answer, "nodeIds").slice(0, 1));
+    const author = (await this.authors()).get(`${text(answer, "ofVersion")} ${text(answer, "tool")}`);
+    const at = Date.parse(text(answer, "ofTime"));
+    return {
+      what: describe(answer, (id) => this.forest.name(id)),
+      by: author ? (author.byOperator ? "you" : author.agent) : null,
+      byYou: author?.byOperator === true,
+      at: Number.isNaN(at) ? null : at,
+    };
+  }
+
+  /** Reads nodes that are not loaded, so that they can be shown by name. */
+  async learnNames(ids: readonly string[]): Promise<void> {
+    const missing = [...new Set(ids)].filter((id) => id !== "" && !this.forest.get(id)).slice(0, MOST_NAMED);
+    await Promise.all(missing.map((id) => this.forest.read(id)));
+  }
+
+  async historyOf(id: string): Promise<Happening[]> {
+    const answer = await this.tools.call("node_history", { nodeId: id, limit: 50 });
+    const happened = list(answer, "items").map(happeningOf);
+    await this.learnNames(
+      happened.flatMap((one) => [one.old, one.new].map((state) => text(objectOr(state), "parentId"))),
+    );
+    return happened;
+  }
+
+  /** Reads once what there is to complete a query with. */
+  async learnWords(): Promise<void> {
+    if (this.words.peek() !== null || !this.has("describe_tree")) return;
+    const answer = await this.tools.call("describe_tree", {});
+    const named = (key: string, of: string): string[] => list(answer, key).map((one) => text(objectOr(one), of));
+    this.words.value = {
+      properties: named("properties", "path"),
+      types: named("types", "payloadType"),
+      tags: named("tags", "tag"),
+    };
   }
 
   // Searching --------------------------------------------------------------------------------------
 
-  async find(query: string, token: string | null = null): Promise<void> {
+  /** Finds while one types: what is half written says nothing yet. */
+  async findSoon(query: string): Promise<void> {
+    await this.find(query, null, true);
+  }
+
+  /** Nodes that hold a word, wherever they are. */
+  async matching(word: string): Promise<Hit[]> {
+    const quoted = `"${word.replace(/["\\]/g, "\\$&")}"`;
+    const answer = await this.tools.call("select_nodes", { queryDsl: quoted, limit: 30 });
+    return list(answer, "items").map(hitOf);
+  }
+
+  async find(query: string, token: string | null = null, half = false): Promise<void> {
     const ticket = ++this.ticket;
     this.query.value = query;
     if (query.trim() === "") {
@@ -267,7 +404,7 @@ export class TreeModel {
       return;
     }
     const before = this.search.peek();
-    if (token === null) this.search.value = { state: "busy" };
+    if (token === null && (!half || before.state === "idle")) this.search.value = { state: "busy" };
     try {
       const answer = await this.tools.call("select_nodes", {
         queryDsl: query,
@@ -283,7 +420,9 @@ export class TreeModel {
         next: typeof next === "string" ? next : null,
       };
     } catch (error) {
-      if (ticket === this.ticket) this.search.value = { state: "bad", message: messageOf(error) };
+      if (ticket !== this.ticket) return;
+      const message = messageOf(error);
+      this.search.value = half ? { state: "half", message } : { state: "bad", message };
     }
   }
 
@@ -298,12 +437,18 @@ export class TreeModel {
   }
 
   async compare(a: string, b: string): Promise<JsonObject> {
-    return this.tools.call("snapshot_diff", { a, b });
+    const diff = await this.tools.call("snapshot_diff", { a, b });
+    const entries = ["moved", "reordered", "changed"].flatMap((kind) => list(diff, kind)).map((one) => objectOr(one));
+    await this.learnNames(
+      entries.flatMap((one) => ["nodeId", "oldParentId", "newParentId"].map((key) => text(one, key))),
+    );
+    return diff;
   }
 
   // Keeping current --------------------------------------------------------------------------------
 
   private touch(ids: readonly string[], order: boolean): void {
+    this.next.value = null;
     for (const id of ids) this.pending.add(id);
     this.reorder ||= order;
     if (this.pending.size > MOST_SETTLED) this.overflow = true;
@@ -425,6 +570,20 @@ export function samePlace(seen: Item): (now: Item) => boolean {
 function changedBy(answer: JsonObject, { args }: Act): string[] {
   const named = [text(answer, "nodeId"), ...texts(answer, "nodeIds"), args.nodeId, args.parentNodeId, args.newParentId];
   return [...new Set(named.filter((id): id is string => typeof id === "string" && id !== ""))];
+}
+
+function happeningOf(json: Json): Happening {
+  const form = objectOr(json);
+  const at = Date.parse(text(form, "at"));
+  return {
+    version: text(form, "version"),
+    at: Number.isNaN(at) ? null : at,
+    agent: text(form, "agent"),
+    tool: text(form, "tool"),
+    old: get(form, "old"),
+    new: get(form, "new"),
+    reordered: get(form, "reordered") === true,
+  };
 }
 
 function crumbOf(json: Json): Crumb {

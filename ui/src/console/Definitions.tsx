@@ -1,10 +1,8 @@
 import { useRef, useState } from "preact/hooks";
 import { Badge } from "../components/Badge";
-import { Card } from "../components/Card";
-import { CopyButton } from "../components/CopyButton";
 import { Diff } from "../components/Diff";
 import { Icon } from "../components/Icon";
-import { Callout, Empty } from "../components/Notice";
+import { Callout } from "../components/Notice";
 import { plural } from "../lib/format";
 import type { Pin } from "./facts";
 import { useConsole } from "./model";
@@ -12,38 +10,29 @@ import { exact } from "./moment";
 
 /** The standings of a definition that is kept back, as the page words them. */
 const KEPT_BACK = [
-  { state: "changed", testId: "quarantined", badge: "quarantined", tone: "danger", title: "in quarantine" },
+  {
+    state: "changed",
+    testId: "quarantined",
+    badge: "changed",
+    tone: "danger",
+    title: "changed since you accepted them",
+  },
   {
     state: "pending",
     testId: "pending-pin",
     badge: "waiting",
     tone: "warning",
-    title: "waiting for a first acceptance",
+    title: "new, to be reviewed",
   },
   { state: "refused", testId: "refused-pin", badge: "refused", tone: "neutral", title: "refused" },
 ] as const;
 type KeptBack = (typeof KEPT_BACK)[number];
 
-/** Definitions of foreign tools that were accepted, and those that wait for it. */
-export function Pins() {
-  const console = useConsole();
-  const pins = console.pins.value;
-  if (pins === null) return <p class="loading">Loading…</p>;
-  const accepted = pins.filter((pin) => pin.state === "pinned");
+/** Definitions of MCP tools that wait for a person, of one server or of all. */
+export function Definitions({ server }: { server?: string }) {
+  const pins = (useConsole().pins.value ?? []).filter((pin) => server === undefined || pin.server === server);
   return (
-    <div class="view">
-      <header class="view-head">
-        <h1>Pins</h1>
-        <p class="quiet">
-          A tool of an MCP server is offered only with the definition that was accepted. One that is new, or changes, is
-          kept back until you have looked at it.
-        </p>
-      </header>
-      {pins.length === 0 && (
-        <Empty icon="pin" title="No pins yet">
-          <p>Every tool of an MCP server gets one when it is first seen.</p>
-        </Empty>
-      )}
+    <>
       {KEPT_BACK.map((kept) => {
         const found = pins.filter((pin) => pin.state === kept.state);
         return (
@@ -59,42 +48,7 @@ export function Pins() {
           )
         );
       })}
-      {accepted.length > 0 && (
-        <Card title={plural(accepted.length, "accepted definition")}>
-          <div class="table-wrap">
-            <table class="table" data-testid="pins">
-              <thead>
-                <tr>
-                  <th scope="col">Tool</th>
-                  <th scope="col">Server</th>
-                  <th scope="col">Accepted</th>
-                  <th scope="col">By</th>
-                  <th scope="col">Hash</th>
-                </tr>
-              </thead>
-              <tbody>
-                {accepted.map((pin) => (
-                  <tr key={`${pin.server}/${pin.tool}`}>
-                    <th scope="row" data-label="Tool">
-                      {pin.tool}
-                    </th>
-                    <td data-label="Server">{pin.server}</td>
-                    <td data-label="Accepted">{exact(pin.pinnedAt)}</td>
-                    <td data-label="By">{pin.pinnedBy}</td>
-                    <td data-label="Hash">
-                      <span class="hash">
-                        <code title={pin.hash}>{pin.hash.slice(0, 16)}</code>
-                        <CopyButton compact label={`Copy the hash of ${pin.tool}`} text={() => pin.hash} />
-                      </span>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        </Card>
-      )}
-    </div>
+    </>
   );
 }
 
@@ -125,12 +79,12 @@ function Definition({ pin, kept }: { pin: Pin; kept: KeptBack }) {
         <h3>
           <code>{pin.tool}</code> <span class="quiet">of {pin.server}</span>
         </h3>
-        <Badge text={kept.badge} tone={kept.tone} meaning="No agent can call it" />
+        <Badge text={kept.badge} tone={kept.tone} meaning="Blocked: no agent can call it until you decide" />
       </div>
       <div class="card-body stack">
         <p class="quiet">
-          {pin.hash === "" ? "Nothing was accepted yet" : `Accepted by ${pin.pinnedBy} on ${exact(pin.pinnedAt)}`}
-          {pin.seenAt !== null && `; the server has said this since ${exact(pin.seenAt)}`}
+          {pin.hash === "" ? "Not accepted yet" : `Accepted by ${pin.pinnedBy} on ${exact(pin.pinnedAt)}`}
+          {pin.seenAt !== null && `; the server has sent this since ${exact(pin.seenAt)}`}
           {pin.state === "refused" && `; refused by ${pin.refusedBy}`}.
         </p>
         {pin.remarks.length > 0 && (

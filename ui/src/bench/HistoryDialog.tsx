@@ -4,14 +4,20 @@ import { Empty } from "../components/Notice";
 import { ago, duration } from "../lib/format";
 import type { Call } from "../lib/history";
 import { printJson } from "../lib/json-print";
-import { useExplorer } from "./model";
 
 const OUTCOMES = { ok: ["good", "Done"], error: ["bad", "Failed"], cancelled: ["idle", "Cancelled"] } as const;
 
+interface Props {
+  calls: Call[];
+  onRestore: (call: Call) => void;
+  /** Null where calls cannot be made. */
+  onRerun: ((call: Call) => void) | null;
+  onClear: () => void;
+  onClose: () => void;
+}
+
 /** The calls made from this browser, newest first. */
-export function HistoryDialog({ onClose }: { onClose: () => void }) {
-  const explorer = useExplorer();
-  const calls = explorer.calls.value;
+export function HistoryDialog({ calls, onRestore, onRerun, onClear, onClose }: Props) {
   return (
     <Dialog
       title="History"
@@ -22,7 +28,7 @@ export function HistoryDialog({ onClose }: { onClose: () => void }) {
         calls.length > 0 && (
           <>
             <span class="quiet">Kept in this browser only, without results.</span>
-            <button type="button" class="button small" onClick={() => explorer.clearHistory()}>
+            <button type="button" class="button small" onClick={onClear}>
               <Icon name="trash" />
               Clear history
             </button>
@@ -37,7 +43,7 @@ export function HistoryDialog({ onClose }: { onClose: () => void }) {
       ) : (
         <ol class="calls">
           {calls.map((call) => (
-            <CallRow key={call.id} call={call} />
+            <CallRow key={call.id} call={call} onRestore={onRestore} onRerun={onRerun} />
           ))}
         </ol>
       )}
@@ -45,8 +51,7 @@ export function HistoryDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-function CallRow({ call }: { call: Call }) {
-  const explorer = useExplorer();
+function CallRow({ call, onRestore, onRerun }: Pick<Props, "onRestore" | "onRerun"> & { call: Call }) {
   const [tone, word] = OUTCOMES[call.outcome];
   return (
     <li class="call" data-testid="history-entry">
@@ -59,20 +64,15 @@ function CallRow({ call }: { call: Call }) {
         <span class="meta">
           {ago(call.at, Date.now())} · {duration(call.took)}
         </span>
-        <button
-          type="button"
-          class="button small"
-          aria-label={`Restore ${call.tool}`}
-          onClick={() => void explorer.restore(call)}
-        >
+        <button type="button" class="button small" aria-label={`Restore ${call.tool}`} onClick={() => onRestore(call)}>
           Restore
         </button>
-        {explorer.bench.canRun.value && (
+        {onRerun && (
           <button
             type="button"
             class="button small"
             aria-label={`Run again: ${call.tool}`}
-            onClick={() => void explorer.rerun(call)}
+            onClick={() => onRerun(call)}
           >
             Run again
           </button>

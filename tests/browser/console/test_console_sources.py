@@ -1,0 +1,82 @@
+"""Sources: how each stands and why, what it offers, who has it; and everything is found by name."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.console.hand import Hand, branch
+from browser.console.page import Visit
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_source_that_is_down_says_why_and_each_tool_who_has_it(visit: Visit, writer: Hand) -> None:
+    writer.ok("get_node", nodeId="root")
+    page = visit("sources")
+    rows = page.by("source-row")
+    expect(rows.filter(has_text="down")).to_contain_text("the server")
+    expect(page.page.locator('[data-source="workspace"]')).to_contain_text("built in")
+    page.page.get_by_role("link", name="down", exact=True).click()
+    expect(page.by("source-problem")).to_contain_text("It is down")
+    expect(page.by("where")).to_have_text("/nonexistent/server")
+    page.by("restart").click()
+    expect(page.by("toast")).to_contain_text("down was started again")
+    page.page.get_by_role("link", name="All sources").click()
+    page.page.get_by_role("link", name="up", exact=True).click()
+    page.tab("Who has what").click()
+    standing = page.by("matrix").locator('[data-tool="up_data_table"] [data-agent="writer"]')
+    expect(standing).to_have_text("asks first")
+    expect(page.by("matrix").locator('[data-tool="up_files_wipe"] [data-agent="reader"]')).to_have_text("hidden")
+    page.tab("Tools").click()
+    page.page.get_by_role("link", name="up_data_table", exact=True).click()
+    expect(page.by("tool-sheet")).to_contain_text("writer (asks first)")
+    expect(page.by("tool-sheet")).to_contain_text("inputSchema")
+
+
+def test_the_old_address_of_pins_leads_to_sources(visit: Visit) -> None:
+    page = visit()
+    page.page.evaluate("location.hash = '#/pins'")
+    expect(page.by("sources")).to_be_visible()
+
+
+def test_anything_is_found_by_its_name(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("palette-plum", name="Plum tree"))
+    page = visit()
+    press = page.page.keyboard.press
+    for name, kind, arrived in (
+        ("Plum tr", "node", r"#/tree/\w+/palette-plum"),
+        ("up_data_table", "tool", r"#/sources/up/up_data_table"),
+        ("Playground as reader", "action", r"#/try/reader"),
+        ("Sources", "view", r"#/sources"),
+    ):
+        press("Control+k")
+        page.by("palette-field").fill(name)
+        found = page.page.locator(f'[data-testid=found][data-kind="{kind}"]').first
+        expect(found).to_be_visible()
+        found.click()
+        expect(page.by("palette")).to_have_count(0)
+        expect(page.page).to_have_url(re.compile(arrived))
+        press("Escape")
+    press("Control+k")
+    page.by("palette-field").fill("reader")
+    expect(page.by("found").first).to_have_attribute("aria-selected", "true")
+    press("Enter")
+    expect(page.by("agent-screen")).to_be_visible()
+
+
+def test_tools_to_play_with_stand_by_source_with_what_should_make_one_stop_and_earlier_calls_come_back(
+    visit: Visit,
+) -> None:
+    page = visit("try", "writer")
+    group = page.page.locator('[data-testid=tool-group][data-source="workspace"]')
+    expect(group.locator('[data-tool="remove_node"]')).to_contain_text("needs approval")
+    expect(group.locator('[data-tool="get_node"]')).not_to_contain_text("needs approval")
+    page.go("try", "writer", "get_node")
+    page.field("nodeId").fill("root")
+    page.by("run").click()
+    expect(page.by("result")).to_have_attribute("data-status", "done")
+    page.go("try", "writer", "list_tags")
+    page.by("open-history").click()
+    page.by("history-entry").filter(has_text="get_node").get_by_role("button", name="Restore get_node").click()
+    expect(page.field("nodeId")).to_have_value("root")

@@ -1,0 +1,87 @@
+import { Dialog } from "../components/Dialog";
+import { TITLES } from "./Nav";
+import type { View } from "./route";
+
+/** What the words of each view mean, and the page of the documentation that says more. */
+const WORDS: Record<View, { about: string; words: [string, string][]; page: string }> = {
+  overview: {
+    about: "What happens in your project now: calls, sources, and what waits for you.",
+    words: [
+      ["Refused", "A call that was not let through: not allowed, or too many."],
+      ["Waiting", "A call that a person has to approve first."],
+    ],
+    page: "docs/gateway.md",
+  },
+  agents: {
+    about: "An agent is a set of rights that a client connects with. Its access says which tools it has, and why.",
+    words: [
+      ["granted", "The agent sees the tool and can call it."],
+      ["asks first", "The agent can call it, and a person approves each call."],
+      ["hidden", "A mask of the agent hides the tool of this server."],
+      ["denied", "The agent's section does not list it, or denies it."],
+      ["blocked by role", "It is listed, but the agent may only read, or the tool needs more than it has."],
+      ["Receipt", "A fingerprint of the access at one moment, stamped on every call."],
+    ],
+    page: "docs/gateway.md and docs/configuration.md (agents)",
+  },
+  tree: {
+    about: "The tree is a workspace that agents share: nodes with properties, tags and a history.",
+    words: [
+      ["Version", "What you saw when you changed something. If it changed since, you are asked."],
+      ["Snapshot", "A state of the tree to compare with, and to go back to."],
+    ],
+    page: "docs/tree.md and docs/tree-dsl.md (search)",
+  },
+  approvals: {
+    about: "Calls that need your yes. An approval counts for exactly these arguments, unless you say for longer.",
+    words: [],
+    page: "docs/security.md (approvals)",
+  },
+  sources: {
+    about: "A source offers tools: an MCP server, an HTTP API, Python modules, or the gateway itself.",
+    words: [
+      ["Tool definition", "What a tool says of itself. Agents only get the definition that was accepted."],
+      ["changed", "The server changed a definition: the tool is blocked until you review it."],
+      ["Tokens", "About what a tool costs in the list that a model reads."],
+      ["Error output", "The last lines that a server wrote to stderr, without secrets."],
+    ],
+    page: "docs/pool.md and docs/operations.md",
+  },
+  audit: {
+    about: "Every call and every decision, in a chain in which nothing can be changed unnoticed.",
+    words: [],
+    page: "docs/operations.md (the audit records)",
+  },
+  try: {
+    about: "Run a tool as one of your agents, through the same checks as the agent's own calls.",
+    words: [
+      ["destructive", "It may delete or overwrite something for good."],
+      ["needs approval", "The call waits under Approvals until somebody says yes."],
+    ],
+    page: "docs/gateway.md",
+  },
+};
+
+export function Explanation({ view, onClose }: { view: View; onClose: () => void }) {
+  const { about, words, page } = WORDS[view];
+  return (
+    <Dialog title={TITLES[view]} testId="explanation" onClose={onClose}>
+      <div class="stack tight">
+        <p>{about}</p>
+        {words.length > 0 && (
+          <dl class="glossary">
+            {words.map(([word, meaning]) => (
+              <div key={word}>
+                <dt>{word}</dt>
+                <dd>{meaning}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+        <p class="quiet">
+          More in the documentation: <code>{page}</code>
+        </p>
+      </div>
+    </Dialog>
+  );
+}
