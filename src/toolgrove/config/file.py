@@ -69,10 +69,10 @@ class ConfigFile:
         mode = target.stat().st_mode & 0o777
         try:
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                os.fchmod(file.fileno(), mode)
                 file.write(text.encode())
                 file.flush()
                 os.fsync(file.fileno())
+            beside.chmod(mode)
             if self.text()[1] != over:
                 raise Conflict(
                     "The project file has changed since you looked at it. Look again.", reason="file_changed"

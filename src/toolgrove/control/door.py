@@ -8,6 +8,7 @@ import socket
 from typing import Any
 
 from toolgrove.control.note import Note, read, read_token
+from toolgrove.control.place import UNIX
 
 PATIENCE = 3.0
 """Seconds for a gateway to say who it is; one that hangs is as good as none."""
@@ -33,7 +34,7 @@ def knock(note: Note) -> socket.socket:
     """A connection to the gateway."""
     if note.port:
         return socket.create_connection(("127.0.0.1", note.port), timeout=PATIENCE)
-    line = socket.socket(socket.AF_UNIX)
+    line = socket.socket(UNIX)
     try:
         line.settimeout(PATIENCE)
         line.connect(note.socket)

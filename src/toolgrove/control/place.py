@@ -12,7 +12,8 @@ from pathlib import Path
 SOCKET = "control.sock"
 LONGEST = 100
 """Bytes; some systems take no more than 104 in the address of a Unix socket, with the zero at its end."""
-HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
+UNIX = int(getattr(socket, "AF_UNIX", -1))
+"""The family of sockets with a path; -1 where there is none, as on Windows."""
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def unix_socket(folder: Path) -> Iterator[socket.socket]:
     with _room(folder) as path:
         with suppress(FileNotFoundError):
             path.unlink()  # a gateway that was killed left it
-        listening = socket.socket(socket.AF_UNIX)
+        listening = socket.socket(UNIX)
         try:
             before = os.umask(0o177)
             try:

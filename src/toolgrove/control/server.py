@@ -9,6 +9,7 @@ import os
 import secrets
 import socket
 import struct
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from toolgrove.control import note as notes
 from toolgrove.control.note import Note
-from toolgrove.control.place import HAS_UNIX_SOCKETS, loopback_socket, unix_socket
+from toolgrove.control.place import UNIX, loopback_socket, unix_socket
 from toolgrove.control.wire import Wire
 from toolgrove.errors import GroveError
 from toolgrove.types import Client
@@ -57,9 +58,7 @@ class Control:
         self._stopped = asyncio.Event()
 
     @asynccontextmanager
-    async def listening(
-        self, folder: Path, file: Path, address: str, *, unix: bool = HAS_UNIX_SOCKETS
-    ) -> AsyncIterator[Note]:
+    async def listening(self, folder: Path, file: Path, address: str, *, unix: bool = UNIX >= 0) -> AsyncIterator[Note]:
         """Answer commands, and leave the note that leads them here."""
         os.makedirs(folder, mode=0o700, exist_ok=True)
         async with AsyncExitStack() as stack:
@@ -197,7 +196,7 @@ class _Remote:
 
 def _is_ours(connection: socket.socket) -> bool:
     """Whether the other side runs as the same user, or as root; where the system cannot say, the file's mode counts."""
-    if connection.family != getattr(socket, "AF_UNIX", None) or not hasattr(socket, "SO_PEERCRED"):
+    if sys.platform == "win32" or connection.family != UNIX or not hasattr(socket, "SO_PEERCRED"):
         return True
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return user in (os.geteuid(), 0)
