@@ -52,7 +52,7 @@ def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, t
         "ok  toolgrove.yaml  is in order: 1 agent, 1 MCP server",
         "",
         "files",
-        f"note  {tmp_path}/.toolgrove  nothing is kept yet; pins and approvals will stand here",
+        f"note  {tmp_path}/.toolgrove  nothing stored yet; pins and approvals will be saved here",
         "",
         "servers",
         f"note  up  starts: {command}; in: {tmp_path}",
@@ -197,7 +197,7 @@ def test_an_unpinned_package_is_a_warning_that_says_what_to_write(
 ) -> None:
     command, *args = line.split()
     project(mcpServers={"t": {"command": command, "args": args}}, agents={"a": {}})
-    told = f"{package} is fetched in whatever version is newest; name one, such as {better}"
+    told = f"{package} is not pinned to a version; add one, for example {better}"
     assert ("t", told) in findings(toolgrove("doctor", "--no-start", "--json"), "servers", "warning")
 
 

@@ -21,8 +21,8 @@ class PartNotGranted(Forbidden):
 
     def __init__(self, *, tool: str, index: int) -> None:
         super().__init__(
-            f"changes[{index}] needs the tool {tool!r}, which you do not have. Nothing was changed; leave such changes "
-            "out.",
+            f"changes[{index}] needs the tool {tool!r}, which you do not have. Nothing was changed; leave out such "
+            "changes.",
             reason="not_granted",
             tool=tool,
             index=index,
@@ -70,9 +70,7 @@ class TooManyRuns(GroveError):
 
     def __init__(self, *, limit: int) -> None:
         super().__init__(
-            f"{limit} runs with a model are under way, and there may be no more. Wait until one has ended.",
-            reason="runs",
-            limit=limit,
+            f"{limit} model runs are in progress, which is the limit. Wait until one ends.", reason="runs", limit=limit
         )
 
 

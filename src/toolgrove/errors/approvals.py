@@ -20,11 +20,11 @@ class ApprovalRequired(Forbidden):
     retryable = True
 
     def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str, replaces: str | None = None) -> None:
-        anew = f"What it would change is not what it was when {replaces!r} was asked for. " if replaces else ""
+        changed = f"It would now change something else than when {replaces!r} was requested. " if replaces else ""
         super().__init__(
-            f"{tool} needs the approval of a person ({rule}). {anew}The call waits as {approval_id!r} until "
-            f"{expires_at}; repeat it with the same arguments once it is approved. Do not change the arguments: that "
-            "asks anew.",
+            f"{tool} needs the approval of a person ({rule}). {changed}The call waits as {approval_id!r} until "
+            f"{expires_at}; repeat it with the same arguments once it is approved. Changing the arguments starts a new "
+            "approval request.",
             reason="approval_required",
             approvalId=approval_id,
             expiresAt=expires_at,
@@ -59,7 +59,7 @@ class InboxFull(Forbidden):
 
     def __init__(self, *, agent: str, limit: int) -> None:
         super().__init__(
-            f"{limit} calls of agent {agent!r} wait for approval already. Wait until a person has decided about them.",
+            f"Agent {agent!r} already has {limit} calls waiting for approval. Wait until a person decides.",
             reason="approval_limit",
             limit=limit,
         )
@@ -70,7 +70,7 @@ class OwnApproval(Forbidden):
 
     def __init__(self, *, approval_id: str, agent: str) -> None:
         super().__init__(
-            f"{agent!r} asked for approval {approval_id!r} and cannot decide it; somebody else must.",
+            f"{agent!r} requested approval {approval_id!r}, so it cannot decide it. Someone else has to.",
             reason="own_approval",
         )
 
@@ -106,6 +106,6 @@ class EffectChanged(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "What the call would change has changed since it was approved. Repeat it; a person is asked anew.",
+            "The call would now change something else than what was approved. Repeat it to ask for a new approval.",
             reason="effect_changed",
         )

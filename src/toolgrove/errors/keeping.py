@@ -20,10 +20,10 @@ class NotKept(GroveError):
         self.retryable = trouble != "store_gone"
         what = _WORDS.get(trouble or "", "The store cannot be written")
         advice = (
-            f"To repeat the call is safe: try again in {retry_after:g} s, and if that goes on, report call {call_id!r} "
-            "to the operator."
+            f"It is safe to repeat the call: try again in {retry_after:g} s. If it continues, report call "
+            f"{call_id!r} to the operator."
             if self.retryable
-            else f"The operator must put them back and start anew. Report call {call_id!r}; do not retry until then."
+            else f"The operator must restore them and restart. Report call {call_id!r}; do not retry until then."
         )
         super().__init__(
             f"{what}, so nothing was changed or sent. {advice}",

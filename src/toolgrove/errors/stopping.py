@@ -15,10 +15,10 @@ class CutShort(GroveError):
             text = f"The gateway is shutting down, and {tool} was not run. Call it again when the gateway is back."
         elif mutates:
             text = (
-                f"The gateway is shutting down, and {tool} had not ended. "
-                "It may have run all the same: look before you call it again."
+                f"The gateway is shutting down, and {tool} had not finished. "
+                "It may have run anyway: check before you call it again."
             )
         else:
-            text = f"The gateway is shutting down, and {tool} had not ended. Call it again when the gateway is back."
+            text = f"The gateway is shutting down, and {tool} had not finished. Call it again when the gateway is back."
         super().__init__(text, reason="cut_off")
         self.retryable = not mutates

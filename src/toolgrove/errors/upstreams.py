@@ -38,7 +38,7 @@ class RightsMissing(Forbidden):
 
     def __init__(self, *, server: str, what: str, scopes: Sequence[str]) -> None:
         super().__init__(
-            f"Server {server!r} {what}. Only the operator can do that; nothing ran, do not retry until then.",
+            f"Server {server!r} {what}. Nothing ran. Only the operator can do that; do not retry until then.",
             reason="insufficient_scope",
             scopes=list(scopes) or None,
         )
@@ -62,7 +62,7 @@ class OutcomeUnknown(Conflict):
     def __init__(self, *, tool: str, call_id: str, begun_at: str) -> None:
         super().__init__(
             f"The last call of {tool!r} with these arguments ({call_id}, begun at {begun_at}) was cut off and may have "
-            "run. Find out whether it did. To run it all the same, send this call once more.",
+            "run. Find out whether it did. To run it anyway, send this call again.",
             reason="outcome_unknown",
             callId=call_id,
         )
@@ -74,8 +74,8 @@ class ShareSpent(RateLimited):
     def __init__(self, *, of: str, running: int, waiting: int, retry_after: float) -> None:
         GroveError.__init__(
             self,
-            f"{of} has {running} calls of this agent under way and {waiting} in line, and keeps the rest for others. "
-            f"Wait {retry_after:g} s before the next call.",
+            f"{of} already has {running} calls of this agent running and {waiting} waiting; the rest is reserved for "
+            f"others. Wait {retry_after:g} s before the next call.",
             reason="upstream_busy",
             retryAfter=retry_after,
         )

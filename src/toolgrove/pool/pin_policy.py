@@ -128,15 +128,15 @@ class PinPolicy:
         if pin is not None and pin.refused_hash == one.digest:
             return kept_out, f"its definition was refused by {pin.refused_by}: 'toolgrove pins' shows it"
         if kept_out == "quarantined":
-            return kept_out, "its definition changed since it was pinned: 'toolgrove pins' shows how and re-pins it"
-        return kept_out, f"{self._why_pending(one)}: 'toolgrove pins' shows it to the person who accepts it"
+            return kept_out, "its definition changed since it was pinned: review it with 'toolgrove pins'"
+        return kept_out, f"{self._why_pending(one)}: review it with 'toolgrove pins'"
 
     def _why_pending(self, one: Listed) -> str:
         if one.suspicions:
             return f"its {one.suspicions[0]}"
         if self._asks:
             return "nobody accepted it yet"
-        return "nobody accepted it, and what comes after the first contact waits"
+        return "nobody accepted it yet, and tools that appear after the first contact wait"
 
     def is_decided(self, listed: Mapping[str, Listed]) -> bool:
         """Whether somebody accepted one of these definitions meanwhile."""

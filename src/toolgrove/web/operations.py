@@ -117,8 +117,8 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/agents/{agent}/receipt",
         name="receipt",
         who="agent",
-        summary="Why the agent has each tool of the pool, or has not. With its own token, an agent reads only of the "
-        "tools that it has, and of those that its role keeps away.",
+        summary="Why the agent does or doesn't have each tool of the pool. With its own token, an agent sees only "
+        "the tools that it has, and those that its role blocks.",
         answer=schemas.Receipt,
         failures=(404,),
     ),

@@ -36,7 +36,7 @@ def _state(config: Config) -> Iterator[Finding]:
         yield _finding("error", folder, "is a file, and pins and approvals need a folder; move it, or name another")
         return
     if not file.exists():
-        yield _finding("note", folder, "nothing is kept yet; pins and approvals will stand here")
+        yield _finding("note", folder, "nothing stored yet; pins and approvals will be saved here")
         return
     try:
         with ProjectState.of(config):

@@ -86,7 +86,7 @@ def _program(name: str, server: McpServerConfig) -> Iterator[Finding]:
     command = server.command or ""
     loose = unpinned(command, server.args)
     if loose is not None:
-        text = f"{loose.package} is fetched in whatever version is newest; name one, such as {loose.better}"
+        text = f"{loose.package} is not pinned to a version; add one, for example {loose.better}"
         yield _finding("warning", name, text)
     if server.sandbox is not None and (found := obstacle()) is not None:
         detail = f": {found.detail}" if found.detail else ""

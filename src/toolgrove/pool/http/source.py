@@ -251,7 +251,7 @@ class HttpSource:
         operation = self._operations.get(call.granted.definition)
         if operation is None:
             raise UpstreamFailed(
-                f"{call.name} was described anew since this agent got its tools. It works again in the next run.",
+                f"The definition of {call.name} changed after this agent got its tools. The next run can use it.",
                 reason="definition_changed",
             )
         return operation

@@ -27,10 +27,10 @@ def status_error(answer: HttpAnswer, operation: HttpOperation, beginning: Beginn
     if status in (400, 422):
         return InvalidArgument(f"The server of {tool} refuses the arguments ({status}); see excerpt.", **facts)
     if status in (404, 410):
-        return NotFound(f"The server of {tool} knows nothing of that name ({status}).", **facts)
+        return NotFound(f"The server of {tool} does not have that ({status}).", **facts)
     if status in (409, 412):
         return Conflict(
-            f"The server of {tool} sees a conflict ({status}). Read the current state, then decide anew.", **facts
+            f"The server of {tool} sees a conflict ({status}). Read the current state, then decide again.", **facts
         )
     if status == 429:
         limited = RateLimited(limit=f"the server of {tool}", retry_after=_retry_after(answer, now) or _WAIT)
