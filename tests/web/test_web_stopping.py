@@ -19,7 +19,7 @@ from waiting import DEADLINE, eventually
 from web.gateway import PROJECT, Gateway, call, events, started, toolgrove
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("NFR-REL-001")]
-MAY_HAVE_RUN = "It may have run anyway: look before you call it again."
+MAY_HAVE_RUN = "It may have run anyway: check before you call it again."
 MODULE = """
 import time
 from pathlib import Path
