@@ -108,7 +108,9 @@ def test_a_command_on_a_page_exists(command: str) -> None:
 
 
 def test_every_command_on_a_project_is_explained() -> None:
-    text = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("pool", "tree", "gateway", "operations"))
+    text = "".join(
+        (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("pool", "tree", "gateway", "operations")
+    )
     explained = set(re.findall(r"(?:`|^)toolgrove ([a-z]+)", text, re.MULTILINE))
     assert set(program.COMMANDS) - explained == set()
 
