@@ -132,9 +132,20 @@ class Agent:
         """The limits that it and all agents above it put on those it spawns."""
         return self._toolset.bounds
 
-    async def call(self, name: str, arguments: Arguments | None = None, *, client: Client | None = None) -> Result:
-        """Call a tool; a failure is an answer with `error`, or an MCP tool's own with `isError`, never an exception."""
+    async def call(
+        self,
+        name: str,
+        arguments: Arguments | None = None,
+        *,
+        client: Client | None = None,
+        at_least: str | None = None,
+    ) -> Result:
+        """Call a tool; a failure is an answer with `error`, or an MCP tool's own with `isError`, never an exception.
+
+        `at_least` is a version that the caller knows of: a replica that has not reached it waits.
+        """
         call = self.begin(name, arguments, client)
+        call.at_least = at_least
         return marked(call, await self.send(call))
 
     async def read_resource(self, uri: str, *, client: Client | None = None) -> Result:

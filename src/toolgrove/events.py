@@ -142,9 +142,10 @@ class RunFinished(_OfAgent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeChanged(_OfCall):
-    """A commit is in the journal and visible to every agent."""
+    """A commit is in the journal and visible to every agent; `elsewhere` where another replica made it."""
 
     node_ids: tuple[str, ...]
+    elsewhere: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
@@ -39,7 +41,7 @@ from toolgrove.call.validate import ValidateStep
 from toolgrove.config import AgentConfig, Config, ConfigFile, Recorded, RunnerConfig
 from toolgrove.database import database_of
 from toolgrove.errors import AgentNotFound
-from toolgrove.events import Event, Listener, Listeners, PoolChanged
+from toolgrove.events import Event, Listener, Listeners, PoolChanged, TreeChanged
 from toolgrove.journals import journal_of
 from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
@@ -66,9 +68,10 @@ from toolgrove.shared_limits import shared_limits_of
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
-from toolgrove.store.journal import Extent, MemoryJournal, Trouble
+from toolgrove.store.journal import Deed, Extent, MemoryJournal, SqliteJournal, Trouble
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.account import Account
+from toolgrove.tree.effects import Effects
 from toolgrove.tree.tree import Tree
 from toolgrove.tree.workspace import Workspace
 from toolgrove.tree_shelf import GET_SUBTREE, TreeShelf
@@ -191,6 +194,7 @@ class Grove:
                 self._open.push_async_callback(self._journal.close)
                 if saved is not None:
                     self._workspace.resume(saved)
+            await self._follow()
             await self._settle_abandoned()
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
             await self._open.enter_async_context(looking(self._looks()))
@@ -206,6 +210,23 @@ class Grove:
             await self._open.aclose()
             raise
         return self
+
+    async def _follow(self) -> None:
+        """Where other processes may write the journal too, take over what they do."""
+        journal = self._journal
+        if isinstance(journal, MemoryJournal | SqliteJournal):
+            return
+        following = self._tree_tools.follow(journal.news, self._tell_of_another)
+        loop = asyncio.get_running_loop()
+        await self._open.enter_async_context(following.running())
+        bell = journal.listen(lambda: loop.call_soon_threadsafe(following.ring))
+        self._open.push_async_callback(anyio.to_thread.run_sync, bell.end)
+
+    def _tell_of_another(self, effects: Effects, deed: Deed) -> None:
+        """Publish what a call in another process changed."""
+        if effects.commits and self._listeners:
+            ids, now = tuple(effects.after), self.clock.wall()
+            self._listeners.publish(TreeChanged(**asdict(deed), timestamp=now, node_ids=ids, elsewhere=True))
 
     async def _settle_abandoned(self) -> None:
         if self._state.is_kept and not self._looking:
@@ -253,6 +274,9 @@ class Grove:
         """Why what agents do cannot be kept, or what people decided not be read."""
         found = self._journal.trouble
         lost: tuple[Trouble, ...] = ("state_gone",) if self._state.is_lost else ()
+        following = self._tree_tools.following
+        if found is None and following is not None and not following.is_current:
+            found = "store_behind"
         return (*((found,) if found is not None else ()), *lost)
 
     @property

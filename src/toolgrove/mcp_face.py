@@ -24,6 +24,7 @@ from toolgrove.pool.resources import ResourceServer, Watch
 from toolgrove.types import Arguments, Call, Listed, Result, ToolSpec
 
 SESSION = "toolgrove/session"
+VERSION = "toolgrove/version"
 ERROR = "toolgrove/error"
 MAX_SESSION = 128
 PATIENCE = 0.25
@@ -105,9 +106,11 @@ class McpFace:
         return self._entries.get(name)
 
     async def _run(self, tool: str, arguments: Arguments | None, run: ToolRun) -> Answer:
-        agent = self.agent_for(run.user, run.channel.meta or {})
+        meta = run.channel.meta or {}
+        agent = self.agent_for(run.user, meta)
         call = agent.begin(tool, arguments, run)
         call.for_model = True
+        call.at_least = _known_version(meta)
         if run.channel.wants_chunks and (run.user is None or run.user.id == agent.name):
             call.patience = agent.hold  # an operator who acts for the agent is the person who is asked
         result = await _patiently(agent, call)
@@ -142,6 +145,7 @@ class _Shelf:
     async def read(self, uri: str, user: User | None, meta: Mapping[str, Any]) -> Json:
         agent = self._face.agent_for(user, meta)
         call = agent.begin_reading(uri)
+        call.at_least = _known_version(meta)
         result = await _patiently(agent, call)
         if call.error is None:
             return agent.resources.contents(uri, call, marked(call, result))
@@ -224,6 +228,11 @@ def session_of(agent: str, caller: str | None, wanted: object = None) -> str | N
     if caller is None or caller == agent:
         return named
     return caller if named is None else f"{caller}/{named}"
+
+
+def _known_version(meta: Mapping[str, Any]) -> str | None:
+    version = meta.get(VERSION)
+    return version if isinstance(version, str) else None
 
 
 def _answer(call: Call, result: Result) -> dict[str, Any]:

@@ -312,6 +312,7 @@ class Call:
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
       works, `ScrubStep` puts in one that hears no secret.
     - `patience`: how many seconds it may wait for a person who must agree first.
+    - `at_least`: a version of the tree that the caller knows of; a replica that has not reached it waits.
     - `for_model`: whether a model reads the answer, over MCP or in a run; it gets no document whole unless it says so.
 
     Left on it by the steps:
@@ -349,6 +350,7 @@ class Call:
     publish: Publish | None = None
     client: Client | None = None
     patience: float = 0.0
+    at_least: str | None = None
     for_model: bool = False
 
     started: float = 0.0

@@ -17,7 +17,7 @@ from toolgrove.events import Listeners, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome, outcome_of
-from toolgrove.store.journal import Behind, IdempotencyRecord, Journal, JournalEntry, Stalled
+from toolgrove.store.journal import Behind, IdempotencyRecord, Journal, JournalEntry, KeyTaken, Stalled
 from toolgrove.tree.effects import Effects
 from toolgrove.types import Call, Clock, Next, Result
 
@@ -78,6 +78,8 @@ class AuditStep:
                 await self._journal.append(JournalEntry(record, effects, kept, alone=call.in_thread))
             else:
                 await self._append(JournalEntry(record, None, kept))
+        except KeyTaken:
+            raise
         except (Stalled, Behind) as fault:
             if effects is not None:
                 raise

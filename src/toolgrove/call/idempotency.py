@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable
+from contextlib import suppress
 
 import anyio
 
 from toolgrove.errors import InvalidArgument, KeyReused
 from toolgrove.notation.json_value import canonical, copied
-from toolgrove.store.journal import Journal
+from toolgrove.store.journal import Journal, KeyTaken
 from toolgrove.types import Call, IdempotencyClaim, Next, Result
 
 KEY = "idempotencyKey"
@@ -46,9 +47,14 @@ class IdempotencyStep:
                 replay: Result = copied(record.result)
                 return replay
             running = self._running.get(place)
-            if running is None:
-                break
-            await running.wait()
+            if running is not None:
+                await running.wait()
+                continue
+            with suppress(KeyTaken):  # another replica was quicker: its result is there now
+                return await self._run(call, onward, claim)
+
+    async def _run(self, call: Call, onward: Next, claim: IdempotencyClaim) -> Result:
+        place = (call.caller.agent, claim.kept_as)
         call.idempotency = claim
         self._running[place] = done = anyio.Event()
         try:

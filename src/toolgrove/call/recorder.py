@@ -70,7 +70,7 @@ class Recorder:
     async def _collect(self) -> None:
         """Each deed stays in the state until its record is on the disk."""
         async with self._turn:
-            while waiting := self._deeds.waiting():
+            while waiting := await anyio.to_thread.run_sync(self._deeds.waiting, abandon_on_cancel=True):
                 for _, deed in waiting:
                     facts = {
                         "by": deed.by,

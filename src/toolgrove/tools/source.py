@@ -7,18 +7,19 @@ from typing import TypeVar
 
 import anyio
 
-from toolgrove.errors import EffectChanged, GroveError
+from toolgrove.errors import Conflict, EffectChanged, GroveError
 from toolgrove.giving_way import giving_way
-from toolgrove.store.journal import Behind, Stalled
+from toolgrove.store.journal import Behind, Deed, News, Stalled
 from toolgrove.tools.answer_size import fitted
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DEMANDS, SOURCE
 from toolgrove.tools.effort import BESIDE, LONG, effort
+from toolgrove.tools.following import Following
 from toolgrove.tools.pending_writes import PendingWrite, PendingWrites
 from toolgrove.tools.subtree_watches import SubtreeWatches
 from toolgrove.tools.turns import Turns
-from toolgrove.tree.effects import Recorded
+from toolgrove.tree.effects import Effects, Recorded
 from toolgrove.tree.footprint import EVERYTHING
 from toolgrove.tree.impact import NOTHING, Impact
 from toolgrove.tree.tree import Tree
@@ -28,6 +29,8 @@ from toolgrove.types import Call, Clock, Foreseen, Result, Tool
 Out = TypeVar("Out")
 _VERSION = 12
 _LOOK = 0.25
+RUNS = 50
+"""How often a call is run, at most, because other replicas were quicker or what it saw was taken back."""
 DOCUMENTS = frozenset(("export_subtree", "export_view"))
 """The tools whose answers are whole where a program asks; over MCP and in a run a model does."""
 
@@ -54,6 +57,7 @@ class WorkspaceSource:
         self._pending = PendingWrites()
         self._turns = Turns()
         self.watches = SubtreeWatches()
+        self.following: Following | None = None
         self._tools = tuple(
             Tool(
                 spec=tool.spec,
@@ -67,6 +71,13 @@ class WorkspaceSource:
             for tool in DECLARATIONS.values()
         )
 
+    def follow(self, news: Callable[[int], Awaitable[News]], tell: Callable[[Effects, Deed], None]) -> Following:
+        """Share the workspace with other processes from now on."""
+        self.following = Following(
+            self.workspace, self._turns, self._pending, self.watches, clock=self._clock, news=news, tell=tell
+        )
+        return self.following
+
     def tools(self) -> Sequence[Tool]:
         return self._tools
 
@@ -76,7 +87,13 @@ class WorkspaceSource:
         A write waits here while somebody else holds the store: nothing of it shows meanwhile, so reads go on.
         """
         mutates = DECLARATIONS[call.name].mutates
+        following, runs = self.following, 0
         while True:
+            if following is not None:
+                await following.prepare(call.at_least, call.arguments.get("versionToken"))
+                runs += 1
+                if runs > RUNS:
+                    raise _overtaken()
             if self._writable is not None and mutates and not call.arguments.get("dryRun"):
                 await self._writable(call)
             long = effort(call.name, self.workspace, call.caller, call.arguments) > self.long_after
@@ -141,7 +158,9 @@ class WorkspaceSource:
         except Stalled:
             return None
         except Behind:
-            if seen is None:
+            if self.following is not None:
+                self.following.fell_behind()
+            elif seen is None:
                 raise
             return None
         return result
@@ -224,6 +243,11 @@ class WorkspaceSource:
             if call.settle is not None:
                 await call.settle(call, result, recorded.effects)
         except Stalled:
+            return None
+        except Behind:
+            if self.following is None:
+                raise
+            self.following.fell_behind()
             return None
         except BaseException:
             if call.settled:
@@ -321,6 +345,14 @@ class WorkspaceSource:
                 raise
         result["version"] = workspace.version(call.caller)
         return result, recorded
+
+
+def _overtaken() -> Conflict:
+    return Conflict(
+        f"Others were quicker than this change, {RUNS} times in a row. Nothing was changed; try again in 1 s.",
+        reason="overtaken",
+        retryAfter=1.0,
+    )
 
 
 def budget(call: Call) -> int | None:

@@ -106,6 +106,12 @@ class History:
         """Whether it is time to forget; a tenth of slack makes dropping from the front rare."""
         return len(self._commits) > self.keep + self.keep // 10
 
+    def forget_to(self, floor: int, folds: Mapping[int, Commit]) -> None:
+        """Forget as much as another who has the same history did."""
+        gone = bisect_right(self._seqs, floor)
+        del self._commits[:gone], self._seqs[:gone]
+        self.floor, self.folds = floor, dict(folds)
+
     def trim(self, last: int, moments: Collection[int]) -> Callable[[], None]:
         """Forget the oldest commits, none after `last`, but not the way back to some moments; returns a function that
         remembers them again."""

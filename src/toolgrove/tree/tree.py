@@ -104,6 +104,21 @@ class Tree:
         """The last number given to a node, and to a group of nodes that share a payload."""
         return self._serial, self._group_serial
 
+    def follow(self, images: Mapping[str, Image | None], *, serial: int, group_serial: int) -> None:
+        """Become what another tree with the same nodes became; who shares a payload goes on sharing it."""
+        shared: dict[str, Payload] = {}
+        fitting = dict(images)
+        for node_id, image in images.items():
+            if image is not None and image.group is not None:
+                if image.group not in shared:
+                    others = [key for key in self.groups.get(image.group, ()) if key not in images]
+                    shared[image.group] = self.nodes[others[0]].payload if others else image.payload
+                fitting[node_id] = image._replace(payload=shared[image.group])
+        self.apply(fitting)
+        self.take()
+        self._serial = self._serial_before = serial
+        self._group_serial = group_serial
+
     def __getitem__(self, node_id: str) -> Node:
         try:
             return self.nodes[node_id]

@@ -112,6 +112,48 @@ class Workspace:
             if len(remembered) == len(past.commits) and not past.delegated:
                 self._undo_stacks.setdefault(past.agent, UndoStacks()).shift(past.move, past.commits)
 
+    @property
+    def revision(self) -> int:
+        """Where the journal stands when it has all that was done here."""
+        return self._revision
+
+    def follow(self, effects: Effects) -> None:
+        """Take over what a call did in another process; it rests on the revision that stands here."""
+        mark, agent = effects.mark, effects.agent
+        self.tree.follow(effects.after, serial=mark.serial, group_serial=mark.group_serial)
+        for commit in effects.commits:
+            self.bookmarks.drop(commit.dropped)
+            self.bookmarks.put(commit.returned)
+            self.history.append(commit)
+        for change in effects.changes:
+            self._follow_change(effects, change)
+        if effects.view is not None:
+            held = self._views.get((agent, effects.session))
+            flags = {} if held is None else held.expanded
+            self._views[agent, effects.session] = replace(effects.view, expanded=flags)
+        if not effects.delegated:
+            self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)
+        if effects.folds is not None:
+            self.history.forget_to(mark.floor, effects.folds)
+            for undo_stacks in self._undo_stacks.values():
+                undo_stacks.forget(mark.floor)
+        self._told_floor = self.history.floor
+        self.seq = self._revision = effects.revision
+        self.tree_seq = mark.tree_seq
+        self._snapshot_serial = mark.snapshot_serial
+
+    def _follow_change(self, effects: Effects, change: Change) -> None:
+        match change:
+            case ViewChange():
+                place = (effects.agent, effects.session)
+                change.apply(self._views.setdefault(place, View(session=effects.session)))
+            case BookmarkChange(agent=agent, label=label, node_id=node_id):
+                self.bookmarks.point(agent, label, node_id)
+            case SnapshotChange(snapshot=snapshot, dropped=dropped):
+                self.snapshots = {key: one for key, one in self.snapshots.items() if key != snapshot.id}
+                if not dropped:
+                    self.snapshots[snapshot.id] = snapshot
+
     def twin(self, caller: Caller) -> Workspace:
         """A workspace for one call that starts out as this one: the call works on it in a thread while others go on
         here. It has the same tree until a call that changes nodes gives it a fork."""
@@ -182,6 +224,12 @@ class Workspace:
     def version_at(self, seq: int) -> str:
         """The token that was current at this point in time."""
         return f"{self._epoch}-{seq}"
+
+    def is_ahead(self, token: str) -> bool:
+        """Whether a token is of this workspace, and of a moment that has not come here yet."""
+        epoch, _, number = token.partition("-")
+        is_number = number.isascii() and number.isdigit() and len(number) <= 18
+        return epoch == self._epoch and is_number and int(number) > self.seq
 
     def seq_of(self, token: str | None) -> int | None:
         """The moment a token stands for; None if this workspace never issued it."""

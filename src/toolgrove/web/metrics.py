@@ -108,7 +108,7 @@ class Metrics(Collector):
                 told = outcome if outcome == "waiting" else str(event.error["code"])
                 self._call(event.agent, _known_tool(event), told, event.duration)
                 self.traffic.add(event.agent, outcome, event.duration)
-            case TreeChanged():
+            case TreeChanged(elsewhere=None):
                 self._commits.inc()
             case ApprovalRequested():
                 self._approvals.labels("requested").inc()

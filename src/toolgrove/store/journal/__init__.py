@@ -3,6 +3,7 @@
 - ``extent``: how much room a store takes, and when to warn
 - ``forgotten_keys``: telling of idempotency keys that had to go early
 - ``journal``: the protocol, and what an entry holds
+- ``news``: what other processes wrote
 - ``memory``: the journal of a process that may forget
 - ``tables``: the journal as rows, whichever database holds them
 - ``sqlite``: the journal in a file
@@ -18,23 +19,28 @@ from toolgrove.store.journal.journal import (
     Journal,
     JournalEntry,
     KeyLimits,
+    KeyTaken,
     Stalled,
     Trouble,
 )
 from toolgrove.store.journal.memory import MemoryJournal
+from toolgrove.store.journal.news import Deed, News
 from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measure, read_workspace
 
 __all__ = [
     "RECORD_BYTES",
     "Behind",
+    "Deed",
     "Extent",
     "Gone",
     "IdempotencyRecord",
     "Journal",
     "JournalEntry",
     "KeyLimits",
+    "KeyTaken",
     "Marks",
     "MemoryJournal",
+    "News",
     "SqliteAuditLog",
     "SqliteJournal",
     "Stalled",

@@ -60,6 +60,13 @@ class Behind(OSError):
         )
 
 
+class KeyTaken(OSError):
+    """Another process has used the idempotency key meanwhile. Nothing of the entry was kept; recall the key."""
+
+    def __init__(self) -> None:
+        super().__init__("The idempotency key was used by another process meanwhile.")
+
+
 class Stalled(OSError):
     """Another program holds the store. Nothing of the entry was kept; make it again when the store is free."""
 
@@ -77,7 +84,7 @@ class Gone(OSError):
         )
 
 
-Trouble = Literal["store_locked", "store_unreachable", "store_unwritable", "store_gone", "state_gone"]
+Trouble = Literal["store_locked", "store_unreachable", "store_behind", "store_unwritable", "store_gone", "state_gone"]
 """Why a project cannot keep what agents do."""
 
 

@@ -26,10 +26,21 @@ class Ready(Answer):
 
     status: Literal["ready", "unready"]
     troubles: Annotated[
-        list[Literal["store_locked", "store_unreachable", "store_unwritable", "store_gone", "state_gone", "stopping"]],
+        list[
+            Literal[
+                "store_locked",
+                "store_unreachable",
+                "store_behind",
+                "store_unwritable",
+                "store_gone",
+                "state_gone",
+                "stopping",
+            ]
+        ],
         Field(
-            description="Another program holds the store; its database cannot be reached; its disk refuses; its files, "
-            "or those of the state, were deleted, replaced or overwritten; the gateway is shutting down."
+            description="Another program holds the store; its database cannot be reached; this replica has not caught "
+            "up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; "
+            "the gateway is shutting down."
         ),
     ]
 

@@ -8,6 +8,8 @@ Nothing here is imported before a project names such a store, since psycopg is a
 - ``audit_log``: the audit records, asked for and proved
 - ``replicas``: which processes are alive, and calls of those that are not
 - ``settling``: approvals that a call used up, in the transaction of its record
+- ``doorbell``: rings when another process has written
+- ``following``: what others wrote since a revision
 - ``measuring``: how much room the tables take
 - ``reading``: a connection for short questions
 - ``tables``: the statements of the tables, as PostgreSQL takes them

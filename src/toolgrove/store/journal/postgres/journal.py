@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,10 @@ from toolgrove.store.journal.journal import (
     Stalled,
     Trouble,
 )
+from toolgrove.store.journal.news import News
 from toolgrove.store.journal.postgres.audit_log import PostgresAuditLog
+from toolgrove.store.journal.postgres.doorbell import Doorbell
+from toolgrove.store.journal.postgres.following import news_since
 from toolgrove.store.journal.postgres.measuring import measure
 from toolgrove.store.journal.postgres.opening import OpenDatabase, open_database
 from toolgrove.store.journal.tables.audit_retention import Days
@@ -149,6 +152,17 @@ class PostgresJournal:
             except Stalled:
                 self.stall.met()  # the writer's next look ends it, if that one can reach the database
                 await self.stall.end()
+
+    async def news(self, revision: int) -> News:
+        """What was written since a revision, by whomever; raises Stalled where the database cannot be asked now."""
+        reader = self._require().reader
+        return await anyio.to_thread.run_sync(
+            reader.ask, lambda tables: news_since(tables, revision), abandon_on_cancel=True
+        )
+
+    def listen(self, ring: Callable[[], object]) -> Doorbell:
+        """Have `ring` called in a thread whenever there may be news."""
+        return Doorbell(self._address, self._require().replica, ring)
 
     async def records(self, query: AuditQuery) -> AuditPage:
         """A page of the audit records, up to those of calls that have ended by now."""

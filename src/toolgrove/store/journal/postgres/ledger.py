@@ -15,6 +15,7 @@ import psycopg
 from toolgrove.store.audit import Sealed, Unfinished
 from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.replicas import Replica
 from toolgrove.store.journal.postgres.settling import settle_used
@@ -30,6 +31,7 @@ LOCKED = " FOR UPDATE"
 _TRIES = 5
 _AGAIN = 0.25
 _STAY = 3.0
+_SILENT_MS = 2_000
 _KEPT, _NOT_KEPT = "what it was to keep is kept", "nothing of it was kept"
 
 
@@ -142,6 +144,8 @@ class PostgresLedger:
                 kept = zip(group, outcomes, strict=True)
                 settle_used(tables, [rows.audit for rows, one in kept if isinstance(one, Sealed)])
                 head = self._entries.write_head(tables, head)
+                if any(rows.effects is not None for rows in group):
+                    tables.execute("SELECT pg_notify(?, ?)", (channel(self._address), self._replica.name))
                 doubt = InDoubt(outcomes, head)
                 tables.execute("COMMIT")
         except psycopg.Error:
@@ -217,6 +221,10 @@ class PostgresLedger:
 
 
 def prepare(tables: PostgresTables, replica: Replica) -> None:
-    """Let the database know on a new connection who writes; it is a default of what that one begins."""
+    """Let the database know on a new connection who writes; it is a default of what that one begins.
+
+    A process that is cut off while it holds the head must not hold up the others for long.
+    """
     tables.execute("SELECT set_config('toolgrove.replica', ?, false)", (replica.name,))
+    tables.execute("SELECT set_config('idle_in_transaction_session_timeout', ?, false)", (str(_SILENT_MS),))
     replica.stay(tables)

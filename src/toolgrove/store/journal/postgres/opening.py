@@ -11,6 +11,7 @@ import psycopg
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Sealed
 from toolgrove.store.journal.journal import KeyLimits
+from toolgrove.store.journal.postgres.following import read_all
 from toolgrove.store.journal.postgres.ledger import LOCKED, PostgresLedger, prepare
 from toolgrove.store.journal.postgres.reading import PostgresReader
 from toolgrove.store.journal.postgres.replicas import Replica, orphans
@@ -24,7 +25,6 @@ from toolgrove.store.journal.tables.entries import EntryTables
 from toolgrove.store.journal.tables.going_on import first_head, resumption
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
-from toolgrove.store.journal.tables.loading import load
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import unavailable
 from toolgrove.store.postgres.migrating import opened
@@ -32,7 +32,6 @@ from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
-_ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _FIRST = "INSERT INTO head (one, body, crc) VALUES (1, ?, ?) ON CONFLICT DO NOTHING"
 
 
@@ -46,6 +45,8 @@ class OpenDatabase:
     copies: AuditCopies
     notary: Notary | None
     archive: AuditArchive | None
+    replica: str
+    """What this process is called among those that write the store."""
     said: Sequence[Sealed]
     """The records that it began with."""
 
@@ -84,14 +85,16 @@ def open_database(
             prepare(tables, replica)
             body = first_head(sinks).text()
             tables.execute(_FIRST, (body, checksum(body)))
-            head, saved = _read(tables)
+            head, saved = read_all(tables)
             keys = IdempotencyKeys(tables, clock, limits)
             copies = AuditCopies(sinks, head.audit_number)
             retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive, is_shared=True)
             tables.execute("BEGIN")
             head = Head.read(tables, lock=LOCKED) or head
             unfinished = unfinished_calls.read(tables)
-            entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)
+            entries = EntryTables(
+                keys, copies, retention, AuditBodies(record_bytes), unfinished, notary, is_shared=True
+            )
             ledger = PostgresLedger(address, tables, head, entries, replica)
             now = to_milliseconds(clock.wall())
             said = ledger.announce(
@@ -112,21 +115,10 @@ def open_database(
         copies=copies,
         notary=notary,
         archive=archive,
+        replica=replica.name,
         said=said,
     )
     return opened_database, saved
-
-
-def _read(tables: PostgresTables) -> tuple[Head, SavedWorkspace]:
-    """All of it as it stands at one moment, while others go on writing."""
-    tables.execute(_ONE_MOMENT)
-    try:
-        head = Head.read(tables)
-        if head is None:
-            raise Damaged("the row of the head is missing")
-        return head, load(tables, head)
-    finally:
-        tables.execute("COMMIT")
 
 
 def _told(address: DatabaseAddress, error: BaseException) -> BaseException:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from socket import SHUT_RDWR, socket
 from typing import TypeVar
 
 import psycopg
@@ -24,12 +26,15 @@ class PostgresReader:
         self._address = address
         self._lock = threading.Lock()
         self._tables: PostgresTables | None = None
+        self._is_closed = False
 
     def ask(self, question: Callable[[PostgresTables], Answer]) -> Answer:
         """The answer; raises Stalled where the database cannot be reached."""
         with self._lock:
             for is_last in (False, True):
                 is_new = self._tables is None
+                if self._is_closed:
+                    raise Stalled
                 try:
                     self._tables = self._tables or PostgresTables(connect(self._address))
                     return question(self._tables)
@@ -40,7 +45,12 @@ class PostgresReader:
         raise Stalled
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; a question that nobody answers ends with it."""
+        self._is_closed = True
+        tables = self._tables
+        if tables is not None and self._lock.locked():
+            with suppress(OSError, psycopg.Error), socket(fileno=os.dup(tables.connection.fileno())) as line:
+                line.shutdown(SHUT_RDWR)
         with self._lock:
             self._drop()
 

@@ -4,6 +4,7 @@
 - ``encoding``: values as text with a checksum
 - ``rows``: an entry as the rows that it becomes
 - ``entries``: a group of entries, within a transaction
+- ``sharing``: an entry as other processes take it over
 - ``line``: the entries that wait for the writer
 - ``writer``: the thread that commits what has come in meanwhile as one group
 - ``stall``: a store that somebody else holds, and one wait for all who want to write

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolgrove.store.audit import NO_BODIES, Bodies, Notary, Place, RememberedCall, Sealed, Unfinished, seal, unsigned
-from toolgrove.store.journal.journal import Behind
+from toolgrove.store.journal.journal import Behind, KeyTaken
 from toolgrove.store.journal.tables import unfinished_calls
 from toolgrove.store.journal.tables.audit_bodies import AuditBodies
 from toolgrove.store.journal.tables.audit_copies import AuditCopies
@@ -16,8 +16,10 @@ from toolgrove.store.journal.tables.encoding import checksum, key
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
 from toolgrove.store.journal.tables.rows import Row, Rows
+from toolgrove.store.journal.tables.sharing import SHARE, shared
 
 Outcome = Sealed | OSError
+_SHARED, _SWEEP = 2_000, 256
 
 
 class EntryTables:
@@ -31,13 +33,17 @@ class EntryTables:
         bodies: AuditBodies,
         unfinished: Unfinished,
         notary: Notary | None,
+        *,
+        is_shared: bool = False,
     ) -> None:
+        """`is_shared` where other processes take over what is written."""
         self.unfinished = unfinished
         self.keys = keys
         self.copies = copies
         self._retention = retention
         self._bodies = bodies
         self._pruned = 0
+        self._is_shared = is_shared
         self._notary = notary
         self._sign = unsigned if notary is None else notary.seal
 
@@ -72,8 +78,14 @@ class EntryTables:
         audit: list[Row] = []
         heard: list[RememberedCall] = []
         bodies: list[tuple[int, Bodies]] = []
+        used: set[tuple[str, str]] = (
+            self.keys.used(connection, [rows.key for rows in group if rows.key]) if self._is_shared else set()
+        )
         for rows in group:
             effects = rows.effects
+            if rows.key is not None and (rows.key.agent, rows.key.key) in used:
+                outcomes.append(KeyTaken())
+                continue
             if effects is not None:
                 if effects.base != revision:
                     outcomes.append(Behind(base=effects.base, revision=revision))
@@ -84,6 +96,8 @@ class EntryTables:
             bodies.append((place.number, sealed.bodies))
             taken.append(rows)
             outcomes.append(sealed)
+            if self._is_shared and rows.key is not None:
+                used.add((rows.key.agent, rows.key.key))
         head = head._replace(revision=revision, mark=mark, audit_number=place.number, audit_hash=place.hash)
         self._keep_records(connection, audit, heard)
         filled = self._bodies.keep(connection, bodies, head.audit_body_bytes)
@@ -95,6 +109,8 @@ class EntryTables:
             head = head._replace(audit_floor=floor.hash, audit_floor_number=floor.number)
         head = head._replace(audit_body_bytes=filled)
         _change(connection, taken)
+        if self._is_shared:
+            _share(connection, taken, revision)
         kept = [(rows.key, rows.result) for rows in taken if rows.key is not None]
         if kept:
             self.keys.keep(connection, kept)
@@ -144,3 +160,11 @@ def _change(connection: Connection, taken: Sequence[Rows]) -> None:
     gone = [(name,) for name, body in nodes.items() if body is None]
     if gone:
         connection.executemany("DELETE FROM node WHERE id = ?", gone)
+
+
+def _share(connection: Connection, taken: Sequence[Rows], revision: int) -> None:
+    """Leave the entries for other processes; one that falls further behind than these reads all of it anew."""
+    rows = [shared(one) for one in taken if one.effects is not None]
+    insert(connection, SHARE, rows)
+    if rows and rows[0][0] // _SWEEP != revision // _SWEEP:
+        connection.execute("DELETE FROM entry WHERE revision <= ?", (revision - _SHARED,))

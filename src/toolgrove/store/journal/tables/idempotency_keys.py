@@ -57,6 +57,11 @@ class IdempotencyKeys:
                 count = "SELECT count(*) FROM idempotency WHERE agent = ?"
                 self._counts[agent] = connection.execute(count, (agent,)).fetchone()[0]
 
+    def used(self, connection: Connection, wanted: Sequence[IdempotencyRecord]) -> set[tuple[str, str]]:
+        """Those of some agents and keys that another process has used meanwhile."""
+        found = [(one.agent, one.key) for one in wanted if self.find(connection, one.agent, one.key) is not None]
+        return set(found)
+
     def find(self, connection: Connection, agent: str, name: str) -> IdempotencyRecord | None:
         """The record under a key, unless it has expired."""
         query = "SELECT at, body, crc FROM idempotency WHERE agent = ? AND key = ?"

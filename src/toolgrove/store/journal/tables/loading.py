@@ -29,10 +29,10 @@ def load(connection: Connection, head: Head) -> SavedWorkspace:
         mark=head.mark,
         nodes=nodes,
         past=_past(connection, head, nodes),
-        folds=dict(map(_fold, _bodies(connection, "fold", "moment"))),
+        folds=dict(map(read_fold, _bodies(connection, "fold", "moment"))),
         views=_views(connection),
         bookmarks=_bookmarks(connection),
-        snapshots=[_snapshot(fields) for fields in _bodies(connection, "snapshot", "number")],
+        snapshots=[read_snapshot(fields) for fields in _bodies(connection, "snapshot", "number")],
     )
 
 
@@ -44,7 +44,7 @@ def _bodies(connection: Connection, table: str, order: str) -> Iterator[Any]:
 def _nodes(connection: Connection, head: Head) -> Mapping[str, Image]:
     nodes: dict[str, Image] = {}
     for node_id, *image in _bodies(connection, "node", "id"):
-        nodes[node_id] = _image(image)
+        nodes[node_id] = read_image(image)
     found = len(nodes) + (ROOT not in nodes)  # an untouched root has no row
     if found != head.mark.nodes:
         raise Damaged(f"nodes written: {head.mark.nodes}, nodes found: {found}")
@@ -57,7 +57,8 @@ def _nodes(connection: Connection, head: Head) -> Mapping[str, Image]:
 _TOP = (None, ROOT)
 
 
-def _image(fields: list[Any]) -> Image:
+def read_image(fields: list[Any]) -> Image:
+    """A node without its id."""
     if type(fields[1]) is not int:
         fields[1] = Fraction(fields[1])
     fields[4] = frozenset(fields[4]) if fields[4] else NO_TAGS
@@ -76,12 +77,13 @@ def _past(connection: Connection, head: Head, nodes: Mapping[str, Image]) -> lis
     # From the newest to the oldest: a payload that a commit left alone is the one found after it.
     payloads = {node_id: image.payload for node_id, image in nodes.items()}
     entries = list(decode_all("journal", [row[2:] for row in rows]))
-    past = [_one_past(fields, payloads) for fields in reversed(entries)]
+    past = [read_past(fields, payloads) for fields in reversed(entries)]
     past.reverse()
     return past
 
 
-def _one_past(fields: Any, payloads: dict[str, Payload]) -> PastCall:
+def read_past(fields: Any, payloads: dict[str, Payload]) -> PastCall:
+    """A call of the past; `payloads` are those that its nodes had after it, and then before it."""
     agent, move, commits, *delegated = fields
     read = [_commit(agent, commit, payloads) for commit in reversed(commits)]
     return PastCall(agent=agent, move=move, commits=tuple(read[::-1]), delegated=bool(delegated))
@@ -97,7 +99,7 @@ def _commit(agent: str, fields: Any, payloads: dict[str, Payload]) -> Commit:
         if image[3] == SAME:
             image[3] = payloads[node_id]
         payloads[node_id] = image[3]
-        before[node_id] = _image(image)
+        before[node_id] = read_image(image)
     return Commit(
         seq=seq,
         agent=agent,
@@ -110,24 +112,31 @@ def _commit(agent: str, fields: Any, payloads: dict[str, Payload]) -> Commit:
     )
 
 
-def _fold(fields: Any) -> tuple[int, Commit]:
+def read_fold(fields: Any) -> tuple[int, Commit]:
+    """What is left of a span of the history."""
     moment, seq, images, dropped = fields
     return moment, _commit("", (seq, "", images, (), dropped, ()), {})
 
 
 def _views(connection: Connection) -> dict[tuple[str, str], View]:
     views: dict[tuple[str, str], View] = {}
-    for agent, session, seq, default, node_filter, view_filter in _bodies(connection, "view", "agent, session"):
-        views[agent, session] = View(
-            session=session,
-            default_expanded=default,
-            node_filter=PropertyFilter(*map(tuple, node_filter)),
-            view_filter=PropertyFilter(*map(tuple, view_filter)),
-            seq=seq,
-        )
+    for fields in _bodies(connection, "view", "agent, session"):
+        views[fields[0], fields[1]] = read_view(fields)
     for agent, session, node_id, flag in _bodies(connection, "expanded", "place"):
         views[agent, session].expanded[node_id] = flag
     return views
+
+
+def read_view(fields: Any) -> View:
+    """A view, whose flags come later."""
+    _, session, seq, default, node_filter, view_filter = fields
+    return View(
+        session=session,
+        default_expanded=default,
+        node_filter=PropertyFilter(*map(tuple, node_filter)),
+        view_filter=PropertyFilter(*map(tuple, view_filter)),
+        seq=seq,
+    )
 
 
 def _bookmarks(connection: Connection) -> dict[str, dict[str, str]]:
@@ -137,6 +146,7 @@ def _bookmarks(connection: Connection) -> dict[str, dict[str, str]]:
     return bookmarks
 
 
-def _snapshot(fields: Any) -> TreeSnapshot:
+def read_snapshot(fields: Any) -> TreeSnapshot:
+    """A snapshot."""
     snapshot_id, label, agent, seq, created, nodes = fields
     return TreeSnapshot(id=snapshot_id, label=label, agent=agent, seq=seq, created=created, nodes=nodes)

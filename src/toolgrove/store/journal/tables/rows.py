@@ -91,7 +91,7 @@ def _commit(commit: Commit, later: dict[str, Image | None]) -> Row:
 def _beside(effects: Effects) -> Iterable[Statement]:
     if effects.folds is not None:
         yield "DELETE FROM fold", [()]
-        yield _SET_FOLD, [(moment, *_body(_fold(moment, fold))) for moment, fold in effects.folds.items()]
+        yield _SET_FOLD, [(moment, *_body(fold_fields(moment, fold))) for moment, fold in effects.folds.items()]
     for commit in effects.commits:
         if commit.dropped:
             yield _DROP_BOOKMARK, [(key(agent), key(label)) for agent, label, _ in commit.dropped]
@@ -114,10 +114,11 @@ def _beside(effects: Effects) -> Iterable[Statement]:
             case SnapshotChange(snapshot=snapshot, dropped=True):
                 yield _DROP_SNAPSHOT, [(_number(snapshot),)]
             case SnapshotChange(snapshot=snapshot):
-                yield _SET_SNAPSHOT, [(_number(snapshot), *_body(_snapshot(snapshot)))]
+                yield _SET_SNAPSHOT, [(_number(snapshot), *_body(snapshot_fields(snapshot)))]
 
 
-def _fold(moment: int, fold: Commit) -> Row:
+def fold_fields(moment: int, fold: Commit) -> Row:
+    """What is left of a span of the history."""
     return moment, fold.seq, fold.before, fold.dropped
 
 
@@ -135,14 +136,19 @@ def _flag(agent: str, session: str, node_id: str, flag: bool) -> Row:
 
 
 def _view(agent: str, view: View) -> Row:
+    return key(agent), key(view.session), *_body(view_fields(agent, view))
+
+
+def view_fields(agent: str, view: View) -> Row:
+    """A view without its flags."""
     filters = [(one.included, one.excluded) for one in (view.node_filter, view.view_filter)]
-    fields = (agent, view.session, view.seq, view.default_expanded, *filters)
-    return key(agent), key(view.session), *_body(fields)
+    return agent, view.session, view.seq, view.default_expanded, *filters
 
 
 def _number(snapshot: TreeSnapshot) -> int:
     return int(snapshot.id[1:])
 
 
-def _snapshot(snapshot: TreeSnapshot) -> Row:
+def snapshot_fields(snapshot: TreeSnapshot) -> Row:
+    """A snapshot."""
     return snapshot.id, snapshot.label, snapshot.agent, snapshot.seq, snapshot.created, snapshot.nodes
