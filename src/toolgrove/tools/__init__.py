@@ -11,6 +11,7 @@
 - ``declaration``: what a tool says about itself: arguments, result, effect, example
 - ``diff_answer``: a diff as an answer, a page at a time where it is long
 - ``effort``: which calls may take long, by a rough count
+- ``following``: what other processes wrote, taken over
 - ``history``: undo, redo and changes since a version
 - ``marking``: tags and bookmarks
 - ``order``: nodes in the order of a property
