@@ -7,6 +7,7 @@ python tools/cli_reference.py --check    exit 1 if it is not what would be writt
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def usage(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
     words = [name, *map(spelt, taken)]
     verbs = any(isinstance(one, argparse._SubParsersAction) for one in parser._actions)
     yield f"```text\n{' '.join([*words, '[VERB …]'] if verbs else words)}\n```\n"
+    if parser.epilog:
+        yield f"```sh\n{textwrap.dedent(parser.epilog.partition(':\n')[2])}\n```\n"
     if taken:
         rows = ["| argument | meaning |", "|---|---|", *(f"| `{head(one)}` | {one.help or ''} |" for one in taken)]
         yield "\n".join(rows) + "\n"

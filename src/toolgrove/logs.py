@@ -70,6 +70,18 @@ class OneLine(logging.Formatter):
         return one_line(super().format(record))
 
 
+class HumanLine(OneLine):
+    """Writes a record for a person: when, how bad if it is, and what."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s  %(message)s", "%H:%M:%S")
+        self._bad = logging.Formatter("%(asctime)s  %(levelname)s: %(message)s", "%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, with its level from warning on."""
+        return super().format(record) if record.levelno < logging.WARNING else one_line(self._bad.format(record))
+
+
 class JsonLine(logging.Formatter):
     """Writes a record as one JSON object on one line."""
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import webbrowser
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import anyio
 
+from toolgrove.cli.browser import show_page
 from toolgrove.cli.last_exit import serve_and_exit
 from toolgrove.cli.numbers import port
 from toolgrove.cli.screen import Screen
@@ -61,8 +58,8 @@ def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
             def greeted(console: str) -> None:
                 if not screen.as_json:
                     screen.say(_HINTS.format(file=file))
-                if not chosen.no_browser and _has_display():
-                    Thread(target=webbrowser.open, args=(console,), daemon=True).start()
+                if not chosen.no_browser:
+                    show_page(console)
 
             service = Service(
                 file=ConfigFile(file),
@@ -93,9 +90,3 @@ async def _prepare(grove: Grove, start: Any, *, still: bool) -> None:
 def _tokens(grove: Grove) -> Mapping[str, str]:
     """The operator's token is new each time, so that the address which is printed always works."""
     return {OPERATOR: grove.tokens.issue(OPERATOR, by="toolgrove demo", replace=True), **issue_missing(grove)}
-
-
-def _has_display() -> bool:
-    if sys.platform in ("darwin", "win32"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

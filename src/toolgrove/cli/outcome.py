@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from toolgrove.cli.screen import Screen
 from toolgrove.errors import GroveError, InvalidArgument
-from toolgrove.logs import JsonLine, OneLine
+from toolgrove.logs import HumanLine, JsonLine
 from toolgrove.store.state import StateTooNew
 
 FAILED = 1
@@ -39,7 +39,7 @@ def _logging(*, verbose: bool) -> Iterator[None]:
     ours, others = logging.getLogger("toolgrove"), logging.getLogger()
     before = [(log, log.handlers[:], log.level, log.propagate) for log in (ours, others)]
     handler: logging.Handler = logging.StreamHandler() if verbose else logging.NullHandler()
-    handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s") if sys.stderr.isatty() else JsonLine())
+    handler.setFormatter(HumanLine() if sys.stderr.isatty() else JsonLine())
     ours.handlers[:], ours.propagate, others.handlers[:] = [handler], False, [handler]
     ours.setLevel(logging.INFO if verbose else logging.CRITICAL)
     others.setLevel(logging.WARNING)

@@ -11,35 +11,51 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from types import MappingProxyType
 
+from toolgrove.cli.examples import examples_of
 from toolgrove.cli.options import add_options, options, settle_agent
+from toolgrove.cli.reader import Reader
 
-COMMANDS = MappingProxyType(
+GROUPS = MappingProxyType(
     {
-        "demo": "see it work: a sample project with its console",
-        "init": "write a project file to start from",
-        "doctor": "check the project: file, secrets, servers, pins, agents",
-        "serve": "serve every agent over MCP, with a console for you",
-        "stdio": "serve one agent to a desktop client",
-        "install": "connect an MCP client to an agent",
-        "tokens": "see who has a token, make new ones, revoke them",
-        "explain": "say why an agent has a tool or does not",
-        "tools": "list the tools of an agent",
-        "call": "call a tool as an agent",
-        "run": "have an agent's model work on a task",
-        "login": "log in to an MCP server that asks for OAuth",
-        "logout": "forget the login to an MCP server",
-        "pins": "see, accept, refuse or forget definitions of foreign tools",
-        "approvals": "see, approve or reject calls that wait for a person",
-        "audit": "see what agents did, verify and export the log",
-        "backup": "write store, state and audit logs to one file",
-        "restore": "put a backup back, and keep what was there beside it",
-        "migrate": "move the project to another store, or prepare a database",
-        "schema": "print the JSON Schema of the project file",
-        "tree": "print the tree in a JSON file",
-        "repl": "call tools by hand, with completion",
+        "Start": {
+            "demo": "see it work: a sample project with its console",
+            "init": "write a project file to start from",
+            "doctor": "check the project, and say what to do about each problem",
+        },
+        "Serve": {
+            "serve": "serve every agent over MCP, with a console for you",
+            "open": "open the console of the gateway that runs, signed in",
+            "stdio": "serve one agent to a desktop client",
+            "install": "connect an MCP client to an agent",
+        },
+        "Look and try": {
+            "tools": "list an agent's tools",
+            "explain": "explain why an agent does or doesn't have a tool",
+            "call": "call a tool as an agent",
+            "repl": "call tools by hand, with completion",
+            "run": "have an agent's model work on a task",
+            "tree": "print the project's tree, or one in a file",
+        },
+        "Decide": {
+            "approvals": "see, approve or reject calls that need approval",
+            "pins": "review the definitions of foreign tools",
+            "tokens": "see who has a token, make new ones, revoke them",
+            "login": "log in to an MCP server that asks for OAuth",
+            "logout": "forget the login to an MCP server",
+        },
+        "Keep": {
+            "audit": "see what agents did; verify and export the log",
+            "backup": "write store, state and audit logs to one file",
+            "restore": "put a backup back, and keep what was there beside it",
+            "migrate": "move the project to another store, or prepare a database",
+        },
+        "More": {
+            "schema": "print the JSON Schema of the project file",
+            "completion": "print the completion script for your shell",
+        },
     }
 )
-
+COMMANDS = MappingProxyType({name: summary for group in GROUPS.values() for name, summary in group.items()})
 LISTING = ("approvals", "audit", "pins", "tokens")
 """Commands with verbs of which `list` goes without saying."""
 
@@ -59,29 +75,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parsed(words: list[str]) -> argparse.Namespace:
     """What was typed, with the function that runs it; ends the process for help and for words that make no command."""
     reader = parser(_named(words))
+    if not words:
+        reader.print_help()
+        reader.exit(0)
     chosen = reader.parse_args(_with_verb(words))
     settle_agent(chosen, reader)
     return chosen
 
 
-def parser(names: Collection[str]) -> argparse.ArgumentParser:
+def parser(names: Collection[str]) -> Reader:
     """Reads words; of the commands it knows these whole, or, where none is named, each by its summary."""
-    program = argparse.ArgumentParser(
-        prog="toolgrove", description="One governed tool surface for AI agents.", allow_abbrev=False
+    program = Reader(
+        prog="toolgrove",
+        usage="toolgrove [OPTIONS] COMMAND …",
+        description="Give every AI agent exactly the tools it should have.",
+        epilog=_overview(),
     )
     program.add_argument("--version", action="version", version=f"toolgrove {version('toolgrove')}")
     program.add_argument("-v", "--verbose", action="store_true", help="show the log on stderr")
     add_options(program, default=None)
-    commands = program.add_subparsers(required=True, metavar="COMMAND")
+    commands = program.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
     shared = options()
     gc.disable()  # what is imported stays, and looking for what may go takes a seventh of the time
     for name in names:
         import_module(f"toolgrove.cli.{name}").add(commands, shared)
+        commands.choices[name].epilog = examples_of(name)
     gc.enable()
     if not names:
-        for name, summary in COMMANDS.items():
-            commands.add_parser(name, help=summary)
+        for name in COMMANDS:
+            commands.add_parser(name)
     return program
+
+
+def _overview() -> str:
+    """Every command under what it is for, and the first things to type."""
+    width = max(map(len, COMMANDS)) + 2
+    groups = [
+        "\n".join([f"{title}:", *(f"  {name:<{width}}{summary}" for name, summary in group.items())])
+        for title, group in GROUPS.items()
+    ]
+    return "\n" + "\n\n".join([*groups, (examples_of("") or "").strip()]) + "\n"
 
 
 def _with_verb(words: list[str]) -> list[str]:

@@ -7,18 +7,23 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from rich.console import RenderableType
+from starlette.types import ASGIApp
 
 from mcp_serve import http_server
 from mcp_serve.http_server import run_http
 from mcp_serve.signals import Stop
+from toolgrove.cli.call_log import CallLog
 from toolgrove.cli.carrier import Carrier
 from toolgrove.cli.desk.table import begin
 from toolgrove.cli.last_exit import CHILDREN, serve_and_exit
@@ -26,17 +31,21 @@ from toolgrove.cli.numbers import port
 from toolgrove.cli.options import DEFAULT
 from toolgrove.cli.project import OPENING
 from toolgrove.cli.screen import Screen, line, table
+from toolgrove.cli.several import check_apart, prefix_of, project_files
+from toolgrove.cli.standing_by import stand_by
 from toolgrove.config import ConfigFile
 from toolgrove.control.server import Control
 from toolgrove.grove import Grove
 from toolgrove.reload import follow, record_start
 from toolgrove.store.gc_pause import settled_collector
 from toolgrove.store.state import OPERATOR
+from toolgrove.store.unusable import StoreInUse
 
 if TYPE_CHECKING:
     from toolgrove.web.app import Gateway
 
 log = logging.getLogger("toolgrove.serve")
+_TRIES, _PAUSE = 50, 0.2
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -44,10 +53,16 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser = commands.add_parser(
         "serve",
         parents=[shared],
-        description="Serve the project. Every agent and you get a token at the first start, shown this once on "
-        "standard output, and never in the log.",
+        description="Serve the project until Ctrl+C. On first start, it prints one token per agent and one for you. "
+        "They are shown only once, on standard output, and never in the log.",
     )
-    parser.add_argument("file", nargs="?", type=Path, metavar="CONFIG", help=f"the project file ({DEFAULT})")
+    parser.add_argument(
+        "file",
+        nargs="*",
+        type=Path,
+        metavar="CONFIG",
+        help=f"the project file ({DEFAULT}); several of them, or a folder, are served under /p/PROJECT",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="bind address (127.0.0.1)")
     parser.add_argument("--port", type=port, default=8000, help="port (8000)")
     parser.add_argument(
@@ -56,6 +71,9 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-tokens-on-loopback", action="store_true", help="let everybody on this machine in without a token"
     )
+    parser.add_argument(
+        "--wait", action="store_true", help="stand by while another process has the project, then take over"
+    )
     parser.set_defaults(run=_serve, verbose=True)
 
 
@@ -63,19 +81,35 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
     anonymous: bool = chosen.no_tokens_on_loopback
     if anonymous and chosen.host not in LOOPBACK:
         raise ValueError(f"--no-tokens-on-loopback serves loopback only, not {chosen.host}; leave one of them out")
-    if chosen.file is not None and chosen.config is not None:
-        raise ValueError(f"serve takes one project file, not {chosen.file} and {chosen.config}; leave one of them out")
-    file = ConfigFile(chosen.file or chosen.config or DEFAULT)
-    with listen(chosen.host, chosen.port) as listening:
-        service = Service(
-            file=file,
-            listening=listening,
-            screen=screen,
-            host=chosen.host,
-            allowed_hosts=chosen.allowed_host,
-            anonymous=anonymous,
-        )
-        return serve_and_exit(service.run)
+    if chosen.file and chosen.config is not None:
+        raise ValueError(f"name the project files once, not {chosen.file[0]} and --config {chosen.config}")
+    files = [ConfigFile(path) for path in project_files(chosen.file or [chosen.config or DEFAULT])]
+    check_apart(files)
+    while True:
+        try:
+            if chosen.wait:
+                stand_by(files, screen)
+            with (
+                listen_patiently(chosen.host, chosen.port)
+                if chosen.wait
+                else listen(chosen.host, chosen.port) as listening
+            ):
+                services = [
+                    Service(
+                        file=file,
+                        listening=listening,
+                        screen=screen,
+                        host=chosen.host,
+                        allowed_hosts=chosen.allowed_host,
+                        anonymous=anonymous,
+                        prefix="" if len(files) == 1 else prefix_of(file.config.project),
+                    )
+                    for file in files
+                ]
+                return serve_and_exit(services[0].run if len(files) == 1 else Services(services).run)
+        except StoreInUse:  # another one stood by as well, and was faster
+            if not chosen.wait:
+                raise
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -85,6 +119,18 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         problem, _, _ = (error.strerror or str(error)).partition(" (")
         raise ValueError(f"cannot listen on {host}:{port}: {problem}. {_advice(error)}") from None
+
+
+def listen_patiently(host: str, port: int) -> socket.socket:
+    """The same where the one that served before may still be letting go of the port."""
+    for _ in range(_TRIES):
+        try:
+            return http_server.listen(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                break
+            time.sleep(_PAUSE)
+    return listen(host, port)
 
 
 def _advice(error: OSError) -> str:
@@ -129,7 +175,21 @@ async def _leave(gateway: Gateway, stop: Stop) -> None:
     gateway.leave()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+def greet(screen: Screen, answer: Any, shown: Sequence[RenderableType], address: str) -> None:
+    """Tell where everything is, and that it is ready."""
+    screen.answer(answer, *shown, fold=False)
+    screen.out.file.flush()
+    if screen.err.is_terminal and not screen.as_json:
+        screen.say(f"Ready at {address}. Ctrl+C stops.", "green")
+    else:
+        log.info("ready at %s", address)
+
+
+Drain = Callable[[float], Awaitable[None]]
+Greeting = tuple[dict[str, Any], list[RenderableType]]
+
+
+@dataclass(kw_only=True, slots=True)
 class Service:
     """A project that is served until a signal comes; `beside` is what else goes on in its grove meanwhile."""
 
@@ -139,39 +199,46 @@ class Service:
     host: str = "127.0.0.1"
     allowed_hosts: Sequence[str] = ()
     anonymous: bool = False
+    prefix: str = ""
     beside: Callable[[Grove], AbstractAsyncContextManager[None]] = _alone
     tokens: Callable[[Grove], Mapping[str, str]] = issue_missing
     greeted: Callable[[str], None] = lambda console: None
+    greeting: Greeting = field(init=False)
 
     async def run(self, stop: Stop) -> None:
         """Serve until told to stop, be it while the project starts."""
+        async with self.ready(stop) as (app, drain):
+            self._show(*self.greeting)
+            self.greeted(str(self.greeting[0]["console"]))
+            with settled_collector():
+                await run_http(app, drain, self.listening, stop)
+
+    @asynccontextmanager
+    async def ready(self, stop: Stop) -> AsyncIterator[tuple[ASGIApp, Drain]]:
+        """The project's app, which answers as soon as somebody listens, and how it is told to finish its calls."""
         async with AsyncExitStack() as stack:
             with self.screen.waiting(OPENING):
                 grove = await stack.enter_async_context(Grove(self.file.config))
             grove.file = self.file
             stack.callback(lambda: grove.hurry(stop.left(CHILDREN)))
-            await self._serve(grove, stop)
+            gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
+            control = Control(partial(begin, grove), Carrier(grove), cut_off=grove.cut_off)
 
-    async def _serve(self, grove: Grove, stop: Stop) -> None:
-        gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)
-        app = gateway.app
-        control = Control(partial(begin, grove), Carrier(grove), cut_off=grove.cut_off)
+            async def drain(seconds: float) -> None:
+                await asyncio.gather(gateway.drain(seconds), control.drain(seconds))
 
-        async def drain(seconds: float) -> None:
-            await asyncio.gather(gateway.drain(seconds), control.drain(seconds))
-
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(app.router.lifespan_context(app))
+            await stack.enter_async_context(gateway.app.router.lifespan_context(gateway.app))
             await stack.enter_async_context(self.beside(grove))
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            stop.drain = grove.config.drain
+            stop.drain = max(stop.drain, grove.config.drain)
             tasks.start_soon(_leave, gateway, stop)
             await record_start(self.file, grove)
             await self._be_found(control, stack)
-            self._greet(grove)
+            self.greeting = self._greeting(grove)
+            if self.screen.err.is_terminal and not self.screen.as_json:
+                grove.listen(CallLog(self.screen).hear)
             tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._taken, grove, stop)))
-            with settled_collector():
-                await run_http(app, drain, self.listening, stop)
+            yield gateway.app, drain
             tasks.cancel_scope.cancel()
 
     async def _be_found(self, control: Control, stack: AsyncExitStack) -> None:
@@ -184,24 +251,30 @@ class Service:
             log.warning("Commands cannot reach this gateway: %s", problem)
 
     @property
+    def name(self) -> str:
+        """What the project is called."""
+        return self.file.config.project
+
+    @property
     def address(self) -> str:
         """Where clients find it."""
         host, port = self.listening.getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self.prefix}"
 
-    def _greet(self, grove: Grove) -> None:
+    def _greeting(self, grove: Grove) -> Greeting:
         address = self.address
         made = self._issue(grove, self.tokens)
         token = made.get(OPERATOR)
         console = f"{address}/console" + (f"#token={token}" if token else "")
         agents = {name: f"{address}/agents/{name}/mcp" for name in grove.config.agents}
         answer = {"console": console, "agents": agents, "tokens": made}
-        shown = table("AGENT", "ADDRESS", "TOKEN (shown this once)" if made.keys() - {OPERATOR} else "")
+        shown = table("AGENT", "ADDRESS", "TOKEN (shown only once)" if made.keys() - {OPERATOR} else "")
         for name, url in agents.items():
             shown.add_row(line(name), line(url), line(made.get(name, "")))
-        self.screen.answer(answer, line(f"Console: {console}", "bold"), shown, fold=False)
-        self.screen.out.file.flush()
-        self.greeted(console)
+        return answer, [line(f"Console: {console}", "bold"), shown]
+
+    def _show(self, answer: Any, shown: Sequence[RenderableType]) -> None:
+        greet(self.screen, answer, shown, self.address)
 
     def _issue(self, grove: Grove, tokens: Callable[[Grove], Mapping[str, str]]) -> Mapping[str, str]:
         """The tokens that are new; none where all on this machine are let in."""
@@ -212,5 +285,34 @@ class Service:
         stop.drain = grove.config.drain
         seen = self.screen.err.is_terminal
         for holder, token in self._issue(grove, issue_missing if seen else issue_none).items():
-            self.screen.say(f"Token of {holder}, shown this once:", "bold")
+            self.screen.say(f"Token of {holder}. It is shown only once:", "bold")
             self.screen.say(token, "bold")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Several projects at one address, each under its own path; all else of them is apart."""
+
+    parts: Sequence[Service]
+
+    async def run(self, stop: Stop) -> None:
+        """Serve all of them until told to stop."""
+        first = self.parts[0]
+        async with AsyncExitStack() as stack:
+            apps: dict[str, ASGIApp] = {}
+            drains: list[Drain] = []
+            for part in self.parts:
+                app, drain = await stack.enter_async_context(part.ready(stop))
+                apps[part.name] = app
+                drains.append(drain)
+
+            async def drain_all(seconds: float) -> None:
+                await asyncio.gather(*(drain(seconds) for drain in drains))
+
+            answers = {part.name: part.greeting[0] for part in self.parts}
+            shown = [one for part in self.parts for one in (line(part.name, "bold underline"), *part.greeting[1])]
+            address = first.address.removesuffix(first.prefix)
+            greet(first.screen, {"projects": answers}, shown, address)
+            app = import_module("toolgrove.web.projects").index_of(apps, first.host, first.allowed_hosts)
+            with settled_collector():
+                await run_http(app, drain_all, first.listening, stop)

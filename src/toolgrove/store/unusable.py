@@ -8,3 +8,7 @@ class StoreUnusable(OSError):
 
     def __init__(self, *, where: object, problem: str, advice: str, kind: str = "store") -> None:
         super().__init__(" ".join(f"The {kind} {where} {problem}. {advice}".split()))
+
+
+class StoreInUse(StoreUnusable):
+    """Another process has it now, and may let go of it."""

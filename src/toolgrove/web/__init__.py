@@ -17,6 +17,7 @@
 - ``operations``: the table of all addresses: what each takes and answers, and whom it serves
 - ``operator``: the operator's API
 - ``project``: what the gateway needs of a project
+- ``projects``: several projects at one address
 - ``refusals``: audit records of requests that were refused at the edge
 - ``revocations``: ends what a revoked token opened
 - ``room``: how much room the store takes, for Prometheus

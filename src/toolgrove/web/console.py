@@ -20,6 +20,6 @@ def console_handlers() -> Handlers:
         return page
 
     async def home(request: Request) -> Response:
-        return RedirectResponse("/console")
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/console")
 
     return {"console": show, "console_folder": show, "home": home}

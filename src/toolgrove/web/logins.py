@@ -32,7 +32,8 @@ class LoginPages:
     async def _begin(self, request: Request) -> schemas.LoginQuestion:
         # The guard has checked both: they name us. A browser says in its origin how it reaches us, also through TLS.
         origin = request.headers.get("origin") or f"http://{request.headers['host']}"
-        address = await self._project.server_logins.begin(request.path_params["server"], origin + CALLBACK)
+        back = f"{origin}{_root(request)}{CALLBACK}"
+        address = await self._project.server_logins.begin(request.path_params["server"], back)
         return schemas.LoginQuestion(address=address)
 
     async def _answer(self, request: Request) -> Response:
@@ -47,12 +48,20 @@ class LoginPages:
         except (GroveError, OSError) as error:
             said = error.message if isinstance(error, GroveError) else "The login cannot be kept; the log says why."
             log.warning("A login from the console did not succeed: %s", error)
-            return HTMLResponse(_page(f"The login did not succeed. {said}"), 400, headers=_HEADERS)
+            return HTMLResponse(_page(f"The login did not succeed. {said}", _root(request)), 400, headers=_HEADERS)
         log.info("Logged in to server %s from the console.", server)
-        return RedirectResponse("/console", 303, headers=_HEADERS)  # so that the code leaves the address
+        return RedirectResponse(
+            f"{_root(request)}/console", 303, headers=_HEADERS
+        )  # so that the code leaves the address
 
 
-def _page(text: str) -> str:
+def _root(request: Request) -> str:
+    """Where the project is, if it is one of several."""
+    root: str = request.scope.get("root_path", "")
+    return root
+
+
+def _page(text: str, root: str) -> str:
     said = html.escape(text)
-    way = '<p><a href="/console">Back to the console</a></p>'
+    way = f'<p><a href="{html.escape(root)}/console">Back to the console</a></p>'
     return f"<!doctype html><html lang=en><meta charset=utf-8><title>Toolgrove</title><p>{said}</p>{way}"

@@ -44,9 +44,19 @@ export interface AuditFilter {
   since: string;
 }
 
+/** Where the project is: at its origin, or below it where several share one. */
+export function baseOf(location: Location): string {
+  return location.origin + pathOf(location);
+}
+
+/** The part of that which tells projects of one origin apart; empty for one that has the origin to itself. */
+export function pathOf(location: Location): string {
+  return location.pathname.replace(/\/console\/?$/, "").replace(/\/$/, "");
+}
+
 export class ConsoleApi {
   constructor(
-    private readonly origin: string,
+    private readonly base: string,
     private readonly fetch: Fetch,
   ) {}
 
@@ -202,7 +212,7 @@ export class ConsoleApi {
   }
 
   private url(path: string): string {
-    return new URL(path, this.origin).href;
+    return new URL(this.base + path).href;
   }
 }
 

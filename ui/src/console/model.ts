@@ -8,7 +8,7 @@ import { Mcp } from "../lib/mcp";
 import type { Settings } from "../lib/settings";
 import { throttled } from "../lib/throttle";
 import { type ToolDetail, toolDetailOf } from "../lib/tool";
-import { type AuditFilter, ConsoleApi } from "./api";
+import { type AuditFilter, baseOf, ConsoleApi } from "./api";
 import { AgentClient } from "./client";
 import { type Approval, type Pin, type Project, text } from "./facts";
 import { LiveEvents } from "./live";
@@ -59,7 +59,7 @@ export class Console {
     readonly settings: Settings,
     private readonly page: Window,
   ) {
-    this.api = new ConsoleApi(page.location.origin, session.fetch);
+    this.api = new ConsoleApi(baseOf(page.location), session.fetch);
     this.live = new LiveEvents(
       (stop) => this.api.events(stop),
       (news) => this.take(news),

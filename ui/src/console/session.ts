@@ -11,12 +11,15 @@ export type Standing = "trying" | "asking" | "in";
 export class Session {
   readonly standing: Signal<Standing> = signal("trying");
   private readonly held: Signal<string | null>;
+  private readonly key: string;
 
   constructor(
     private readonly storage: Storage,
     private readonly under: Fetch = browserFetch,
+    project = "",
   ) {
-    this.held = signal(storage.read(KEY));
+    this.key = KEY + project;
+    this.held = signal(storage.read(this.key));
   }
 
   get token(): ReadonlySignal<string | null> {
@@ -36,13 +39,13 @@ export class Session {
 
   use(token: string): void {
     this.held.value = token;
-    this.storage.write(KEY, token);
+    this.storage.write(this.key, token);
     this.standing.value = "trying";
   }
 
   forget(): void {
     this.held.value = null;
-    this.storage.remove(KEY);
+    this.storage.remove(this.key);
     this.standing.value = "asking";
   }
 }

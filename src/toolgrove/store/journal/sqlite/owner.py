@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from toolgrove.store.private_file import create_private
-from toolgrove.store.unusable import StoreUnusable
+from toolgrove.store.unusable import StoreInUse, StoreUnusable
 
 
 def create(path: Path) -> None:
@@ -31,7 +31,7 @@ class Owner:
         except sqlite3.Error as error:
             self._connection.close()
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                raise StoreUnusable(
+                raise StoreInUse(
                     where=store,
                     problem="is in use by another process",
                     advice="Stop that one first, or give this one a store of its own (workspace.store).",
