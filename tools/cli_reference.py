@@ -57,7 +57,8 @@ def usage(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
     verbs = any(isinstance(one, argparse._SubParsersAction) for one in parser._actions)
     yield f"```text\n{' '.join([*words, '[VERB …]'] if verbs else words)}\n```\n"
     if parser.epilog:
-        yield f"```sh\n{textwrap.dedent(parser.epilog.partition(':\n')[2])}\n```\n"
+        _, _, examples = parser.epilog.partition("\n")
+        yield f"```sh\n{textwrap.dedent(examples)}\n```\n"
     if taken:
         rows = ["| argument | meaning |", "|---|---|", *(f"| `{head(one)}` | {one.help or ''} |" for one in taken)]
         yield "\n".join(rows) + "\n"
