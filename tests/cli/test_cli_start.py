@@ -90,7 +90,7 @@ def test_options_stand_before_or_after_the_command(toolgrove: Toolgrove) -> None
 @pytest.mark.parametrize(
     "words",
     [
-        *((), ("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",), ("explain", "a", "--depth", "-1")),
+        *(("fly",), ("explain",), ("tools",), ("pins", "burn"), ("--colour",), ("explain", "a", "--depth", "-1")),
         *(("serve", "--port", "65536"), ("demo", "--port", "-1"), ("tree", "x", "--nodes", "0")),
     ],
 )
@@ -215,7 +215,10 @@ def test_where_nobody_needs_a_token_a_changed_file_brings_none(project: Project,
 def test_serve_takes_one_project_file(toolgrove: Toolgrove, project: Project) -> None:
     project()
     said = toolgrove("serve", "toolgrove.yaml", "--config", "other.yaml")
-    assert (said.code, "one project file, not toolgrove.yaml and other.yaml" in said.err) == (1, True)
+    assert (said.code, "name the project files once, not toolgrove.yaml and --config other.yaml" in said.err) == (
+        1,
+        True,
+    )
 
 
 def test_the_demo_needs_a_folder(toolgrove: Toolgrove, tmp_path: Path) -> None:
@@ -275,4 +278,4 @@ def test_help_names_every_command_whichever_one_follows(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["--help", "serve"])
     said = capsys.readouterr().out
-    assert all(f"\n    {name} " in said and summary in said for name, summary in COMMANDS.items())
+    assert all(f"\n  {name} " in said and summary in said for name, summary in COMMANDS.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from typing import NoReturn
@@ -29,6 +30,7 @@ class Reader(argparse.ArgumentParser):
         meant = self._meant(message)
         message = re.sub(r"^argument COMMAND: invalid choice: ('[^']*').*", r"there is no command \1", message)
         more = f"'{self.prog} --help' shows how it is used."
+        self.print_usage(sys.stderr)
         self.exit(2, f"{self.prog}: {message}{'. ' + meant if meant else ''}\n{more}\n")
 
     def _meant(self, message: str) -> str:
