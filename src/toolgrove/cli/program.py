@@ -94,7 +94,7 @@ def parser(names: Collection[str]) -> Reader:
     program.add_argument("--version", action="version", version=f"toolgrove {version('toolgrove')}")
     program.add_argument("-v", "--verbose", action="store_true", help="show the log on stderr")
     add_options(program, default=None)
-    commands = program.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    commands = program.add_subparsers(required=True, prog="toolgrove", metavar="COMMAND", help=argparse.SUPPRESS)
     shared = options()
     gc.disable()  # what is imported stays, and looking for what may go takes a seventh of the time
     for name in names:
