@@ -13,7 +13,7 @@ from bench.hops.profile import Profile
 from bench.wire import MODERN
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.endpoint import Endpoint
-from mcp_serve.guard import Guard
+from mcp_serve.guard import Guard, Hosts
 from mcp_serve.http import StreamableHTTP
 from mcp_serve.http_server import run_http
 from mcp_serve.signals import Stop
@@ -48,7 +48,7 @@ def http(port: str, era: str, upstream: str) -> None:
             async with transport.running():
                 app = ClearJson(Starlette(routes=[*transport.routes, Route("/profile", Profile())]))
                 with listen("127.0.0.1", int(port)) as listening:
-                    await run_http(Guard(app, "127.0.0.1"), endpoint.drain, listening, Stop())
+                    await run_http(Guard(app, Hosts("127.0.0.1")), endpoint.drain, listening, Stop())
 
     asyncio.run(run())
 

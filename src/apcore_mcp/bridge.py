@@ -19,11 +19,12 @@ from apcore_mcp.server.router import ExecutionRouter
 from apcore_mcp.version import __version__
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.endpoint import Endpoint
-from mcp_serve.guard import Guard, is_loopback
+from mcp_serve.guard import Guard, Hosts, is_loopback
 from mcp_serve.hooks import hooks
 from mcp_serve.http import http_transport
 from mcp_serve.http_server import listen, run_http
 from mcp_serve.lane import Lane
+from mcp_serve.shortcut import everybody
 from mcp_serve.signals import Stop
 from mcp_serve.stdio import run_stdio
 
@@ -74,8 +75,9 @@ class Bridge:
 
     def app(self, *, calls_hooks: bool = True) -> Starlette:
         """The ASGI app: MCP, the health check and, if wanted, the Explorer; its lifespan calls the hooks."""
-        options = self.options
+        options, hosts = self.options, Hosts(self.options.host, self.options.allowed_hosts)
         mcp = http_transport(options.transport, self.endpoint, logger)
+        self.enter = everybody(hosts, mcp.at)
         routes = [*mcp.routes, health(self._count)]
         if options.explorer:
             routes += Explorer(self.tools, self.endpoint, options).routes()
@@ -86,7 +88,7 @@ class Bridge:
                 yield
 
         middleware = [
-            Middleware(Guard, bound=options.host, allowed=options.allowed_hosts, open_paths=["/health"]),
+            Middleware(Guard, hosts=hosts, open_paths=["/health"]),
             Middleware(Lane, find=mcp.line),
             Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
             Middleware(ClearJson),
@@ -112,7 +114,7 @@ class Bridge:
                 logger.info("Listening on http://%s:%d%s", options.host, options.port, explorer)
                 if not is_loopback(options.host):
                     logger.warning(BEYOND_LOOPBACK, options.host, " and the Explorer" if options.explorer else "")
-                await run_http(app, self.endpoint.drain, listening, stop, self.hooks(stop))
+                await run_http(app, self.endpoint.drain, listening, stop, self.hooks(stop), self.enter)
 
     def _count(self) -> int:
         return len(self.tools.tools)

@@ -74,6 +74,7 @@ class ToolRun:
         self._last_progress = -math.inf
         self._answer: asyncio.Future[Json | None] | None = None
         self._on_cancel: list[Callable[[], object]] = []
+        self._ending: asyncio.Future[None] | None = None
         self.attach(channel)
 
     def attach(self, channel: Channel) -> None:
@@ -88,6 +89,17 @@ class ToolRun:
         except asyncio.CancelledError:
             self.cancel()
             raise
+
+    def ending(self) -> "asyncio.Future[None]":
+        """What is done once the run has ended; made only when somebody waits for that."""
+        if self._ending is None:
+            self._ending = self._loop.create_future()
+        return self._ending
+
+    def ended(self) -> None:
+        """The run is over."""
+        if self._ending is not None and not self._ending.done():
+            self._ending.set_result(None)
 
     def on_cancel(self, tell: Callable[[], object]) -> None:
         """Call this when nobody waits for the result any more."""
@@ -220,6 +232,7 @@ class Calls:
         self._logger = logger or logging.getLogger(__name__)
         self._is_draining = False
         self._running: dict[asyncio.Future[Answer], ToolRun] = {}
+        self._running_in_place: set[ToolRun] = set()
         self._suspended: dict[str, ToolRun] = {}
 
     async def begin(self, name: str, arguments: Json | None, channel: Channel, user: User | None = None) -> Outcome:
@@ -253,18 +266,17 @@ class Calls:
         self._is_draining = True
         for question_id in list(self._suspended):
             self._expire(question_id)
-        if self._running:
-            await asyncio.wait(self._running, timeout=seconds)
-        for run in list(self._running.values()):
+        running: list[asyncio.Future[Any]] = [*self._running, *(run.ending() for run in self._running_in_place)]
+        if running:
+            await asyncio.wait(running, timeout=seconds)
+        for run in [*self._running.values(), *self._running_in_place]:
             run.cut_off()
 
     async def _run_in_place(self, name: str, arguments: Json | None, run: ToolRun) -> Answer:
-        loop = asyncio.get_running_loop()
-        request = asyncio.current_task(loop)
+        request = asyncio.current_task()
         if request is not None:
             run.on_cancel(request.cancel)
-        ended: asyncio.Future[Answer] = loop.create_future()
-        self._running[ended] = run
+        self._running_in_place.add(run)
         try:
             return await self._run(name, arguments, run)
         except asyncio.CancelledError:
@@ -273,8 +285,8 @@ class Calls:
             request.uncancel()  # the client is still there: it is we who stop
             return refusal(CUT_OFF)
         finally:
-            del self._running[ended]
-            ended.cancel()
+            self._running_in_place.discard(run)
+            run.ended()
 
     def _suspend(self, run: ToolRun) -> str | None:
         if len(self._suspended) >= MAX_SUSPENDED:

@@ -131,16 +131,17 @@ class Endpoint:
         self._listing = Listing(tools, writer, page)
         self._line = Line(tools, self.calls, self._listing, writer, refuse, logs)
         self._as_made = self._handling()
+        self._is_traced = is_traced(self.server)
 
     @property
     def line(self) -> Line | None:
         """Answers plain requests; None where they must pass through the SDK: somebody added to it, or traces it."""
-        return self._line if self._handling() == self._as_made and not is_traced(self.server) else None
+        return self._line if self._handling() == self._as_made and not self._is_traced else None
 
     def _handling(self) -> tuple[object, ...]:
         """What the SDK hands plain requests to."""
         handler = self.server.get_request_handler
-        return handler("tools/call"), handler("tools/list"), handler("ping"), len(self.server.middleware)
+        return handler("tools/call"), handler("tools/list"), handler("ping"), *self.server.middleware
 
     async def drain(self, seconds: float) -> None:
         """Stop telling of changes, and let the running calls end."""

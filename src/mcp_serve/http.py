@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+from typing import Any
 
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http import StreamableHTTPServerTransport
@@ -50,9 +51,13 @@ class StreamableHTTP:
 
     def line(self, scope: Scope) -> "StreamableHTTP | None":
         """What answers plain requests at this address."""
-        return self if scope["path"].removeprefix(scope.get("root_path", "")) == PATH else None
+        return self.at(scope["path"].removeprefix(scope.get("root_path", "")))
 
-    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+    def at(self, path: str) -> "StreamableHTTP | None":
+        """The same by the path alone."""
+        return self if path == PATH else None
+
+    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
         """The answer to a plain request; None where it must go to the SDK."""
         line = self._endpoint.line
         if line is None or request.session is None:
@@ -113,6 +118,9 @@ class Sse:
 
     def line(self, scope: Scope) -> None:
         """Nothing is plain here: every answer comes by the stream."""
+
+    def at(self, path: str) -> None:
+        """Nor at any other path."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._messages.connect_sse(owned(scope), receive, send) as (read, write):

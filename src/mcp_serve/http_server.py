@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from starlette.types import ASGIApp
 
 from mcp_serve.connections import Connections, room
+from mcp_serve.shortcut import Enter, Shortcut
 from mcp_serve.signals import LAST_WORDS, Stop
-from mcp_serve.uvicorn_internals import HttpServer
+from mcp_serve.uvicorn_server import HttpServer
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -24,15 +25,17 @@ async def run_http(
     listening: socket.socket,
     stop: Stop,
     answering: contextlib.AbstractAsyncContextManager[None] | None = None,
+    enter: Enter | None = None,
 ) -> None:
     """Serve HTTP until `stop` is set: the running calls end, then the streams, all of it within the budget.
 
     `drain` is told how long calls have. `answering` is entered once requests are answered, and left, when the calls
     have ended, before they no longer are; without it, new connections are refused as soon as we are told to stop.
+    `enter` lets in plain requests that need not pass through the app.
     """
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so only for sockets it made
     connections = Connections(room())
-    server = HttpServer(app, connections)
+    server = HttpServer(app, connections, None if enter is None else Shortcut(enter))
     serving = asyncio.create_task(server.serve(sockets=[]))
     accepting = asyncio.create_task(connections.accept(listening, server.connection))
     for task in (serving, accepting):

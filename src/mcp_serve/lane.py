@@ -1,28 +1,62 @@
 """The lane: plain requests are answered at once, and everything else passes on, as if nobody had looked at it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
 from mcp_serve.late import Stream, send_in_time
-from mcp_serve.plain import MAX_BODY, Plain, plain_body, plain_head
+from mcp_serve.plain import MAX_BODY, Head, Plain, plain_body, plain_head
 from mcp_serve.presence import unless_gone
 from mcp_serve.switch import is_open
-from mcp_serve.whole import send_whole
+from mcp_serve.whole import Header, send_whole
 
 
 class Line(Protocol):
     """What answers plain requests at one address."""
 
-    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
         """The answer, once it is there; None where the request must go to the SDK."""
         ...
 
 
 Find = Callable[[Scope], Line | None]
 """Finds the line at the address of a request, for whoever asks; None where the app must answer."""
+
+
+class Reply(NamedTuple):
+    """What answers a plain request, and for a client of the older era the stream that the answer may become."""
+
+    answer: Coroutine[Any, Any, bytes]
+    stream: Stream | None
+
+    @property
+    def more(self) -> tuple[Header, ...]:
+        """Further headers of the answer."""
+        return () if self.stream is None else self.stream.more
+
+    async def deliver(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer, as an ASGI app."""
+        if self.stream is not None:
+            self.stream.send = send
+            return await send_in_time(scope, receive, self.stream, self.answer)
+        text = await unless_gone(receive, self.answer)
+        if text is not None:
+            await send_whole(scope, send, text)
+
+
+def reply(head: Head, body: bytes, line: Line, user: User | None) -> Reply | None:
+    """What answers a request on its line; None where it is not plain, or not plain there."""
+    request = plain_body(head, body)
+    if request is None:
+        return None
+    stream: Stream | None = None
+    if request.session is not None:
+        stream = Stream((b"mcp-session-id", request.session.encode()))
+        request = request._replace(say=stream.say)
+    answer = line.answer(request, user)
+    return None if answer is None else Reply(answer, stream)
 
 
 class Lane:
@@ -42,19 +76,10 @@ class Lane:
             return await self._app(scope, receive, send)
         messages: list[Message] = []
         body = await _body(receive, messages)
-        request = None if body is None else plain_body(head, body)
-        stream: Stream | None = None
-        if request is not None and request.session is not None:
-            stream = Stream(send, (b"mcp-session-id", request.session.encode()))
-            request = request._replace(say=stream.say)
-        answer = None if request is None else line.answer(request, user_of(scope))
-        if request is None or answer is None:
+        answering = None if body is None else reply(head, body, line, user_of(scope))
+        if answering is None:
             return await self._app(scope, _replay(messages, receive), send)
-        if stream is not None:
-            return await send_in_time(scope, receive, stream, answer)
-        text = await unless_gone(receive, answer)
-        if text is not None:
-            await send_whole(scope, send, text)
+        await answering.deliver(scope, receive, send)
 
 
 async def _body(receive: Receive, messages: list[Message]) -> bytes | None:

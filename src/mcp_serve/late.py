@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from mcp_types import INTERNAL_ERROR
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from mcp_serve.guard import refuse
 from mcp_serve.under_way import Stopped
@@ -43,10 +43,13 @@ async def send_in_time(scope: Scope, receive: Receive, stream: "Stream", answer:
 
 
 class Stream:
-    """The stream that an answer becomes; `more` are further headers of the answer in either form."""
+    """The stream that an answer becomes; `more` are further headers of the answer in either form.
 
-    def __init__(self, send: Send, *more: Header) -> None:
-        self.send = send
+    `send` is given to it by whoever delivers the answer.
+    """
+
+    def __init__(self, *more: Header) -> None:
+        self.send: Send = self._unsent
         self.more = more
         self._pinging: asyncio.Task[None] | None = None
         self._beginning = asyncio.Lock()
@@ -71,6 +74,11 @@ class Stream:
         """Send the answer, if there is one, and close."""
         body = b"" if text is None else _EVENT % text
         await self.send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _unsent(self, message: Message) -> None:
+        """Work that was begun before its connection was at hand waits a moment, and so goes on when it is."""
+        await asyncio.sleep(0)
+        await self.send(message)
 
     async def _open(self) -> None:
         async with self._beginning:  # its head comes before all else

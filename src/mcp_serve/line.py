@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from mcp_serve.answer import Answer, Refusal
 from mcp_serve.calls import Calls, Channel, Question, User
@@ -36,7 +37,7 @@ class Line:
         self._refuse = refuse
         self._logs = logs
 
-    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
         """The answer, once it is there; None where the request must go to the SDK."""
         if request.method == "tools/call":
             return self._called(request, user) if self._is_plain(request) else None

@@ -74,6 +74,9 @@ class Head(NamedTuple):
     method: bytes | None
     name: bytes | None
     session: str | None
+    length: int
+    given: dict[bytes, bytes]
+    """All of its headers, each of which is given once."""
 
 
 def plain_head(method: str, headers: list[tuple[bytes, bytes]]) -> Head | None:
@@ -91,13 +94,14 @@ def plain_head(method: str, headers: list[tuple[bytes, bytes]]) -> Head | None:
         or given.get(b"content-type") not in (b"application/json", b"application/json; charset=utf-8")
     ):
         return None
+    size = int(length)
     takes_json, takes_events = _accepted(given.get(b"accept", b""))
     version = given.get(b"mcp-protocol-version")
     if version == b"2026-07-28" and takes_json:
-        return Head(MODERN, given.get(b"mcp-method"), given.get(b"mcp-name"), None)
+        return Head(MODERN, given.get(b"mcp-method"), given.get(b"mcp-name"), None, size, given)
     session = given.get(b"mcp-session-id")
     if version == b"2025-11-25" and takes_json and takes_events and session is not None and session.isascii():
-        return Head(LEGACY, None, None, session.decode())
+        return Head(LEGACY, None, None, session.decode(), size, given)
     return None
 
 
@@ -163,11 +167,14 @@ def _told(params: Json, version: str) -> bool | None:
     meta = params["_meta"]
     if type(meta) is not dict or "progressToken" in meta:
         return None
-    others = meta.keys() - _ENVELOPE
-    if others and any(key.startswith(_RESERVED) for key in others):
+    if meta.keys() != _ENVELOPE:
+        others = meta.keys() - _ENVELOPE
+        if others and any(key.startswith(_RESERVED) for key in others):
+            return None
+        if version == LEGACY:
+            return False if len(others) == len(meta) else None
+    elif version == LEGACY:
         return None
-    if version == LEGACY:
-        return False if len(others) == len(meta) else None
     if meta.get(PROTOCOL_VERSION_META_KEY) != version or CLIENT_CAPABILITIES_META_KEY not in meta:
         return None
     return _can_answer(meta.get(CLIENT_INFO_META_KEY, _ABSENT), meta[CLIENT_CAPABILITIES_META_KEY])

@@ -1,77 +1,21 @@
 """What we rely on in uvicorn without a promise; tests/unit/test_dependency_insides.py says what moved."""
 
-import asyncio
-import contextlib
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import httptools
-import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mcp_serve.connections import Connections
-from mcp_serve.signals import LAST_WORDS, Stop
-from mcp_serve.whole import WRITE
+from mcp_serve.whole import WRITE, Header, lines, on_the_wire
 
 HEAD_WITHIN = 10.0
 BODY_WITHIN = 30.0
 MAX_HEAD = 2**16
 MAX_BODY = 2**24
 """Bytes on the wire; what a body may say is limited further in."""
-ANSWERED_WITHIN = 1.0
-"""Seconds that answers under way have to get out in, once their calls have ended; then streams are closed."""
-_OK = b"HTTP/1.1 200 OK\r\n"
 INVALID = "Invalid HTTP request received; its target must be a path, such as /health."
-
-
-class HttpServer(uvicorn.Server):
-    """Leaves signals to others, and listening too: it serves the connections that it is given."""
-
-    def __init__(self, app: ASGIApp, connections: Connections) -> None:
-        setup = uvicorn.Config(
-            self._answer,
-            interface="asgi3",
-            http=StrictHttp,
-            ws="none",
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-        )
-        self._app = app
-        self._connections = connections
-        setup.load()
-        super().__init__(setup)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals are not the server's business."""
-        yield
-
-    async def end(self, serving: "asyncio.Task[None]", stop: Stop) -> None:
-        """Let answers get out, then close what is open, then cancel what heeds neither; all of it in what is left."""
-        self.should_exit = True
-        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS * 2 / 3)))
-        self._connections.close()
-        await asyncio.wait([serving], timeout=min(ANSWERED_WITHIN, stop.left(LAST_WORDS / 3)))
-        for request in self.server_state.tasks:
-            request.cancel()
-        self.force_exit = True
-        await serving
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; one that we cancel at the end is no fault of the app."""
-        try:
-            await self._app(scope, receive, send)
-        except asyncio.CancelledError:
-            if not self.should_exit:
-                raise
-
-    def connection(self) -> asyncio.Protocol:
-        """What speaks HTTP on a new connection."""
-        return StrictHttp(self._connections, config=self.config, server_state=self.server_state, app_state={})
 
 
 class StrictHttp(HttpToolsProtocol):
@@ -142,25 +86,25 @@ class StrictHttp(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             raise ValueError("a target with an authority would name two hosts")  # the parser turns this into a 400
         self._connections.asked(self.transport)
-        super().on_headers_complete()
-        self.scope["extensions"] = {WRITE: {"write": partial(self._write_whole, self.cycle)}}
         self._room = MAX_BODY
         self._within = BODY_WITHIN
         self._deadline.cancel()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Let the app answer."""
+        super().on_headers_complete()
+        self.scope["extensions"] = {WRITE: {"write": partial(self._write_whole, self.cycle)}}
         self.headers = []  # trailers are not for the app
 
-    async def _write_whole(self, cycle: RequestResponseCycle, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    async def _write_whole(self, cycle: RequestResponseCycle, body: bytes, more: tuple[Header, ...]) -> None:
         """Answer the request of a cycle with 200 in one write; head and body apart would be two packets."""
         if cycle.flow.write_paused and not cycle.disconnected:
             await cycle.flow.drain()
         if cycle.disconnected:
             return
-        lines = [_OK]
-        for name, value in (*cycle.default_headers, *headers):
-            lines += (name, b": ", value, b"\r\n")
-        lines.append(b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n")
-        lines.append(body)
-        self.transport.write(b"".join(lines))
+        closing = () if cycle.keep_alive else (CLOSE_HEADER,)
+        self.transport.write(on_the_wire(lines(cycle.default_headers), body, (*more, *closing)))
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
         cycle.message_event.set()
@@ -172,10 +116,14 @@ class StrictHttp(HttpToolsProtocol):
         """Stop the clock until the next request."""
         if self._wants_upgrade:
             return
-        super().on_message_complete()
         self._room, self._within = MAX_HEAD, HEAD_WITHIN
         self._is_read = True
         self._deadline.cancel()
+        self._end()
+
+    def _end(self) -> None:
+        """Let the app know that there is no more of the body."""
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Be idle, unless another request came meanwhile."""

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from typing import Any
 
 from mcp.server.streamable_http import REQUEST_CANCELLED
@@ -15,6 +16,8 @@ from mcp_serve.table import Json
 
 log = logging.getLogger(__name__)
 _ASCII = json.JSONEncoder(separators=(",", ":"))
+_parts = c_make_encoder(None, _ASCII.default, encode_basestring_ascii, None, ":", ",", False, False, True)
+"""What `_ASCII` makes anew for each value."""
 _EMPTY = serialize_server_result("tools/call", MODERN, {"content": [], "resultType": "complete"})
 _EMPTY_LEGACY = serialize_server_result("tools/call", LEGACY, {"content": []})
 
@@ -73,7 +76,7 @@ def encoded(value: Any, *, modern: bool) -> bytes:
     if not modern:
         return to_json(value)
     try:
-        return _ASCII.encode(value).encode()
+        return "".join(_parts(value, 0)).encode()
     except TypeError:  # a value that only pydantic knows how to write
         return _ASCII.encode(to_jsonable_python(value)).encode()
 

@@ -1,7 +1,8 @@
 """The switch that sends every request through the SDK."""
 
 import json
-from collections.abc import Awaitable
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
@@ -19,7 +20,7 @@ BODY = json.dumps(request(MODERN, "tools/list", {})).encode()
 class Line:
     """Answers everything."""
 
-    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
         async def answered() -> bytes:
             return b"by the lane"
 

@@ -30,7 +30,7 @@ from watchdog.events import FileSystemEventHandler
 from apcore_files import internals as file_internals
 from apcore_files.folder import discovered
 from apcore_mcp import internals
-from mcp_serve import sdk_internals, uvicorn_internals
+from mcp_serve import quick_http, sdk_internals, uvicorn_internals, uvicorn_server
 from mcp_serve.connections import Connections
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.http import StreamableHTTP
@@ -171,8 +171,9 @@ async def test_the_sdk_ends_a_session_when_a_bare_delete_comes() -> None:
 
 
 def test_uvicorn_reads_http_by_the_methods_that_we_add_to() -> None:
-    ours = [name for name, value in vars(uvicorn_internals.StrictHttp).items() if inspect.isfunction(value)]
-    added = {"_feed", "_head_without_upgrade", "_write_whole"}
+    both = {**vars(uvicorn_internals.StrictHttp), **vars(quick_http.QuickHttp)}
+    ours = [name for name, value in both.items() if inspect.isfunction(value)]
+    added = {"_feed", "_head_without_upgrade", "_write_whole", "_begin", "_end", "_begun", "_write", "_close_if_idle"}
     for name in {*ours, "_unset_keepalive_if_required", "send_400_response", "on_message_begin"} - added:
         assert callable(getattr(HttpToolsProtocol, name, None)), f"{UVICORN} HttpToolsProtocol has no {name} any more."
     for name in added:
@@ -191,7 +192,7 @@ def test_uvicorn_keeps_the_head_of_a_request_where_we_look() -> None:
     async def reading() -> None:
         setup = Config(silent, http=HttpToolsProtocol, ws="none", log_config=None, lifespan="off")
         reader = HttpToolsProtocol(config=setup, server_state=ServerState(), app_state={})
-        for name in ("loop", "logger", "parser", "transport"):
+        for name in ("client", "cycle", "flow", "loop", "logger", "parser", "tasks", "timeout_keep_alive", "transport"):
             assert hasattr(reader, name), f"{UVICORN} A connection has no {name} any more."
         reader.on_message_begin()
         reader.on_url(b"/mcp")
@@ -206,7 +207,7 @@ def test_uvicorn_keeps_the_head_of_a_request_where_we_look() -> None:
 def test_uvicorn_leaves_signals_alone_and_listening_to_us() -> None:
     async def serving() -> None:
         before = signal.getsignal(signal.SIGTERM)
-        server = uvicorn_internals.HttpServer(silent, Connections(1))
+        server = uvicorn_server.HttpServer(silent, Connections(1))
         task = asyncio.create_task(server.serve(sockets=[]))
         while not server.started and not task.done():
             await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from rich.console import RenderableType
@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 
 from mcp_serve import http_server
 from mcp_serve.http_server import run_http
+from mcp_serve.shortcut import Enter
 from mcp_serve.signals import Stop
 from toolgrove.cli.call_log import CallLog
 from toolgrove.cli.carrier import Carrier
@@ -186,6 +187,16 @@ def greet(screen: Screen, answer: Any, shown: Sequence[RenderableType], address:
 
 
 Drain = Callable[[float], Awaitable[None]]
+
+
+class Ready(NamedTuple):
+    """A project's app, who need not pass through it, and how it is told to finish its calls."""
+
+    app: ASGIApp
+    enter: Enter
+    drain: Drain
+
+
 Greeting = tuple[dict[str, Any], list[RenderableType]]
 
 
@@ -207,15 +218,15 @@ class Service:
 
     async def run(self, stop: Stop) -> None:
         """Serve until told to stop, be it while the project starts."""
-        async with self.ready(stop) as (app, drain):
+        async with self.ready(stop) as (app, enter, drain):
             self._show(*self.greeting)
             self.greeted(str(self.greeting[0]["console"]))
             with settled_collector():
-                await run_http(app, drain, self.listening, stop)
+                await run_http(app, drain, self.listening, stop, enter=enter)
 
     @asynccontextmanager
-    async def ready(self, stop: Stop) -> AsyncIterator[tuple[ASGIApp, Drain]]:
-        """The project's app, which answers as soon as somebody listens, and how it is told to finish its calls."""
+    async def ready(self, stop: Stop) -> AsyncIterator[Ready]:
+        """The project, which answers as soon as somebody listens."""
         async with AsyncExitStack() as stack:
             with self.screen.waiting(OPENING):
                 grove = await stack.enter_async_context(Grove(self.file.config))
@@ -238,7 +249,7 @@ class Service:
             if self.screen.err.is_terminal and not self.screen.as_json:
                 grove.listen(CallLog(self.screen).hear)
             tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._taken, grove, stop)))
-            yield gateway.app, drain
+            yield Ready(gateway.app, gateway.enter, drain)
             tasks.cancel_scope.cancel()
 
     async def _be_found(self, control: Control, stack: AsyncExitStack) -> None:
@@ -299,20 +310,17 @@ class Services:
         """Serve all of them until told to stop."""
         first = self.parts[0]
         async with AsyncExitStack() as stack:
-            apps: dict[str, ASGIApp] = {}
-            drains: list[Drain] = []
-            for part in self.parts:
-                app, drain = await stack.enter_async_context(part.ready(stop))
-                apps[part.name] = app
-                drains.append(drain)
+            ready = {part.name: await stack.enter_async_context(part.ready(stop)) for part in self.parts}
 
             async def drain_all(seconds: float) -> None:
-                await asyncio.gather(*(drain(seconds) for drain in drains))
+                await asyncio.gather(*(one.drain(seconds) for one in ready.values()))
 
             answers = {part.name: part.greeting[0] for part in self.parts}
             shown = [one for part in self.parts for one in (line(part.name, "bold underline"), *part.greeting[1])]
             address = first.address.removesuffix(first.prefix)
             greet(first.screen, {"projects": answers}, shown, address)
-            app = import_module("toolgrove.web.projects").index_of(apps, first.host, first.allowed_hosts)
+            web = import_module("toolgrove.web.projects")
+            app = web.index_of({name: one.app for name, one in ready.items()}, first.host, first.allowed_hosts)
+            enter = web.entrance_of({name: one.enter for name, one in ready.items()})
             with settled_collector():
-                await run_http(app, drain_all, first.listening, stop)
+                await run_http(app, drain_all, first.listening, stop, enter=enter)

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mcp_serve.clear_json import ClearJson
-from mcp_serve.guard import Guard
+from mcp_serve.guard import Guard, Hosts
 from mcp_serve.http_server import run_http
 from mcp_serve.signals import Stop
 
@@ -70,7 +70,7 @@ class Shop:
                 Route("/seeds/{sku}", self._get),
                 Route("/orders", self._order, methods=["POST"]),
             ],
-            middleware=[Middleware(Guard, bound=HOST, allowed=[]), Middleware(ClearJson)],
+            middleware=[Middleware(Guard, hosts=Hosts(HOST)), Middleware(ClearJson)],
         )
 
     async def _list(self, request: Request) -> Response:

@@ -7,6 +7,7 @@
 - ``arrivals``: records of first uses of tokens, and of sign-ins
 - ``call_story``: all that is known about one call
 - ``console``: the console's page
+- ``entrance``: lets plain requests in that need not pass through the app
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
 - ``limit_faults``: shared rate limits that could not be asked, as a metric

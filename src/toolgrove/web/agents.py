@@ -16,6 +16,7 @@ from toolgrove.errors import AgentNotFound, InvalidArgument
 from toolgrove.mcp_face import session_of
 from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.http_json import answer, event_texts, failure, json_body, problem, stream
+from toolgrove.web.identity import Principal
 from toolgrove.web.project import Project
 from toolgrove.web.refusals import Refusals
 from toolgrove.web.routing import Handlers
@@ -55,13 +56,12 @@ class Agents:
             "run": self._runs,
         }
 
-    def line(self, scope: Scope) -> Line | None:
+    def line(self, path: str, user: Principal) -> Line | None:
         """What answers plain requests of MCP at this address, for whoever asks."""
-        path: str = scope["path"]
         name = path[len(_PREFIX) : -len(_SUFFIX)]
         if not path.startswith(_PREFIX) or not path.endswith(_SUFFIX) or self._streams.is_closed:
             return None
-        return self._endpoints[name].sessions if name in self._endpoints and scope["user"].may_be(name) else None
+        return self._endpoints[name].sessions if name in self._endpoints and user.may_be(name) else None
 
     async def _openai_tools(self, request: Request) -> Response:
         agent = await self._agent(request)

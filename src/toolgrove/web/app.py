@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mcp_serve.clear_json import ClearJson
-from mcp_serve.guard import Guard
+from mcp_serve.guard import Guard, Hosts
 from mcp_serve.lane import Lane
 from toolgrove.events import Event, PoolChanged
 from toolgrove.store.audit import AuditQuery
@@ -25,6 +25,7 @@ from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.agents import Agents
 from toolgrove.web.arrivals import Arrivals
 from toolgrove.web.console import console_handlers
+from toolgrove.web.entrance import Entrance
 from toolgrove.web.http_json import answer
 from toolgrove.web.identity import Anonymous, Identified, Lookup
 from toolgrove.web.limit_faults import LimitFaults
@@ -82,6 +83,7 @@ class Gateway:
         lookup = Lookup(project.tokens, lambda: agent_names(project), project.clock)
         self._revocations = None if anonymous else Revocations(lookup, self._streams, self._endpoints)
         self._refusals, self._arrivals = Refusals(project, metrics), Arrivals(project, lookup)
+        hosts = Hosts(host, allowed_hosts)
         known = (
             Middleware(Anonymous)
             if anonymous
@@ -111,15 +113,17 @@ class Gateway:
                 partial(self._refusals.record, "role"),
             ),
             middleware=[
-                Middleware(Guard, bound=host, allowed=allowed_hosts, on_refusal=self._refusals.record),
+                Middleware(Guard, hosts=hosts, on_refusal=self._refusals.record),
                 known,  # before the body is read: strangers must cost nothing
-                Middleware(Lane, find=agents.line),
+                Middleware(Lane, find=lambda scope: agents.line(scope["path"], scope["user"])),
                 Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
                 Middleware(ClearJson),
             ],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
+        self.enter = Entrance(hosts, None if anonymous else lookup, self._arrivals.saw, agents.line)
+        """Lets plain requests in that need not pass through the app."""
 
     def leave(self) -> None:
         """Say that we are about to stop, and go on serving."""

@@ -7,7 +7,6 @@ from collections import OrderedDict
 
 import anyio
 import anyio.to_thread
-from starlette.types import Scope
 
 from toolgrove.web.identity import Lookup, Principal
 from toolgrove.web.project import Project
@@ -27,11 +26,11 @@ class Arrivals:
         self._waiting: list[tuple[Principal, str, bool]] = []
         self._came = anyio.Event()
 
-    def saw(self, user: Principal, scope: Scope) -> None:
-        """A request came with a good token."""
-        signs_in = user.is_operator and self._is_back(user, scope)
+    def saw(self, user: Principal, source: str) -> None:
+        """A request came with a good token from this address."""
+        signs_in = user.is_operator and self._is_back(user, source)
         if signs_in or self._lookup.is_first(user):
-            self._waiting.append((user, (scope.get("client") or ("",))[0], signs_in))
+            self._waiting.append((user, source, signs_in))
             self._came.set()
 
     async def follow(self) -> None:
@@ -52,8 +51,8 @@ class Arrivals:
         if signs_in:
             await self._project.recorder.record("sign_in", "sign_in", by="operator", details={"from": source})
 
-    def _is_back(self, user: Principal, scope: Scope) -> bool:
-        place = (user.token, (scope.get("client") or ("",))[0])
+    def _is_back(self, user: Principal, source: str) -> bool:
+        place = (user.token, source)
         now = self._project.clock.monotonic()
         before = self._last.get(place)
         self._last[place] = now

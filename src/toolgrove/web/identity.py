@@ -40,9 +40,32 @@ class Principal(BaseUser):
         """Whether it is the person who answers for the agents."""
         return self.name == OPERATOR
 
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What its token is good for."""
+        return ("operator",) if self.is_operator else ("agent",)
+
     def may_be(self, agent: str) -> bool:
         """Whether it may call as this agent."""
         return self.is_operator or self.name == agent
+
+
+Holder = Callable[[str], Principal | None]
+"""Whose token it is."""
+
+
+def holder_of(given: Sequence[bytes], holder: Holder) -> Principal | None:
+    """Who asks, by the headers that say so: exactly one must, with a token that is good."""
+    if len(given) != 1:
+        return None
+    scheme, _, token = given[0].decode("latin-1").partition(" ")
+    return holder(token.strip()) if scheme.lower() == "bearer" else None
+
+
+def source_of(scope: Scope) -> str:
+    """The address that a request comes from."""
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 class Identified:
@@ -52,8 +75,8 @@ class Identified:
         self,
         app: ASGIApp,
         *,
-        holder: Callable[[str], Principal | None],
-        came: Callable[[Principal, Scope], None],
+        holder: Holder,
+        came: Callable[[Principal, str], None],
         refused: Callable[[Scope], Awaitable[None]],
         slow_down: SlowDown,
     ) -> None:
@@ -65,21 +88,21 @@ class Identified:
             return
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         try:
-            user = self._identify(given)
+            user = holder_of(given, self._holder)
         except OSError as fault:
             await unkept(fault)(scope, receive, send)
             return
         if user is None:
             await self._refuse(scope, receive, send, guessed=bool(given))
             return
-        self._came(user, scope)
-        scope["user"], scope["auth"] = user, AuthCredentials(["operator" if user.is_operator else "agent"])
+        self._came(user, source_of(scope))
+        scope["user"], scope["auth"] = user, AuthCredentials(user.scopes)
         await self._app(scope, receive, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, *, guessed: bool) -> None:
         """Answer a stranger; one who guesses tokens has to wait for it."""
         await self._refused(scope)
-        pause = self._slow_down.pause((scope.get("client") or ("",))[0]) if guessed else 0.0
+        pause = self._slow_down.pause(source_of(scope)) if guessed else 0.0
         if pause is None:
             wait = {"Retry-After": str(math.ceil(LONGEST))}
             refusal = problem(429, "rate_limited", "Too many wrong tokens come from this address.", headers=wait)
@@ -93,12 +116,6 @@ class Identified:
                 headers={"WWW-Authenticate": 'Bearer realm="toolgrove"'},
             )
         await refusal(scope, receive, send)
-
-    def _identify(self, given: Sequence[bytes]) -> Principal | None:
-        if len(given) != 1:
-            return None
-        scheme, _, token = given[0].decode("latin-1").partition(" ")
-        return self._holder(token.strip()) if scheme.lower() == "bearer" else None
 
 
 class Anonymous:

@@ -10,7 +10,9 @@ from urllib.parse import quote
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_serve.guard import Guard
+from mcp_serve.guard import Guard, Hosts
+from mcp_serve.plain import Head
+from mcp_serve.shortcut import Enter, Entry
 from toolgrove.web.http_json import HEADERS, answer, problem
 
 PREFIX = "/p/"
@@ -19,8 +21,19 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 def index_of(apps: Mapping[str, ASGIApp], host: str, allowed_hosts: Collection[str]) -> ASGIApp:
     """The app of all of them. Each guards its own paths; the few that are common are guarded here."""
-    common = Guard(_Common(apps), bound=host, allowed=allowed_hosts, open_paths=("/health", "/ready"))
+    common = Guard(_Common(apps), Hosts(host, allowed_hosts), open_paths=("/health", "/ready"))
     return Projects(apps, common)
+
+
+def entrance_of(projects: Mapping[str, Enter]) -> Enter:
+    """Lets plain requests in to the project that their path names, by its own rules."""
+
+    def enter(path: str, head: Head, source: str) -> Entry | None:
+        name, _, rest = path.removeprefix(PREFIX).partition("/")
+        project = projects.get(name) if path.startswith(PREFIX) else None
+        return None if project is None else project(f"/{rest}", head, source)
+
+    return enter
 
 
 class Projects:

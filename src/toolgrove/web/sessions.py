@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable
 from functools import partial
+from typing import Any
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,7 +53,7 @@ class Sessions:
             self._room.finish(session)
         await self._room.make_room(user)
 
-    def answer(self, request: Plain, user: User | None) -> Awaitable[bytes] | None:
+    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
         """The answer to a plain request; None where it must come by the other way."""
         answer = None if self._line is None else self._line.answer(request, user)
         if answer is None or request.session is None:

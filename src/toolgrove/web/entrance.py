@@ -1,0 +1,46 @@
+"""The edge of the gateway for plain requests that need not pass through the app: the same checks, by the head alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_serve.calls import User
+from mcp_serve.guard import Hosts
+from mcp_serve.lane import Line
+from mcp_serve.plain import Head
+from mcp_serve.shortcut import Entry
+from toolgrove.store.state import OPERATOR
+from toolgrove.web.identity import Holder, Principal, holder_of
+
+
+class Entrance:
+    """Lets in whom the app would let in; without a `holder` of tokens, everybody is the operator."""
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        holder: Holder | None,
+        came: Callable[[Principal, str], None],
+        line: Callable[[str, Principal], Line | None],
+    ) -> None:
+        self._hosts, self._holder, self._came, self._line = hosts, holder, came, line
+
+    def __call__(self, path: str, head: Head, source: str) -> Entry | None:
+        given = head.given
+        if not self._hosts.welcomes(given.get(b"host"), given.get(b"origin")):
+            return None
+        user = self._known(given.get(b"authorization"))
+        line = None if user is None else self._line(path, user)
+        if user is None or line is None:
+            return None
+        if self._holder is not None:
+            self._came(user, source)
+        return Entry(line, User(user.name, user.scopes))
+
+    def _known(self, authorization: bytes | None) -> Principal | None:
+        if self._holder is None:
+            return Principal(OPERATOR)
+        try:
+            return holder_of(() if authorization is None else (authorization,), self._holder)
+        except OSError:  # the app tells of it
+            return None

@@ -1,0 +1,255 @@
+"""Plain requests on the wire: from the second one with a head on they are answered without the app, and alike."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from apcore_mcp.bridge import Bridge
+from apcore_mcp.options import Options
+from grove_kit import ManualClock
+from lane.test_differential import BRIDGE, GATEWAY, PROJECT, TOOLS
+from lane.test_sessions import Held
+from lane.twins import LEGACY, MODERN, Asked, head_of, request
+from lane.wire import Connection, Served, Wire, calling, on_the_wire, raw
+from modules import Add, registry_of
+from toolgrove import Config, Grove
+from toolgrove.store.state import hashed
+from waiting import eventually
+
+pytestmark = pytest.mark.anyio
+NOBODY = "nobody"
+
+
+@asynccontextmanager
+async def gateway(switch: str = "on") -> AsyncIterator[tuple[Wire, Grove, str]]:
+    async with Grove(Config.model_validate(PROJECT), clock=ManualClock()) as grove:
+        token = grove.tokens.issue("writer")
+        made = grove.gateway()
+        async with on_the_wire(Served(made.app, made.enter, made.drain), switch) as wire:
+            yield wire, grove, token
+
+
+@asynccontextmanager
+async def bridge(**modules: Any) -> AsyncIterator[Wire]:
+    made = Bridge(registry_of({"math.add": Add(), **modules}), Options(transport="streamable-http"))
+    app = made.app()
+    async with on_the_wire(Served(app, made.enter, made.endpoint.drain)) as wire:
+        yield wire
+
+
+def node(answer: tuple[bytes, bytes]) -> Any:
+    return json.loads(answer[1])["result"]["structuredContent"]["nodeId"]
+
+
+def without_date(head: bytes) -> list[bytes]:
+    return [line for line in head.split(b"\r\n") if not line.startswith(b"date:")]
+
+
+async def learned(wire: Wire, one: Connection, data: bytes) -> None:
+    """Let the server meet a head, until its requests no longer reach the app."""
+    for _ in range(5):
+        before = wire.seen
+        await one.ask(data)
+        if wire.seen == before:
+            return
+    raise AssertionError("it always reaches the app")
+
+
+async def test_a_request_with_a_head_that_was_met_is_answered_alike_without_the_app() -> None:
+    async with gateway() as (wire, _, token):
+        one = await wire.connect()
+        data = raw(calling(GATEWAY, "get_node", {"nodeId": "root"}), token)
+        first = await one.ask(data)
+        assert wire.seen == 1
+        await learned(wire, one, data)
+        seen = wire.seen
+        again = await one.ask(data)
+        assert (without_date(again[0]), again[1]) == (without_date(first[0]), first[1])
+        longer = await one.ask(raw(calling(GATEWAY, "get_node", {"nodeId": "root"}, number="an id"), token))
+        assert node(longer) == "root"
+        other = await wire.connect()
+        assert node(await other.ask(data)) == "root"
+        assert wire.seen == seen
+        one.close()
+        other.close()
+
+
+async def test_sessions_of_the_older_era_take_the_same_way() -> None:
+    async with gateway() as (wire, _, token):
+        one = await wire.connect()
+        session = await one.greet(GATEWAY, token)
+        data = raw(calling(GATEWAY, "get_node", {"nodeId": "root"}, LEGACY), token, session)
+        await learned(wire, one, data)
+        seen = wire.seen
+        head, body = await one.ask(data)
+        assert node((head, body)) == "root"
+        assert b"\r\nmcp-session-id: " + session in head
+        assert wire.seen == seen
+        one.close()
+
+
+async def test_switched_off_every_request_reaches_the_app() -> None:
+    async with gateway("off") as (wire, _, token):
+        one = await wire.connect()
+        for count in range(1, 4):
+            assert node(await one.ask(raw(calling(GATEWAY, "get_node", {"nodeId": "root"}), token))) == "root"
+            assert wire.seen == count
+        one.close()
+
+
+async def test_a_token_that_was_revoked_is_refused_behind_a_head_that_was_met() -> None:
+    async with gateway() as (wire, grove, token):
+        clock = grove.clock
+        assert isinstance(clock, ManualClock)
+        one = await wire.connect()
+        data = raw(calling(GATEWAY, "get_node", {"nodeId": "root"}), token)
+        await learned(wire, one, data)
+        grove.tokens.revoke(hashed(token))
+        clock.now += 2
+        head, _ = await one.ask(data)
+        assert head.startswith(b"HTTP/1.1 401 ")
+        one.close()
+
+
+async def test_requests_in_one_packet_are_answered_in_their_order() -> None:
+    async with gateway() as (wire, _, token):
+        one = await wire.connect()
+        data = [raw(calling(GATEWAY, "get_node", {"nodeId": "root"}, number=number), token) for number in range(5)]
+        await learned(wire, one, data[0])
+        one.write(b"".join(data))
+        assert [json.loads((await one.read())[1])["id"] for _ in data] == [0, 1, 2, 3, 4]
+        one.write(data[0] + data[1][:-1])
+        assert node(await one.read()) == "root"
+        one.write(data[1][-1:])
+        assert json.loads((await one.read())[1])["id"] == 1
+        one.close()
+
+
+async def test_a_request_in_pieces_is_answered_wherever_it_is_cut() -> None:
+    async with gateway() as (wire, _, token):
+        one = await wire.connect()
+        data = raw(calling(GATEWAY, "get_node", {"nodeId": "root"}), token)
+        await learned(wire, one, data)
+        for cut in range(1, len(data), 37):
+            one.write(data[:cut])
+            for _ in range(3):  # so that it is read by itself
+                await asyncio.sleep(0)
+            assert node(await one.ask(data[cut:])) == "root"
+        one.close()
+
+
+def oddly(data: bytes, token: bytes) -> list[bytes]:
+    """The same request, its head written so that two readers could read it differently."""
+    host = b"host: 127.0.0.1:8000\r\n"
+    return [
+        b"\r\n" + data,
+        data.replace(host, b"host: 127.0.0.1:8000\n", 1),
+        data.replace(host, host * 2, 1),
+        data.replace(host, host + b" folded\r\n", 1),
+        data.replace(host, host + b"content-length: 5\r\n", 1),
+        data.replace(host, host + b"transfer-encoding: chunked\r\n", 1),
+        data.replace(host, b"host : 127.0.0.1:8000\r\n", 1),
+        data.replace(host, b"host:127.0.0.1:8000\r\n", 1),
+        data.replace(host, b"Host: 127.0.0.1:8000\r\n", 1),
+        data.replace(host, b"host: evil.example\r\n", 1),
+        data.replace(host, host + b"origin: http://evil.example\r\n", 1),
+        data.replace(host, host + b"connection: close\r\n", 1),
+        data.replace(b"content-length: ", b"content-length: +", 1),
+        data.replace(b"content-length: ", b"content-length: 0", 1),
+        data.replace(b" HTTP/1.1", b" HTTP/1.0", 1),
+        data.replace(b"POST ", b"PUT ", 1),
+        data.replace(b"/mcp ", b"/mcp?x ", 1),
+        data.replace(b"writer", b"wr%69ter", 1),
+        data.replace(b"writer", b"reader", 1),
+        data.replace(token, b"wrong", 1),
+        data.replace(b"mcp-name: get_node", b"mcp-name: get_nodes", 1),
+        data.replace(b'"jsonrpc"', b'"jsonrpc":"2.0","jsonrpc"', 1),
+    ]
+
+
+async def test_odd_requests_behind_a_head_that_was_met_are_answered_as_without_the_lane() -> None:
+    async with gateway() as (wire, _, token), gateway("off") as (slow, _, other):
+        data = raw(calling(GATEWAY, "get_node", {"nodeId": "root"}), token)
+        theirs = raw(calling(GATEWAY, "get_node", {"nodeId": "root"}), other)
+        one = await wire.connect()
+        await learned(wire, one, data)
+        one.close()
+        for mine, yours in zip(oddly(data, token.encode()), oddly(theirs, other.encode()), strict=True):
+            answers = []
+            for server, text in ((wire, mine), (wire, mine), (slow, yours)):
+                connection = await server.connect()
+                head, body = await connection.ask(text)
+                kind = [line for line in head.lower().split(b"\r\n") if line.startswith((b"http/", b"connection"))]
+                answers.append((kind, _said(body)))
+                connection.close()
+            assert answers[0] == answers[1] == answers[2], mine
+
+
+def _said(body: bytes) -> Any:
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return body
+    if isinstance(said, dict) and "structuredContent" in said.get("result", {}):
+        return said["result"]["structuredContent"]["nodeId"]
+    return said
+
+
+async def test_a_list_of_tools_is_answered_alike_the_second_time() -> None:
+    async with bridge() as wire:
+        one = await wire.connect()
+        body = json.dumps(request(MODERN, "tools/list", {})).encode()
+        data = raw(Asked(head_of(MODERN, "tools/list"), body, path=BRIDGE), NOBODY)
+        first = await one.ask(data)
+        await learned(wire, one, data)
+        assert (await one.ask(data))[1] == first[1]
+        one.close()
+
+
+async def test_a_call_that_takes_long_ends_when_its_client_goes_away() -> None:
+    held = Held()
+    async with bridge(held=held.module) as wire:
+        one, other = await wire.connect(), await wire.connect()
+        name = TOOLS[BRIDGE][0]
+        await learned(wire, one, raw(calling(BRIDGE, name, {"a": 1, "b": 2}), NOBODY))
+        data = raw(calling(BRIDGE, "held", {}), NOBODY)
+        one.write(data)
+        await held.begun.wait()
+        held.go.set()
+        assert json.loads((await one.read())[1])["result"]["isError"] is False
+        again = Held()
+        held.begun, held.go, held.ended = again.begun, again.go, "not yet"
+        other.write(data)
+        await held.begun.wait()
+        other.close()
+        await eventually(lambda: held.ended == "cancelled")
+        held.go.set()
+        one.close()
+
+
+async def test_a_call_under_way_is_answered_when_the_server_stops() -> None:
+    held = Held()
+    async with bridge(held=held.module) as wire:
+        one = await wire.connect()
+        held.go.set()
+        data = raw(calling(BRIDGE, "held", {}), NOBODY)
+        await learned_held(one, data)
+        again = Held()
+        held.begun, held.go, held.ended = again.begun, again.go, "not yet"
+        one.write(data)
+        await held.begun.wait()
+        wire.stop.set()
+        await asyncio.sleep(0)
+        held.go.set()
+        assert json.loads((await one.read())[1])["result"]["isError"] is False
+        assert await one.ends()
+        one.close()
+
+
+async def learned_held(one: Connection, data: bytes) -> None:
+    for _ in range(3):
+        await one.ask(data)
