@@ -37,7 +37,9 @@ The official SDK is to speak the protocol (C-01). It does so for whatever stream
 plain requests, which are nearly all, are answered past it by a lane (`mcp_serve/lane.py`), with the same checks, the
 same `run` and the same answers. `tests/lane/test_differential.py` sends generated requests, valid, odd and hostile, in
 both eras, to the lane and to the SDK, and compares status, headers and body. What may differ is listed with its reason
-in `tests/lane/twins.py`. `MCP_SERVE_LANE=off` turns the lane off.
+in `tests/lane/twins.py`. A plain request behind a head that was met before does not pass through ASGI either
+(`mcp_serve/shortcut.py`); `tests/lane/test_shortcut.py` compares that way on the wire. `MCP_SERVE_LANE=off` turns both
+off.
 """
 
 

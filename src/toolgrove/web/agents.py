@@ -56,8 +56,12 @@ class Agents:
             "run": self._runs,
         }
 
-    def line(self, path: str, user: Principal) -> Line | None:
+    def line(self, scope: Scope) -> Line | None:
         """What answers plain requests of MCP at this address, for whoever asks."""
+        return self.at(scope["path"], scope["user"])
+
+    def at(self, path: str, user: Principal) -> Line | None:
+        """The same by the path alone."""
         name = path[len(_PREFIX) : -len(_SUFFIX)]
         if not path.startswith(_PREFIX) or not path.endswith(_SUFFIX) or self._streams.is_closed:
             return None

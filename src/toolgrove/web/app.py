@@ -115,14 +115,14 @@ class Gateway:
             middleware=[
                 Middleware(Guard, hosts=hosts, on_refusal=self._refusals.record),
                 known,  # before the body is read: strangers must cost nothing
-                Middleware(Lane, find=lambda scope: agents.line(scope["path"], scope["user"])),
+                Middleware(Lane, find=agents.line),
                 Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
                 Middleware(ClearJson),
             ],
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
-        self.enter = Entrance(hosts, None if anonymous else lookup, self._arrivals.saw, agents.line)
+        self.enter = Entrance(hosts, None if anonymous else lookup, self._arrivals.saw, agents.at)
         """Lets plain requests in that need not pass through the app."""
 
     def leave(self) -> None:
