@@ -37,7 +37,7 @@ def everybody(hosts: Hosts, at: Callable[[str], Line | None]) -> Enter:
 
 
 class Shortcut:
-    """Knows the heads that were let in, and lets each request in anew; whatever is odd is left to the app."""
+    """Knows the heads that were let in, and checks each request again; whatever is odd is left to the app."""
 
     def __init__(self, enter: Enter) -> None:
         self._enter = enter

@@ -34,10 +34,10 @@ async def gateway(switch: str = "on") -> AsyncIterator[tuple[Wire, Grove, str]]:
 
 
 @asynccontextmanager
-async def bridge(**modules: Any) -> AsyncIterator[Wire]:
+async def bridge(switch: str = "on", **modules: Any) -> AsyncIterator[Wire]:
     made = Bridge(registry_of({"math.add": Add(), **modules}), Options(transport="streamable-http"))
     app = made.app()
-    async with on_the_wire(Served(app, made.enter, made.endpoint.drain)) as wire:
+    async with on_the_wire(Served(app, made.enter, made.endpoint.drain), switch) as wire:
         yield wire
 
 

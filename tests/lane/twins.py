@@ -162,14 +162,14 @@ def _answer(messages: list[Message]) -> Answer:
     start = messages[0]
     body = b"".join(message.get("body", b"") for message in messages[1:])
     headers = {name.lower(): value for name, value in start["headers"] if name.lower() in (*TELLING, SESSION)}
-    return Answer(int(start["status"]), headers, _said(headers.get(b"content-type", b""), body))
+    return Answer(int(start["status"]), headers, said(headers.get(b"content-type", b""), body))
 
 
-def _said(kind: bytes, body: bytes) -> Any:
+def said(kind: bytes, body: bytes) -> Any:
     if kind.startswith(b"text/event-stream"):
         lines = [line[5:] for line in body.splitlines() if line.startswith(b"data:") and line[5:].strip()]
-        said = [json.loads(line) for line in lines]
-        return said[0] if len(said) == 1 else said
+        events = [json.loads(line) for line in lines]
+        return events[0] if len(events) == 1 else events
     try:
         return json.loads(body)
     except ValueError:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
-from lane.twins import LEGACY, MODERN, SESSION, Asked, Headers, head_of, request, with_length
+from lane.twins import LEGACY, MODERN, SESSION, TELLING, Answer, Asked, Headers, head_of, request, said, with_length
 from mcp_serve.http_server import listen, run_http
 from mcp_serve.shortcut import Enter
 from mcp_serve.signals import Stop
@@ -76,6 +76,10 @@ class Connection:
         self.write(data)
         return await self.read()
 
+    async def line(self) -> bytes:
+        async with asyncio.timeout(DEADLINE):
+            return await self._reader.readline()
+
     async def ends(self) -> bool:
         """Whether the server closes the connection, without a further word."""
         async with asyncio.timeout(DEADLINE):
@@ -95,6 +99,14 @@ class Connection:
         done = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode()
         await self.ask(raw(Asked(head_of(LEGACY), done, path=path), token, session[1]))
         return session[1]
+
+
+def parsed(head: bytes, body: bytes) -> Answer:
+    """An answer from the wire, as far as a client can tell it from another."""
+    first, *lines = head.rstrip(b"\r\n").split(b"\r\n")
+    pairs = ((name.lower(), value.strip()) for name, _, value in (line.partition(b":") for line in lines))
+    headers = {name: value for name, value in pairs if name in (*TELLING, SESSION, b"connection")}
+    return Answer(int(first.split()[1]), headers, said(headers.get(b"content-type", b""), body))
 
 
 def raw(asked: Asked, token: str, session: bytes = b"") -> bytes:
