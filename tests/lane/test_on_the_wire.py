@@ -200,7 +200,11 @@ async def test_a_call_that_does_not_end_is_cut_off_in_words_when_the_server_stop
 
 
 async def test_calls_are_recorded_alike_past_the_app() -> None:
-    told = [("get_node", {"nodeId": "root"}), ("get_node", {}), ("delete_node", {"x": 1})]
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("get_node", {"nodeId": "root"}),
+        ("get_node", {}),
+        ("delete_node", {"x": 1}),
+    ]
     records = []
     for switch in ("on", "off"):
         async with gateway(switch) as (wire, grove, token):
@@ -248,6 +252,6 @@ async def test_a_connection_without_requests_is_closed_whichever_way_its_last_on
         data = raw(calling(BRIDGE, "math.add", {"a": 1, "b": 2}), NOBODY)
         await learned(wire, quick, data)
         assert (await slow.ask(data.replace(b"host: ", b"Host: ")))[0].startswith(b"HTTP/1.1 200 ")
-        assert await asyncio.gather(quick.ends(), slow.ends()) == [True, True]
+        assert all(await asyncio.gather(quick.ends(), slow.ends()))
         quick.close()
         slow.close()

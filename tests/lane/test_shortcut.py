@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
@@ -18,10 +20,11 @@ from lane.wire import Connection, Served, Wire, calling, on_the_wire, raw
 from modules import Add, registry_of
 from toolgrove import Config, Grove
 from toolgrove.store.state import hashed
+from toolgrove.web.projects import entrance_of, index_of
 from waiting import eventually
 
 pytestmark = pytest.mark.anyio
-NOBODY = "nobody"
+NOBODY, HOST = "nobody", "127.0.0.1"
 
 
 @asynccontextmanager
@@ -253,3 +256,25 @@ async def test_a_call_under_way_is_answered_when_the_server_stops() -> None:
 async def learned_held(one: Connection, data: bytes) -> None:
     for _ in range(3):
         await one.ask(data)
+
+
+async def test_projects_side_by_side_are_asked_past_the_app_each_by_its_own_tokens() -> None:
+    project = Config.model_validate(PROJECT)
+    async with Grove(project, clock=ManualClock()) as one, Grove(project, clock=ManualClock()) as other:
+        tokens = {"one": one.tokens.issue("writer"), "other": other.tokens.issue("writer")}
+        gateways = {"one": one.gateway(), "other": other.gateway()}
+        app = Starlette(routes=[Mount("/", index_of({name: made.app for name, made in gateways.items()}, HOST, ()))])
+        enter = entrance_of({name: made.enter for name, made in gateways.items()})
+        async with (
+            gateways["one"].app.router.lifespan_context(gateways["one"].app),
+            gateways["other"].app.router.lifespan_context(gateways["other"].app),
+            on_the_wire(Served(app, enter, gateways["one"].drain)) as wire,
+        ):
+            connection = await wire.connect()
+            for name, token in tokens.items():
+                data = raw(calling(f"/p/{name}{GATEWAY}", "get_node", {"nodeId": "root"}), token)
+                await learned(wire, connection, data)
+                assert node(await connection.ask(data)) == "root"
+                elsewhere = data.replace(f"/p/{name}/".encode(), b"/p/one/" if name == "other" else b"/p/other/")
+                assert (await connection.ask(elsewhere))[0].startswith(b"HTTP/1.1 401 ")
+            connection.close()
