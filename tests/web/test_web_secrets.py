@@ -60,6 +60,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
         "mcpServers": {"tattler": tattler},
         "httpTools": {"shut": {"url": "http://127.0.0.1:9/", "headers": {"X": "${env:TOOLGROVE_CANARY}"}}},
         "secrets": {"TOOLGROVE_CANARY": {"tools": ["tattler_*", "shut"]}},
+        "approvals": {"hold": 0},
         "agents": {**AGENTS, "asking": {"role": "editor", "tools": ["*"], "approve": ["tattler_*"]}},
     }
     with serving(folder, config, environ={"TOOLGROVE_CANARY": KEY}, loud=True) as served:
