@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { ConsoleApi } from "../src/console/api";
+import { ConsoleApi, NO_FILTER } from "../src/console/api";
 import { AgentClient, ToolError } from "../src/console/client";
 import { clientConfigs } from "../src/console/clients";
 import { approvalOf, auditPageOf, projectOf, receiptOf } from "../src/console/facts";
 import { LiveEvents } from "../src/console/live";
 import { until } from "../src/console/moment";
 import { type News, newsOf } from "../src/console/news";
-import { hashOf, parseRoute, VIEWS, viewsOf } from "../src/console/route";
+import { auditHash, hashOf, parseRoute, VIEWS, viewsOf } from "../src/console/route";
 import { isSendable, Session, tokenIn } from "../src/console/session";
 import { ceilingOf, trafficOf } from "../src/console/traffic";
 import { inWords } from "../src/console/verdicts";
@@ -21,11 +21,17 @@ const json = (value: unknown): JsonObject => toJson(value) as JsonObject;
 
 test("a route keeps names whatever they hold", () => {
   for (const name of ["editor", "a/b", "ü ?#%", "..", "root"]) {
-    expect(parseRoute(hashOf("tree", name, name))).toEqual({ view: "tree", subject: name, detail: name });
+    expect(parseRoute(hashOf("tree", name, name))).toEqual({ view: "tree", subject: name, detail: name, query: {} });
   }
-  expect(parseRoute("")).toEqual({ view: "overview", subject: null, detail: null });
-  expect(parseRoute("#/nowhere/x")).toEqual({ view: "overview", subject: null, detail: null });
-  expect(parseRoute("#/tree/%E0%A4%A")).toEqual({ view: "tree", subject: "%E0%A4%A", detail: null });
+  expect(parseRoute("")).toEqual({ view: "overview", subject: null, detail: null, query: {} });
+  expect(parseRoute("#/nowhere/x")).toMatchObject({ view: "unknown" });
+  expect(parseRoute(auditHash({ outcome: "refused", agent: "a&b", text: "" }))).toEqual({
+    view: "audit",
+    subject: null,
+    detail: null,
+    query: { outcome: "refused", agent: "a&b" },
+  });
+  expect(parseRoute("#/tree/%E0%A4%A")).toMatchObject({ view: "tree", subject: "%E0%A4%A", detail: null });
   expect(hashOf("overview")).toBe("#/");
 });
 
@@ -226,7 +232,7 @@ test("requests name what they mean, whatever is in the names", async () => {
   await api.revoke("a/b");
   await api.decidePin({ server: "s x", tool: "t/../u" } as never, { accept: "abc" });
   await api.audit(
-    { kind: "call", agent: "a&b", tool: "", outcome: "failure", since: "2026-01-01T00:00:00+00:00" },
+    { ...NO_FILTER, kind: "call", agent: "a&b", outcome: "failure", since: "2026-01-01T00:00:00+00:00" },
     7,
     50,
   );
@@ -253,17 +259,20 @@ test("a refusal of the API is an error with the server's own words", async () =>
 test("the console hears that events came, stopped and came again", async () => {
   const heard: string[] = [];
   let lost = 0;
-  const done = Promise.withResolvers<void>();
+  let twice: () => void = () => undefined;
+  const heardTwice = new Promise<void>((resolve) => {
+    twice = resolve;
+  });
   const live = new LiveEvents(
     async function* (): AsyncGenerator<News> {
       yield { type: "begun" };
-      if (heard.length > 1) done.resolve();
+      if (heard.length > 1) twice();
     },
     (news) => heard.push(news.type),
     () => (lost += 1),
   );
   live.connect();
-  await done.promise;
+  await heardTwice;
   live.pause();
   expect(heard).toEqual(["begun", "begun"]);
   expect(lost).toBe(1);

@@ -19,6 +19,7 @@ from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
 from toolgrove.sample.folder import shop_socket, write
 from toolgrove.sample.order import ask, follow
+from toolgrove.sample.past import SampleClock, is_new, live_through
 from toolgrove.sample.season import lay_out
 from toolgrove.sample.shop import shop_open
 from toolgrove.sample.watering import go_round
@@ -46,12 +47,13 @@ def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
         raise ValueError(f"{chosen.folder} is a file; name a folder for the demo with --folder")
     with listen("127.0.0.1", chosen.port) as listening:
         file = write(chosen.folder)
+        clock = SampleClock()
         with shop_socket(file, near=listening.getsockname()[1] + 1) as shop:
 
             @asynccontextmanager
             async def beside(grove: Grove) -> AsyncIterator[None]:
                 async with shop_open(shop), anyio.create_task_group() as tasks:
-                    await _prepare(grove, tasks.start_soon, still=chosen.still)
+                    await _prepare(grove, clock, tasks.start_soon, still=chosen.still)
                     yield
                     tasks.cancel_scope.cancel()
 
@@ -68,6 +70,7 @@ def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
                 beside=beside,
                 tokens=_tokens,
                 greeted=greeted,
+                clock=clock,
             )
             return serve_and_exit(service.run)
 
@@ -78,8 +81,11 @@ The project is {file}: change it, and every agent sees the change at once.
 Ctrl+C ends the demo; the folder stays."""
 
 
-async def _prepare(grove: Grove, start: Any, *, still: bool) -> None:
-    await lay_out(grove)
+async def _prepare(grove: Grove, clock: SampleClock, start: Any, *, still: bool) -> None:
+    if await is_new(grove):
+        clock.go_back()
+    if await lay_out(grove):
+        await live_through(grove, clock)
     waiting = await ask(grove)
     if waiting is not None:
         start(follow, grove, waiting)

@@ -41,6 +41,7 @@ from toolgrove.reload import follow, record_start
 from toolgrove.store.gc_pause import settled_collector
 from toolgrove.store.state import OPERATOR
 from toolgrove.store.unusable import StoreInUse
+from toolgrove.types import Clock
 
 if TYPE_CHECKING:
     from toolgrove.web.app import Gateway
@@ -214,6 +215,7 @@ class Service:
     beside: Callable[[Grove], AbstractAsyncContextManager[None]] = _alone
     tokens: Callable[[Grove], Mapping[str, str]] = issue_missing
     greeted: Callable[[str], None] = lambda console: None
+    clock: Clock | None = None
     greeting: Greeting = field(init=False)
 
     async def run(self, stop: Stop) -> None:
@@ -229,7 +231,7 @@ class Service:
         """The project, which answers as soon as somebody listens."""
         async with AsyncExitStack() as stack:
             with self.screen.waiting(OPENING):
-                grove = await stack.enter_async_context(Grove(self.file.config))
+                grove = await stack.enter_async_context(Grove(self.file.config, clock=self.clock))
             grove.file = self.file
             stack.callback(lambda: grove.hurry(stop.left(CHILDREN)))
             gateway = grove.gateway(host=self.host, allowed_hosts=self.allowed_hosts, anonymous=self.anonymous)

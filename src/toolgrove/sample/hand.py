@@ -14,12 +14,12 @@ log = logging.getLogger("toolgrove.sample")
 class Hand:
     """Makes the calls of one agent, with the version that they need."""
 
-    def __init__(self, grove: Grove, agent: str) -> None:
-        self.grove, self._agent = grove, agent
+    def __init__(self, grove: Grove, agent: str, session: str | None = None) -> None:
+        self.grove, self._agent, self._session = grove, agent, session
 
     async def call(self, tool: str, /, **arguments: Any) -> Result:
         """Call a tool; whether it is refused is part of the story."""
-        return await (await self.grove.agent(self._agent)).call(tool, arguments)
+        return await (await self.grove.agent(self._agent, session=self._session)).call(tool, arguments)
 
     async def do(self, tool: str, /, **arguments: Any) -> Result:
         """Change something that has to work; the log says so where it does not."""

@@ -153,7 +153,7 @@ def test_a_removal_waits_for_an_approval_and_then_happens_once(visit: Visit, hou
     page.by("node-remove").click()
     page.by("remove-dialog").get_by_role("button", name="Remove", exact=True).click()
     expect(page.by("notice")).to_have_attribute("data-kind", "approval")
-    page.page.get_by_role("link", name="Open the inbox").click()
+    page.page.get_by_role("link", name="Look at it first").click()
     expect(page.by("approval-arguments")).to_contain_text(f"{house}-bath")
     page.by("approve").click()
     expect(page.by("decided")).to_be_visible()

@@ -77,7 +77,7 @@ def test_a_dangerous_tool_asks_once_more_and_a_held_one_leads_to_the_inbox(
     page.button("Back").click()
     page.go("try", "writer", "up_data_table")
     page.by("run").click()
-    status(page, "failed")
+    status(page, "waiting")
     page.by("needs-approval").get_by_role("link").click()
     expect(page.by("approval-detail")).to_have_attribute("data-state", "pending")
     page.by("approve").click()

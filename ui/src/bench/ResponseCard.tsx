@@ -8,6 +8,7 @@ import { ProgressBar } from "../components/ProgressBar";
 import { Tabs } from "../components/Tabs";
 import { readFailure } from "../lib/failure";
 import { duration, size } from "../lib/format";
+import { textIn } from "../lib/http";
 import { printJson } from "../lib/json-print";
 import { type Opened, useBench } from "./bench";
 import { STACKED } from "./layout";
@@ -28,7 +29,7 @@ export function ResponseCard({ opened }: { opened: Opened }) {
       class="card response"
       aria-label="Result"
       data-testid="result"
-      data-status={run?.status ?? "idle"}
+      data-status={run ? statusOf(run) : "idle"}
     >
       <p class="visually-hidden" role="status">
         {run ? spoken(run) : ""}
@@ -44,7 +45,7 @@ export function ResponseCard({ opened }: { opened: Opened }) {
       )}
       {run && isActive(run) && <Running run={run} />}
       {run?.status === "done" && <Done run={run} />}
-      {run?.status === "failed" && <Failed run={run} />}
+      {run?.status === "failed" && (statusOf(run) === "waiting" ? <Waits run={run} /> : <Failed run={run} />)}
       {run?.status === "cancelled" && (
         <Empty icon="stop" title="Cancelled" testId="cancelled">
           <p>You stopped this call after {duration(run.took)}. What the tool had done by then stays done.</p>
@@ -57,6 +58,7 @@ export function ResponseCard({ opened }: { opened: Opened }) {
 
 function spoken(run: Run): string {
   if (run.status === "done") return `Finished in ${duration(run.took)}`;
+  if (statusOf(run) === "waiting") return "The call waits for an approval";
   if (run.status === "failed") return "The call failed";
   if (run.status === "cancelled") return "Cancelled";
   return run.status === "asking" ? "The tool asks a question" : "Running";
@@ -145,6 +147,34 @@ function Done({ run }: { run: Run }) {
           )}
         </div>
       </Tabs>
+    </div>
+  );
+}
+
+/** A call that a person must agree to has not failed. */
+function statusOf(run: Run): string {
+  const { facts } = run.status === "failed" ? readFailure(run.error) : { facts: null };
+  return facts && textIn(facts, "reason") === "approval_required" ? "waiting" : run.status;
+}
+
+function Waits({ run }: { run: Run }) {
+  const { Advice } = useBench();
+  const { message, facts } = readFailure(run.error);
+  return (
+    <div class="card-body" data-testid="result-waiting">
+      <div class="status-row">
+        <span class="status info">
+          <Icon name="clock" size={14} />
+          Waiting for approval
+        </span>
+        <span class="meta">{duration(run.took)}</span>
+      </div>
+      {Advice && <Advice run={run} />}
+      <details class="plain-details">
+        <summary>What the agent is told</summary>
+        <p class="pre">{message}</p>
+        {facts && <JsonTree value={facts} label="More about it" />}
+      </details>
     </div>
   );
 }

@@ -51,6 +51,11 @@ export class Bench {
     else this.runner.start({ tool, args: draft.value.peek() });
   }
 
+  /** Makes the same call once more. */
+  again({ request }: Run): void {
+    this.runner.start({ tool: request.tool, args: request.args });
+  }
+
   confirmed({ tool, draft }: Opened): void {
     this.confirming.value = null;
     this.runner.start({ tool, args: draft.value.peek() });

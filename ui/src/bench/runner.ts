@@ -9,6 +9,8 @@ import { printJson } from "../lib/json-print";
 export interface Run {
   tool: string;
   args: JsonObject;
+  /** What was asked for, to be asked for again. */
+  request: CallRequest;
   status: "running" | "asking" | "done" | "failed" | "cancelled";
   startedAt: number;
   /** Milliseconds, once ended. */
@@ -61,6 +63,7 @@ export class Runner {
     const run: Run = {
       tool: tool.name,
       args,
+      request,
       status: "running",
       startedAt: this.clock(),
       took: 0,

@@ -3,10 +3,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { QuestionDialog } from "../bench/QuestionDialog";
 import { Icon } from "../components/Icon";
 import { KeysDialog } from "../components/KeysDialog";
+import { Empty } from "../components/Notice";
 import { Toast } from "../components/Toast";
+import { useNow } from "../components/useNow";
 import { Agents } from "./Agents";
 import { Approvals } from "./Approvals";
 import { Audit } from "./Audit";
+import { CallPage } from "./CallPage";
 import { Explanation } from "./Explanation";
 import { FileBanner } from "./FileBanner";
 import { Header } from "./Header";
@@ -15,6 +18,7 @@ import { useConsole } from "./model";
 import { Nav, TITLES } from "./Nav";
 import { Overview } from "./Overview";
 import { Palette } from "./Palette";
+import { Runs } from "./Runs";
 import { type View, viewsOf } from "./route";
 import { SignIn } from "./SignIn";
 import { Sources } from "./Sources";
@@ -29,6 +33,9 @@ const SCREENS: Record<View, ComponentType> = {
   sources: Sources,
   audit: Audit,
   try: TryTool,
+  calls: CallPage,
+  runs: Runs,
+  unknown: Unknown,
 };
 
 export function App() {
@@ -44,13 +51,15 @@ function Frame() {
   const console = useConsole();
   const project = console.project.value;
   const asked = console.route.value.view;
-  const view = viewsOf(project).includes(asked) ? asked : "overview";
+  const view = asked === "tree" && !viewsOf(project).includes(asked) ? "overview" : asked;
+  const pending = console.approvals.value?.filter((one) => one.state === "pending").length ?? 0;
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
   const Screen = SCREENS[view];
   useEffect(() => {
-    document.title = [TITLES[view], project?.name, "Toolgrove"].filter(Boolean).join(" · ");
-  }, [view, project?.name]);
+    const count = pending > 0 ? `(${pending}) ` : "";
+    document.title = count + [TITLES[view], project?.name, "Toolgrove"].filter(Boolean).join(" · ");
+  }, [view, project?.name, pending]);
   // A new view begins at its top, for eyes and for screen readers.
   useEffect(() => {
     if (!first.current) main.current?.focus();
@@ -73,9 +82,11 @@ function Frame() {
       {console.failure.value !== "" && (
         <div class="offline" role="alert" data-testid="offline">
           <Icon name="plug" />
-          <span>{console.failure.value}</span>
-          <button type="button" class="button small" onClick={() => void console.load()}>
-            Retry
+          <span>
+            {console.failure.value} <Countdown />
+          </span>
+          <button type="button" class="button small" onClick={() => console.retry()}>
+            Retry now
           </button>
         </div>
       )}
@@ -105,5 +116,25 @@ function Frame() {
         />
       )}
     </>
+  );
+}
+
+/** How long until the page tries to reach the server again. */
+function Countdown() {
+  const console = useConsole();
+  const now = useNow(500);
+  const at = console.live.retryAt.value;
+  if (console.live.state.value !== "lost" || at === null) return null;
+  return <span data-testid="countdown">Trying again in {Math.max(1, Math.ceil((at - now) / 1_000))} s.</span>;
+}
+
+function Unknown() {
+  return (
+    <div class="view">
+      <Empty icon="search" title="There is no page at this address" testId="unknown">
+        <p>The link may be old, or mistyped.</p>
+        <a href="#/">Go to the overview</a>
+      </Empty>
+    </div>
   );
 }

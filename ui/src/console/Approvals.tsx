@@ -10,10 +10,13 @@ import { useNow } from "../components/useNow";
 import { ago, plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
 import type { Decision as DecisionBody } from "./api-types";
+import { Outcome } from "./CallPage";
 import { type Approval, type Pin, text } from "./facts";
 import { useConsole } from "./model";
 import { exact, until } from "./moment";
 import { hashOf } from "./route";
+import type { CallStory } from "./stories";
+import { ViewHead } from "./ViewHead";
 
 const TONES: Record<string, Tone> = {
   pending: "warning",
@@ -59,12 +62,12 @@ export function Approvals() {
   return (
     <div class="split">
       <section class="split-list" aria-label="Inbox">
-        <h1 class="split-title">
-          Approvals <span class="quiet">{plural(pending.length, "call")} waiting</span>
-        </h1>
+        <ViewHead title="Approvals" end={<span class="meta">{plural(pending.length, "call")} waiting</span>}>
+          Calls that need your yes before they run. <NotifyButton />
+        </ViewHead>
         {pending.length === 0 && (
-          <Empty icon="check" title="Nothing waits" testId="nothing-waits">
-            <p>Calls that need a person's yes appear here by themselves.</p>
+          <Empty icon="check" title="Nothing to approve" testId="nothing-waits">
+            <p>Calls that need approval show up here.</p>
           </Empty>
         )}
         <Entries entries={pending} chosen={chosen} now={now} />
@@ -127,7 +130,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
     <article class="stack" data-testid="approval-detail" data-state={approval.state}>
       <header>
         <h2 class="call-line">
-          <span class="quiet">{approval.agent} wants to run</span> <code>{approval.tool}</code>
+          <span class="quiet">{titleOf(approval)}</span> <code>{approval.tool}</code>
         </h2>
         <p class="quiet">
           Because of the rule <code>{approval.rule}</code> · asked {exact(approval.requestedAt)}
@@ -148,7 +151,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
       {approval.sends && (
         <section class="card" aria-label="Request">
           <div class="card-head">
-            <h3>What will be sent</h3>
+            <h3>What will be sent, with the arguments below as its content</h3>
           </div>
           <p class="card-body outgoing mono" data-testid="approval-sends">
             <strong>{approval.sends.method}</strong> <span>{approval.sends.url}</span>
@@ -160,8 +163,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           <p>
             The gateway stopped while the same call was under way, begun at{" "}
             {exact(Date.parse(approval.earlier.begunAt))}. Look whether it had its effect before you approve it again.
-            Its records are those of call <code>{approval.earlier.callId}</code> in{" "}
-            <a href={hashOf("audit", approval.agent)}>the audit log</a>.
+            <a href={hashOf("calls", approval.earlier.callId)}>Look at that call</a>.
           </p>
         </Callout>
       )}
@@ -173,7 +175,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           </p>
         </Callout>
       )}
-      {approval.state === "pending" ? <Decision approval={approval} /> : <Decided approval={approval} now={now} />}
+      {approval.state !== "pending" && <Decided approval={approval} now={now} />}
       <section class="card" aria-label="Arguments">
         <div class="card-head">
           <h3>The exact arguments</h3>
@@ -183,6 +185,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           <JsonText value={approval.arguments} label="Arguments of the call" />
         </div>
       </section>
+      {approval.state === "pending" && <Decision approval={approval} />}
       {pin && <PinCard pin={pin} approval={approval} />}
       <section class="card" aria-label="Definition">
         <div class="card-head">
@@ -231,10 +234,22 @@ function Decision({ approval }: { approval: Approval }) {
       setBusy(false);
     }
   };
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (!console.settings.singleKeys.peek() || event.defaultPrevented || event.repeat || isTyping(event)) return;
+      const key = event.key.toLowerCase();
+      if (key === "a") void decide(true);
+      else if (key === "r") void decide(false);
+      else return;
+      event.preventDefault();
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  });
   return (
     <form class="card decision" aria-label="Decision" onSubmit={(event) => event.preventDefault()}>
       <label class="field">
-        <span class="field-head">Reason, which the agent is told</span>
+        <span class="field-head">Reason (shown to the agent)</span>
         <input
           class="input"
           value={reason}
@@ -252,7 +267,7 @@ function Decision({ approval }: { approval: Approval }) {
           aria-disabled={busy ? "true" : undefined}
           onClick={() => void decide(true)}
         >
-          <Icon name="check" /> Approve once
+          <Icon name="check" /> Approve once <kbd class="wide-only">A</kbd>
         </button>
         <button
           type="button"
@@ -261,7 +276,7 @@ function Decision({ approval }: { approval: Approval }) {
           aria-disabled={busy ? "true" : undefined}
           onClick={() => void decide(false)}
         >
-          <Icon name="close" /> Reject
+          <Icon name="close" /> Reject <kbd class="wide-only">R</kbd>
         </button>
       </div>
       <fieldset class="lasting">
@@ -321,15 +336,76 @@ function Decided({ approval, now }: { approval: Approval; now: number }) {
         </p>
       ) : (
         approval.state === "approved" && (
-          <p class="quiet">It lets this very call through once, as soon as the agent repeats it.</p>
+          <p class="quiet">
+            It lets this very call through once. A client that waits goes on by itself; any other has to call again.
+          </p>
         )
       )}
       {approval.state === "unknown" && (
         <p>The gateway stopped while the call ran: it may have had its effect. Look before it is repeated.</p>
       )}
       {approval.state === "approved" && <Revoke approval={approval} />}
+      {approval.callId !== "" && <Outcomes key={approval.callId} approval={approval} />}
     </div>
   );
+}
+
+/** What came of the call that was let through. */
+function Outcomes({ approval }: { approval: Approval }) {
+  const console = useConsole();
+  const [story, setStory] = useState<CallStory | null>(null);
+  useEffect(() => {
+    let over = false;
+    console.api.call(approval.callId).then(
+      (found) => !over && setStory(found),
+      () => undefined,
+    );
+    return () => {
+      over = true;
+    };
+  }, [approval.callId, approval.state]);
+  if (story === null) return null;
+  const { record, changes } = story;
+  return (
+    <div class="stack" data-testid="approval-result">
+      <p>
+        <Outcome outcome={record.outcome} /> <a href={hashOf("calls", approval.callId)}>Look at the call</a>
+        {changes !== null && changes.length > 0 && (
+          <span class="quiet">
+            {" "}
+            {plural(changes.length + story.leftOut, "node")} changed:{" "}
+            {changes
+              .slice(0, 3)
+              .map((one) => one.name)
+              .join(", ")}
+          </span>
+        )}
+      </p>
+      {record.message !== "" && <p class="pre">{record.message}</p>}
+      {record.result !== undefined && record.result !== null && <JsonText value={record.result} label="Result" />}
+    </div>
+  );
+}
+
+/** Asks the browser, once a person wants it, to tell of calls that wait while the page is in the background. */
+function NotifyButton() {
+  const console = useConsole();
+  const state = console.notices.value;
+  if (state === "on") return <span data-testid="notices-on">This browser tells you of new ones.</span>;
+  if (state === "unavailable") return null;
+  return (
+    <button type="button" class="link-button" data-testid="notify" onClick={() => void console.askForNotices()}>
+      {state === "denied" ? "This browser does not let the page notify you" : "Notify me"}
+    </button>
+  );
+}
+
+function titleOf({ state, agent, decidedBy }: Approval): string {
+  if (state === "pending") return `${agent} wants to run`;
+  if (state === "rejected") return `${decidedBy || "Somebody"} did not let ${agent} run`;
+  if (state === "used" || state === "claimed") return `${agent} ran`;
+  if (state === "approved") return `${agent} may run`;
+  return `${agent} wanted to run`;
 }
 
 function Revoke({ approval }: { approval: Approval }) {
@@ -364,6 +440,11 @@ function Chain({ agents }: { agents: string[] }) {
       <span class="quiet">Asked through</span> {agents.join(" → ")}
     </p>
   );
+}
+
+function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  const types = target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
+  return types || ctrlKey || metaKey || altKey || document.querySelector("dialog[open]") !== null;
 }
 
 /** Whether it lets calls through for a while. */

@@ -1,6 +1,4 @@
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Badge, type Tone } from "../components/Badge";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Card } from "../components/Card";
 import { CopyButton } from "../components/CopyButton";
 import { Dialog } from "../components/Dialog";
@@ -9,30 +7,22 @@ import { JsonText } from "../components/JsonText";
 import { JsonTree } from "../components/JsonTree";
 import { Callout, Empty } from "../components/Notice";
 import { Select } from "../components/Select";
+import { useNow } from "../components/useNow";
 import { duration, plural } from "../lib/format";
 import type { Json } from "../lib/json";
 import { printJson } from "../lib/json-print";
-import type { AuditFilter } from "./api";
+import { throttled } from "../lib/throttle";
+import { type AuditFilter, NO_FILTER } from "./api";
+import { Fact, Outcome } from "./CallPage";
 import type { AuditRecord, Verification } from "./facts";
 import { useConsole, useNews } from "./model";
 import { exact } from "./moment";
-import { hashOf } from "./route";
+import { OUTCOME_MEANINGS, OUTCOMES } from "./outcomes";
+import { auditHash, hashOf, type Route } from "./route";
+import { ViewHead } from "./ViewHead";
+import { When } from "./When";
 
 const PAGE = 50;
-const OUTCOMES = ["success", "failure", "refused", "cancelled", "replayed", "begun", "unknown"];
-const TONES: Record<string, Tone> = {
-  success: "good",
-  replayed: "info",
-  failure: "danger",
-  refused: "warning",
-  cancelled: "neutral",
-  begun: "info",
-  unknown: "danger",
-};
-const MEANINGS: Record<string, string> = {
-  begun: "It was sent; how it ended is in a later record",
-  unknown: "The gateway stopped while it ran: it may have had its effect",
-};
 /** What a record is of, where it is no call. */
 const KINDS: Record<string, string> = {
   approval: "Approval",
@@ -43,36 +33,50 @@ const KINDS: Record<string, string> = {
   refused_request: "Refused request",
   audit: "Audit log",
 };
-const SPANS: [string, number][] = [
-  ["Any time", 0],
-  ["Last hour", 3_600_000],
-  ["Last day", 86_400_000],
-  ["Last week", 604_800_000],
+const SPANS: [string, string][] = [
+  ["", "Any time"],
+  ["1h", "Last hour"],
+  ["24h", "Last day"],
+  ["7d", "Last week"],
 ];
+const UNITS: Record<string, number> = { h: 3_600_000, d: 86_400_000 };
 
-/** Everything that agents and people did, the newest first. */
+/** A time as the log writes it: `1h` is so long ago, anything else a time of the reader's own zone. */
+function momentOf(text: string): string {
+  const span = /^(\d{1,4})([hd])$/.exec(text);
+  const at = span ? Date.now() - Number(span[1]) * (UNITS[span[2] as string] as number) : Date.parse(text);
+  return Number.isNaN(at) ? "" : new Date(at).toISOString().replace("Z", "+00:00");
+}
+
+function filterOf({ subject, query }: Route): AuditFilter {
+  const told = Object.entries(NO_FILTER).map(([name]) => [name, query[name] ?? ""]);
+  return { ...NO_FILTER, ...Object.fromEntries(told), ...(subject !== null && { agent: subject }) };
+}
+
+/** What the server is asked for. */
+function asked(filter: AuditFilter): AuditFilter {
+  return { ...filter, since: momentOf(filter.since), until: momentOf(filter.until) };
+}
+
+/** Everything that agents and people did, the newest first. What it is narrowed to stands in the address. */
 export function Audit() {
   const console = useConsole();
-  const { subject } = console.route.value;
-  const [filter, setFilter] = useState<AuditFilter>({
-    kind: "",
-    agent: subject ?? "",
-    tool: "",
-    outcome: "",
-    since: "",
-  });
-  const [span, setSpan] = useState(0);
+  const route = console.route.value;
+  const filter = useMemo(() => filterOf(route), [route]);
   const [records, setRecords] = useState<AuditRecord[] | null>(null);
   const [next, setNext] = useState<number | null>(null);
   const [newer, setNewer] = useState(0);
+  const [follows, setFollows] = useState(false);
   const [problem, setProblem] = useState("");
   const [shown, setShown] = useState<AuditRecord | null>(null);
   const latest = useRef(0);
+  const now = useNow(5_000);
+  const narrow = (more: Partial<AuditFilter>): void => console.replace(auditHash({ ...filter, ...more }));
 
   const load = async (before: number | null): Promise<void> => {
     const ticket = ++latest.current;
     try {
-      const page = await console.api.audit(filter, before, PAGE);
+      const page = await console.api.audit(asked(filter), before, PAGE);
       if (ticket !== latest.current) return;
       setRecords((old) => (before === null ? page.items : [...(old ?? []), ...page.items]));
       setNext(page.next);
@@ -82,97 +86,135 @@ export function Audit() {
       if (ticket === latest.current) setProblem(error instanceof Error ? error.message : String(error));
     }
   };
+  const refresh = useMemo(() => throttled(() => void load(null), 1_000, 300), [filter]);
   useEffect(() => {
     const timer = setTimeout(() => void load(null), records === null ? 0 : 200);
     return () => clearTimeout(timer);
   }, [filter]);
-  useEffect(() => setFilter((old) => ({ ...old, agent: subject ?? "" })), [subject]);
   useNews(
     (news) => {
       if (news.type !== "call" || (filter.kind !== "" && filter.kind !== "call")) return;
       const fits =
-        (filter.agent === "" || filter.agent === news.agent) && (filter.tool === "" || filter.tool === news.tool);
-      if (fits) setNewer((count) => count + 1);
+        (filter.agent === "" || filter.agent === news.agent) &&
+        news.tool.toLowerCase().includes(filter.toolPart.toLowerCase()) &&
+        (filter.outcome === "" || filter.outcome === news.outcome);
+      if (!fits || filter.until !== "") return;
+      if (follows) refresh();
+      else setNewer((count) => count + 1);
     },
-    [filter],
+    [filter, follows],
   );
   const agents = console.project.value?.agents.map((agent) => agent.name) ?? [];
   const filtered = Object.values(filter).some((value) => value !== "");
   return (
     <div class="view">
-      <header class="view-head across">
-        <div>
-          <h1>Audit</h1>
-          <p class="quiet">
-            What agents called and what people decided, each record sealed with the hash of the one before it.
-          </p>
-        </div>
-        <Verify />
-      </header>
+      <ViewHead title="Audit" end={<Verify />}>
+        What agents called and what people decided, sealed record by record. Whole tasks are under{" "}
+        <a href="#/runs">Runs</a>.
+      </ViewHead>
       <Card
         title="Records"
         testId="audit"
         end={
           <span class="actions">
-            <Export filter={filter} format="jsonl" />
-            <Export filter={filter} format="csv" />
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={follows}
+                data-testid="follow"
+                onChange={(event) => {
+                  setFollows(event.currentTarget.checked);
+                  if (event.currentTarget.checked) void load(null);
+                }}
+              />
+              Follow
+            </label>
+            <Export filter={asked(filter)} format="jsonl" />
+            <Export filter={asked(filter)} format="csv" />
           </span>
         }
       >
         <form class="filters across" aria-label="Filter" onSubmit={(event) => event.preventDefault()}>
+          <label class="filter grows">
+            <span class="eyebrow">Text</span>
+            <input
+              class="input"
+              type="search"
+              data-search
+              placeholder="In names, arguments, results"
+              autocomplete="off"
+              spellcheck={false}
+              value={filter.text}
+              onInput={(event) => narrow({ text: event.currentTarget.value })}
+            />
+          </label>
           <Select
             label="Kind"
             value={filter.kind}
             options={[["", "All kinds"], ["call", "Call"], ...Object.entries(KINDS)]}
-            onChange={(kind) => setFilter({ ...filter, kind })}
+            onChange={(kind) => narrow({ kind })}
           />
           <Select
             label="Agent"
             value={filter.agent}
-            options={[["", "All agents"], ...agents.map((name) => [name, name] as const)]}
-            onChange={(agent) => setFilter({ ...filter, agent })}
+            options={[
+              ["", "All agents"],
+              ...[...new Set([...agents, ...(filter.agent === "" ? [] : [filter.agent])])].map(
+                (name) => [name, name] as const,
+              ),
+            ]}
+            onChange={(agent) => narrow({ agent })}
           />
           <label class="filter">
             <span class="eyebrow">Tool</span>
             <input
               class="input"
-              data-search
-              placeholder="Exact name"
+              placeholder="Part of a name"
               autocomplete="off"
               spellcheck={false}
-              value={filter.tool}
-              onInput={(event) => setFilter({ ...filter, tool: event.currentTarget.value.trim() })}
+              value={filter.toolPart}
+              onInput={(event) => narrow({ toolPart: event.currentTarget.value.trim() })}
             />
           </label>
           <Select
             label="Outcome"
             value={filter.outcome}
             options={[["", "All outcomes"], ...OUTCOMES.map((name) => [name, name] as const)]}
-            onChange={(outcome) => setFilter({ ...filter, outcome })}
+            onChange={(outcome) => narrow({ outcome })}
           />
           <Select
             label="Since"
-            value={String(span)}
-            options={SPANS.map(([label, length]) => [String(length), label] as const)}
-            onChange={(value) => {
-              setSpan(Number(value));
-              setFilter({
-                ...filter,
-                since: value === "0" ? "" : new Date(Date.now() - Number(value)).toISOString().replace("Z", "+00:00"),
-              });
-            }}
+            value={filter.since}
+            options={[
+              ...SPANS,
+              ...(SPANS.some(([span]) => span === filter.since)
+                ? []
+                : [[filter.since, shortTime(filter.since)] as const]),
+            ]}
+            onChange={(since) => narrow({ since, until: "" })}
           />
+          {(filter.until !== "" || filter.run !== "" || filtered) && (
+            <span class="chips">
+              {filter.until !== "" && (
+                <Chip label={`until ${shortTime(filter.until)}`} onRemove={() => narrow({ until: "" })} />
+              )}
+              {filter.run !== "" && <Chip label="one run" onRemove={() => narrow({ run: "" })} />}
+              <button type="button" class="button small ghost" data-testid="clear" onClick={() => narrow(NO_FILTER)}>
+                Clear
+              </button>
+            </span>
+          )}
         </form>
         {problem !== "" && <Callout tone="danger" title={problem} />}
         <div class="newer" role="status">
-          {newer > 0 && (
+          {newer > 0 && !follows && (
             <button type="button" class="button small" data-testid="show-newer" onClick={() => void load(null)}>
               <Icon name="up" /> {plural(newer, "newer record")}
             </button>
           )}
         </div>
         {records?.length === 0 && <Empty icon="log" title={filtered ? "Nothing matches" : "No records yet"} />}
-        {records !== null && records.length > 0 && <Records records={records} onShow={setShown} />}
+        {records !== null && records.length > 0 && <Records records={records} now={now} onShow={setShown} />}
         {next !== null && (
           <p class="card-body">
             <button type="button" class="button small" data-testid="older" onClick={() => void load(next)}>
@@ -186,7 +228,33 @@ export function Audit() {
   );
 }
 
-function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record: AuditRecord) => void }) {
+function Chip({ label, onRemove }: { label: string; onRemove: () => void }) {
+  return (
+    <button type="button" class="chip" aria-label={`Remove ${label}`} onClick={onRemove}>
+      {label} <Icon name="close" size={12} />
+    </button>
+  );
+}
+
+function shortTime(text: string): string {
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? text : exact(at);
+}
+
+function Records({
+  records,
+  now,
+  onShow,
+}: {
+  records: AuditRecord[];
+  now: number;
+  onShow: (record: AuditRecord) => void;
+}) {
+  const console = useConsole();
+  const open = (record: AuditRecord): void => {
+    if (record.kind === "call" && record.callId !== "") console.go(hashOf("calls", record.callId));
+    else onShow(record);
+  };
   return (
     <div class="table-wrap">
       <table class="table" data-testid="records">
@@ -196,7 +264,7 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
             <th scope="col">Who</th>
             <th scope="col">What</th>
             <th scope="col">Outcome</th>
-            <th scope="col">Targets</th>
+            <th scope="col">Nodes</th>
             <th scope="col" class="number">
               Took
             </th>
@@ -204,15 +272,23 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
         </thead>
         <tbody>
           {records.map((record) => (
-            <tr key={record.number} data-number={record.number}>
+            // The button in it is what the keyboard and screen readers use; the rest of the row is its larger target.
+            <tr
+              key={record.number}
+              class="opens"
+              data-number={record.number}
+              onClick={(event) => {
+                if (!(event.target instanceof Element && event.target.closest("a, button"))) open(record);
+              }}
+            >
               <td data-label="When">
                 <button
                   type="button"
                   class="row-button"
-                  aria-label={`Record ${record.number}`}
-                  onClick={() => onShow(record)}
+                  aria-label={`Record ${record.number}, ${exact(Date.parse(record.timestamp))}`}
+                  onClick={() => open(record)}
                 >
-                  {exact(Date.parse(record.timestamp))}
+                  <When at={Date.parse(record.timestamp)} now={now} />
                 </button>
               </td>
               <td data-label="Who">
@@ -223,14 +299,10 @@ function Records({ records, onShow }: { records: AuditRecord[]; onShow: (record:
                 {record.kind !== "call" && <span class="quiet small"> {KINDS[record.kind] ?? record.kind}</span>}
               </th>
               <td data-label="Outcome">
-                <Badge
-                  text={record.outcome}
-                  tone={TONES[record.outcome] ?? "neutral"}
-                  meaning={record.code || (MEANINGS[record.outcome] ?? "How it ended")}
-                />
-                {record.code !== "" && <span class="quiet small"> {record.code}</span>}
+                <Outcome outcome={record.outcome} />
+                {record.code !== "" && record.outcome !== "waiting" && <span class="quiet small"> {record.code}</span>}
               </td>
-              <td data-label="Targets" class="targets">
+              <td data-label="Nodes" class="targets">
                 {record.targets.slice(0, 3).join(", ")}
                 {record.targets.length > 3 && ` +${record.targets.length - 3}`}
               </td>
@@ -273,8 +345,7 @@ function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () =>
           <Fact label="Kind">{KINDS[record.kind] ?? record.kind}</Fact>
         )}
         <Fact label="Outcome">
-          <Badge text={record.outcome} tone={TONES[record.outcome] ?? "neutral"} meaning="How it ended" /> {record.code}{" "}
-          {MEANINGS[record.outcome]}
+          <Outcome outcome={record.outcome} /> {record.code} {OUTCOME_MEANINGS[record.outcome]}
         </Fact>
         {record.message !== "" && <Fact label="Message">{record.message}</Fact>}
         {record.approval && (
@@ -282,7 +353,7 @@ function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () =>
             <a href={hashOf("approvals", record.approval.id)}>{record.approval.id}</a> by {record.approval.by}
           </Fact>
         )}
-        {record.targets.length > 0 && <Fact label="Targets">{record.targets.join(", ")}</Fact>}
+        {record.targets.length > 0 && <Fact label="Nodes">{record.targets.join(", ")}</Fact>}
       </dl>
       <Body title="Arguments" value={record.arguments} />
       <Body title="Result" value={record.result} />
@@ -307,15 +378,6 @@ function Who({ record }: { record: AuditRecord }) {
       {record.by}
       {record.agent !== "" && record.agent !== record.by && <span class="quiet small"> about {record.agent}</span>}
     </>
-  );
-}
-
-function Fact({ label, children }: { label: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 
@@ -357,7 +419,7 @@ function Verify() {
         <p class={`status ${found && !found.breach ? "good" : found || state === "failed" ? "bad" : "idle"}`}>
           {state === "failed" && "Could not be verified"}
           {found?.breach && brokenAt(found.breach)}
-          {found && !found.breach && "Whole: no record was changed, removed or moved"}
+          {found && !found.breach && "Verified: no record has been changed, removed or reordered"}
         </p>
         {found && <Findings found={found} />}
       </div>

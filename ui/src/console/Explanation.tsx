@@ -60,6 +60,22 @@ const WORDS: Record<View, { about: string; words: [string, string][]; page: stri
     ],
     page: "docs/gateway.md",
   },
+  calls: {
+    about: "One call from beginning to end: what was asked, who allowed it, and what came back.",
+    words: [
+      ["Succeeded", "The tool ran and answered."],
+      ["Waiting", "A person has to approve the call first."],
+      ["Refused", "The call was not let through: not allowed, not there, or too many."],
+      ["Failed", "The tool ran, or was about to, and something went wrong."],
+    ],
+    page: "docs/operations.md (the audit records)",
+  },
+  runs: {
+    about: "A run is one task that an agent worked on: what it wrote, the tools it used, and its sub-agents.",
+    words: [["Usage", "The tokens that the model of the run read and wrote, as the agent reported them."]],
+    page: "docs/http.md (events of a run)",
+  },
+  unknown: { about: "Nothing is shown at this address.", words: [], page: "docs/README.md" },
 };
 
 export function Explanation({ view, onClose }: { view: View; onClose: () => void }) {

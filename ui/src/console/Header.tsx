@@ -6,6 +6,7 @@ const LIVE = { connecting: "Connecting", live: "Live", lost: "Reconnecting", pau
 
 export function Header() {
   const console = useConsole();
+  const project = console.project.value;
   const live = console.live.state.value;
   return (
     <header class="top">
@@ -13,13 +14,24 @@ export function Header() {
         <span class="brand-mark">
           <Icon name="leaf" size={18} />
         </span>
-        <span class="brand-name">{console.project.value?.name ?? "Toolgrove"}</span>
+        <span class="brand-name">Toolgrove</span>
       </a>
+      {project && (
+        <span class="brand-project" data-testid="project-name" title={project.file ?? "This project has no file"}>
+          {project.name}
+          {project.file !== null && <span class="brand-file"> {project.file}</span>}
+        </span>
+      )}
       <span class={`live ${live}`} data-testid="live-state" title="Whether this page follows what happens">
         <span class="live-dot" aria-hidden="true" />
         <span class="live-text">{LIVE[live]}</span>
       </span>
       <div class="top-end">
+        {project && project.version !== "" && (
+          <span class="brand-version" data-testid="version" title="The version of Toolgrove">
+            {project.version}
+          </span>
+        )}
         <ThemeSwitch theme={console.settings.theme} />
         <button
           type="button"

@@ -12,6 +12,9 @@ export const TITLES: Record<View, string> = {
   sources: "Sources",
   audit: "Audit",
   try: "Playground",
+  calls: "Call",
+  runs: "Runs",
+  unknown: "Not found",
 };
 
 const ICONS: Record<View, IconName> = {
@@ -22,6 +25,9 @@ const ICONS: Record<View, IconName> = {
   sources: "plug",
   audit: "log",
   try: "flask",
+  calls: "log",
+  runs: "play",
+  unknown: "search",
 };
 
 export function Nav() {
@@ -52,7 +58,7 @@ export function Nav() {
             <a
               class="nav-link"
               href={hashOf(view)}
-              aria-current={console.route.value.view === view ? "page" : undefined}
+              aria-current={isIn(console.route.value.view, view) ? "page" : undefined}
               data-testid={`nav-${view}`}
             >
               <Icon name={ICONS[view]} />
@@ -69,4 +75,9 @@ export function Nav() {
       </ul>
     </nav>
   );
+}
+
+/** Calls and runs are looked at from the audit log. */
+function isIn(shown: View, view: View): boolean {
+  return shown === view || (view === "audit" && (shown === "calls" || shown === "runs"));
 }

@@ -4,16 +4,24 @@ import { Badge } from "../components/Badge";
 import { Card } from "../components/Card";
 import { Icon, type IconName } from "../components/Icon";
 import { Callout, Empty } from "../components/Notice";
+import { Select } from "../components/Select";
 import { useNow } from "../components/useNow";
 import { ago, duration, plural } from "../lib/format";
-import { type AuditRecord, type Project, text, waits } from "./facts";
+import { NO_FILTER } from "./api";
+import { type AuditRecord, type Minute, type Project, waits } from "./facts";
 import { useConsole } from "./model";
 import type { CallNews } from "./news";
-import { hashOf } from "./route";
-import { TrafficChart } from "./TrafficChart";
-import { trafficOf } from "./traffic";
+import { latestOfEach, OUTCOME_MEANINGS, OUTCOME_TONES } from "./outcomes";
+import { auditHash, hashOf } from "./route";
+import { type Measure, TrafficChart } from "./TrafficChart";
+import { dayOf, trafficOf } from "./traffic";
+import { ViewHead } from "./ViewHead";
+import { Welcome } from "./Welcome";
+import { When } from "./When";
 
 const RECENT = 12;
+/** From how many calls of an agent on they are told in one line. */
+const FOLDED = 4;
 const MOST = 60;
 
 /** The project at a glance. */
@@ -23,12 +31,16 @@ export function Overview() {
   if (project === null) return <p class="loading">Loading…</p>;
   return (
     <div class="view">
-      <h1 class="visually-hidden">Overview</h1>
+      <ViewHead title={project.name}>
+        Toolgrove gives every agent exactly the tools it should have, asks you where you want to be asked, and keeps a
+        record of every call.
+      </ViewHead>
       {!project.healthy && (
         <Callout tone="danger" title="What agents do cannot be kept" testId="unhealthy">
           <p>The store takes nothing any more, so every change is refused. Look at the server's log and its disk.</p>
         </Callout>
       )}
+      <Welcome project={project} />
       <Figures project={project} />
       <div class="columns">
         <div class="stack">
@@ -52,35 +64,16 @@ function Figures({ project }: { project: Project }) {
   const down = project.sources.filter((source) => source.problem !== "").length;
   const pending = console.approvals.value?.filter((one) => one.state === "pending").length ?? project.pending;
   const waiting = console.pins.value?.filter(waits).length ?? 0;
-  const current = traffic.minutes.at(-1)?.calls ?? 0;
+  // The same hour as the figures': from the beginning of its first minute.
+  const since = new Date((traffic.minutes[0]?.minute ?? 0) * 1_000).toISOString();
+  const lastHour = (outcome: string): string => auditHash({ kind: "call", outcome, since });
+  const ours = builtIn(project) > 0 ? 1 : 0;
   return (
-    <dl class="figures" data-testid="figures">
-      <Figure
-        label="Tools"
-        value={project.tools}
-        note={down > 0 ? `${plural(down, "source")} down` : `${plural(project.sources.length, "source")} up`}
-        tone={down > 0 ? "bad" : ""}
-      />
-      <Figure
-        label="Agents"
-        value={project.agents.length}
-        note={warningNote(project)}
-        tone={project.agents.some((agent) => agent.warnings.length > 0) ? "warn" : ""}
-      />
-      <Figure
-        label="Calls this minute"
-        value={current}
-        note={`${traffic.calls.toLocaleString("en")} in the last hour`}
-      />
-      <Figure
-        label="Refused, last hour"
-        value={traffic.refusals}
-        note={traffic.failures > 0 ? plural(traffic.failures, "failure") : "no failures"}
-        tone={traffic.failures > 0 ? "bad" : ""}
-      />
+    <ul class="figures" data-testid="figures">
       <Figure
         label="Waiting for you"
         value={pending + waiting}
+        href={pending > 0 || waiting === 0 ? hashOf("approvals") : hashOf("sources")}
         note={
           waiting > 0
             ? `${plural(waiting, "definition")} to look at`
@@ -90,8 +83,46 @@ function Figures({ project }: { project: Project }) {
         }
         tone={pending + waiting > 0 ? "warn" : ""}
       />
-    </dl>
+      <Figure
+        label="Calls, last hour"
+        value={traffic.calls}
+        href={lastHour("")}
+        note={`${traffic.minutes.at(-1)?.calls ?? 0} this minute`}
+      />
+      <Figure
+        label="Refused, last hour"
+        value={traffic.refusals}
+        href={lastHour("refused")}
+        note={traffic.refusals > 0 ? "a rule stopped them" : "no refusals"}
+      />
+      <Figure
+        label="Failed, last hour"
+        value={traffic.failures}
+        href={lastHour("failure")}
+        note={traffic.failures > 0 ? "they did not work" : "no failures"}
+        tone={traffic.failures > 0 ? "bad" : ""}
+      />
+      <Figure
+        label="Agents"
+        value={project.agents.length}
+        href={hashOf("agents")}
+        note={warningNote(project)}
+        tone={project.agents.some((agent) => agent.warnings.length > 0) ? "warn" : ""}
+      />
+      <Figure
+        label="Tools"
+        value={project.tools}
+        href={hashOf("sources")}
+        note={down > 0 ? `${plural(down, "source")} down` : `${plural(project.sources.length + ours, "source")} up`}
+        tone={down > 0 ? "bad" : ""}
+      />
+    </ul>
   );
+}
+
+/** How many tools come from no source but Toolgrove itself. */
+function builtIn(project: Project): number {
+  return Math.max(0, project.tools - project.sources.reduce((sum, source) => sum + source.tools, 0));
 }
 
 function warningNote(project: Project): string {
@@ -103,35 +134,91 @@ function Figure({
   label,
   value,
   note,
+  href,
   tone = "",
 }: {
   label: string;
   value: number;
   note: string;
+  href: string;
   tone?: "" | "bad" | "warn";
 }) {
   return (
-    <div class="figure card">
-      <dt>{label}</dt>
-      <dd class="figure-value">{value.toLocaleString("en")}</dd>
-      <dd class={`figure-note ${tone}`}>{note}</dd>
-    </div>
+    <li>
+      <a class="figure card" href={href}>
+        <span class="figure-label">{label}</span>
+        <span class="figure-value">{value.toLocaleString("en")}</span>
+        <span class={`figure-note ${tone}`}>{note}</span>
+      </a>
+    </li>
   );
 }
 
 function Calls({ project }: { project: Project }) {
+  const console = useConsole();
   const now = useNow(5_000);
+  const [span, setSpan] = useState<"hour" | "day">("hour");
+  const [measure, setMeasure] = useState<Measure>("calls");
+  const [agent, setAgent] = useState("");
+  const [day, setDay] = useState<Minute[]>([]);
+  const own = span === "day" || agent !== "";
+  useEffect(() => {
+    if (own) console.api.traffic(agent).then(setDay, () => setDay([]));
+  }, [own, agent, project.traffic]);
+  const told = own ? day : project.traffic;
+  const stamp = (seconds: number): string => new Date(seconds * 1_000).toISOString();
   return (
     <Card
-      title="Calls per minute"
+      title="Calls"
       end={
-        <span class="legend" aria-hidden="true">
-          <span class="key good" /> done <span class="key refused" /> refused <span class="key failed" /> failed
+        <span class="chart-tools">
+          <Select
+            label="Agent"
+            value={agent}
+            options={[["", "All agents"], ...project.agents.map(({ name }) => [name, name] as const)]}
+            onChange={setAgent}
+          />
+          <Select
+            label="Measure"
+            value={measure}
+            options={[
+              ["calls", "How many"],
+              ["latency", "How long"],
+            ]}
+            onChange={(value) => setMeasure(value as Measure)}
+          />
+          <Select
+            label="Span"
+            value={span}
+            options={[
+              ["hour", "Last hour"],
+              ["day", "Last day"],
+            ]}
+            onChange={(value) => setSpan(value as "hour" | "day")}
+          />
         </span>
       }
     >
       <div class="card-body">
-        <TrafficChart traffic={trafficOf(project.traffic, now)} />
+        <TrafficChart
+          traffic={span === "hour" ? trafficOf(told, now) : dayOf(told, now)}
+          measure={measure}
+          onOpen={(from, until) =>
+            console.go(auditHash({ kind: "call", agent, since: stamp(from), until: stamp(until) }))
+          }
+        />
+        <p class="legend" aria-hidden="true">
+          {measure === "calls" ? (
+            <>
+              <span class="key good" /> done <span class="key waiting" /> waiting <span class="key refused" /> refused{" "}
+              <span class="key failed" /> failed
+            </>
+          ) : (
+            <>
+              <span class="key good" /> on average <span class="key slow" /> slowest
+            </>
+          )}
+        </p>
       </div>
     </Card>
   );
@@ -139,11 +226,14 @@ function Calls({ project }: { project: Project }) {
 
 interface Line {
   key: string;
-  /** How many calls in a row this line stands for. */
+  callId: string;
+  /** How many calls this line stands for. */
   times: number;
   agent: string;
-  tool: string;
+  tools: string[];
+  outcome: string;
   code: string;
+  byOperator: boolean;
   at: number;
   took: number;
 }
@@ -155,7 +245,7 @@ function Recent() {
   const [kept, setKept] = useState<AuditRecord[] | null>(null);
   useEffect(() => {
     console.api
-      .audit({ kind: "call", agent: "", tool: "", outcome: "", since: "" }, null, MOST)
+      .audit({ ...NO_FILTER, kind: "call" }, null, MOST)
       .then((page) => setKept(latestOfEach(page.items)))
       .catch(() => setKept([]));
   }, []);
@@ -164,10 +254,10 @@ function Recent() {
   const all = [
     ...heard.map(lineOf),
     ...(kept ?? [])
-      .filter((record) => !known.has(`${text(record.all, "callId")} ${record.agent} ${record.operation}`))
+      .filter((record) => !known.has(`${record.callId} ${record.agent} ${record.operation}`))
       .map(lineOfRecord),
   ];
-  const lines = grouped(all).slice(0, RECENT);
+  const lines = folded(all).slice(0, RECENT);
   return (
     <Card title="Latest calls" testId="latest-calls" end={<a href={hashOf("audit")}>All in the audit log</a>}>
       {lines.length === 0 ? (
@@ -177,21 +267,37 @@ function Recent() {
       ) : (
         <ul class="lines">
           {lines.map((line) => (
-            <li key={line.key} class="item">
-              <Mark good={line.code === ""} />
-              <span class="item-what">
-                <code>{line.tool}</code> <span class="quiet">by {line.agent}</span>
-                {line.times > 1 && <span class="times">× {line.times}</span>}
-              </span>
-              {line.code !== "" && (
-                <Badge
-                  text={line.code}
-                  tone={line.code === "internal" ? "danger" : "warning"}
-                  meaning="How the call ended"
-                />
-              )}
-              <span class="meta">{duration(line.took)}</span>
-              <span class="meta item-when">{ago(line.at, now)}</span>
+            <li key={line.key}>
+              <a
+                class="item"
+                href={line.times > 1 ? auditHash({ kind: "call", agent: line.agent }) : hashOf("calls", line.callId)}
+              >
+                <Mark outcome={line.outcome} />
+                <span class="item-what">
+                  {line.times > 1 ? (
+                    <>
+                      <strong>{line.agent}</strong> <span class="times">× {line.times}</span>{" "}
+                      <span class="quiet">{line.tools.join(", ")}</span>
+                    </>
+                  ) : (
+                    <>
+                      <code>{line.tools[0]}</code>{" "}
+                      <span class="quiet">by {line.byOperator ? `operator through ${line.agent}` : line.agent}</span>
+                    </>
+                  )}
+                </span>
+                {line.outcome !== "success" && line.outcome !== "replayed" && (
+                  <Badge
+                    text={line.outcome === "waiting" ? "waiting" : line.code || line.outcome}
+                    tone={OUTCOME_TONES[line.outcome] ?? "neutral"}
+                    meaning={OUTCOME_MEANINGS[line.outcome] ?? "How the call ended"}
+                  />
+                )}
+                <span class="meta">{line.times > 1 ? "" : duration(line.took)}</span>
+                <span class="meta item-when">
+                  <When at={line.at} now={now} />
+                </span>
+              </a>
             </li>
           ))}
         </ul>
@@ -200,53 +306,65 @@ function Recent() {
   );
 }
 
-/** A call that changes something outside has a record of its beginning, too, which says no more than that of its end. */
-function latestOfEach(newestFirst: AuditRecord[]): AuditRecord[] {
-  const seen = new Set<string>();
-  return newestFirst.filter(({ callId }) => !seen.has(callId) && seen.add(callId));
-}
-
 function lineOf(call: CallNews): Line {
   return {
     key: `${call.callId}-${call.at}`,
+    callId: call.callId,
     times: 1,
     agent: call.agent,
-    tool: call.tool,
+    tools: [call.tool],
+    outcome: call.outcome,
     code: call.code,
+    byOperator: false,
     at: call.at,
     took: call.took,
   };
 }
 
 function lineOfRecord(record: AuditRecord): Line {
-  const good = record.outcome === "success" || record.outcome === "replayed";
   return {
     key: `r${record.number}`,
+    callId: record.callId,
     times: 1,
     agent: record.agent,
-    tool: record.operation,
-    code: good ? "" : record.code || record.outcome,
+    tools: [record.operation],
+    outcome: record.outcome,
+    code: record.code,
+    byOperator: record.byOperator,
     at: Date.parse(record.timestamp),
     took: record.durationMs,
   };
 }
 
-/** Calls in a row that are alike become one line. */
-function grouped(lines: Line[]): Line[] {
+/** What one agent did again and again without a hitch is one line, so that it drowns nothing else. */
+function folded(lines: Line[]): Line[] {
+  const often = new Map<string, number>();
+  for (const { agent, outcome } of lines) if (outcome === "success") often.set(agent, (often.get(agent) ?? 0) + 1);
   const groups: Line[] = [];
+  const open = new Map<string, Line>();
   for (const line of lines) {
-    const last = groups.at(-1);
-    if (last && last.agent === line.agent && last.tool === line.tool && last.code === line.code) last.times += 1;
-    else groups.push(line);
+    const group = open.get(line.agent);
+    if (line.outcome !== "success" || (often.get(line.agent) ?? 0) < FOLDED || line.byOperator) {
+      groups.push(line);
+    } else if (group) {
+      group.times += 1;
+      for (const tool of line.tools) if (!group.tools.includes(tool)) group.tools.push(tool);
+    } else {
+      const first = { ...line, key: `${line.agent} folded`, tools: [...line.tools] };
+      open.set(line.agent, first);
+      groups.push(first);
+    }
   }
   return groups;
 }
 
-export function Mark({ good }: { good: boolean }) {
+export function Mark({ outcome }: { outcome: string }) {
+  const good = outcome === "success" || outcome === "replayed";
+  const waits = outcome === "waiting" || outcome === "begun";
   return (
-    <span class={`mark ${good ? "good" : "bad"}`}>
-      <Icon name={good ? "check" : "close"} size={12} />
-      <span class="visually-hidden">{good ? "succeeded" : "did not succeed"}</span>
+    <span class={`mark ${good ? "good" : waits ? "warn" : "bad"}`}>
+      <Icon name={good ? "check" : waits ? "clock" : "close"} size={12} />
+      <span class="visually-hidden">{good ? "succeeded" : waits ? "waits" : "did not succeed"}</span>
     </span>
   );
 }
@@ -317,12 +435,21 @@ const KINDS: Record<string, string> = {
 function Sources({ project }: { project: Project }) {
   return (
     <Card title="Sources" testId="sources">
-      {project.sources.length === 0 ? (
+      {project.sources.length === 0 && builtIn(project) === 0 ? (
         <p class="card-body quiet">
           Only the built-in tools. Name MCP servers, HTTP tools or extensions in the project file to add more.
         </p>
       ) : (
         <ul class="lines">
+          {builtIn(project) > 0 && (
+            <li class="item" data-testid="built-in">
+              <span class="dot up" aria-hidden="true" />
+              <span class="item-what">
+                <strong>built in</strong> <span class="quiet">the tree, and sub-agents</span>
+              </span>
+              <span class="meta">{plural(builtIn(project), "tool")}</span>
+            </li>
+          )}
           {project.sources.map((source) => (
             <li key={source.name} class="item" data-testid="source" data-up={source.problem === ""}>
               <span class={`dot ${source.problem === "" ? "up" : "down"}`} aria-hidden="true" />

@@ -182,5 +182,5 @@ function thing(kind: string, icon: IconName, name: string, description: string, 
 
 /** Where a call is shown. */
 function callHash(id: string): string {
-  return hashOf("audit", null, id);
+  return hashOf("calls", id);
 }

@@ -1,17 +1,29 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { plural } from "../lib/format";
+import { duration, plural } from "../lib/format";
+import type { Minute } from "./facts";
 import { clock } from "./moment";
-import { ceilingOf, MINUTES, type Traffic } from "./traffic";
+import { ceilingOf, type Traffic } from "./traffic";
 
 const HEIGHT = 132;
-const LEFT = 34;
+const LEFT = 40;
 const BASE = HEIGHT - 18;
 const TOP = 8;
 
-/** Calls per minute as stacked bars: what succeeded, what was refused, what failed. */
-export function TrafficChart({ traffic }: { traffic: Traffic }) {
-  const box = useRef<SVGSVGElement>(null);
+export type Measure = "calls" | "latency";
+
+/** Calls as stacked bars, or how long they took; a bar leads to its calls. */
+export function TrafficChart({
+  traffic,
+  measure,
+  onOpen,
+}: {
+  traffic: Traffic;
+  measure: Measure;
+  onOpen: (from: number, until: number) => void;
+}) {
+  const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(720);
+  const [hovered, setHovered] = useState<number | null>(null);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -19,60 +31,110 @@ export function TrafficChart({ traffic }: { traffic: Traffic }) {
     watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  const ceiling = ceilingOf(traffic.peak);
-  const step = (width - LEFT) / MINUTES;
+  const { minutes } = traffic;
+  const peak = measure === "calls" ? traffic.peak : Math.max(...minutes.map((minute) => minute.slowestMs));
+  const ceiling = ceilingOf(peak);
+  const step = (width - LEFT) / minutes.length;
   const height = (amount: number): number => (amount / ceiling) * (BASE - TOP);
-  const said = `Calls per minute in the last hour: ${plural(traffic.calls, "call")}, ${plural(traffic.refusals, "refusal")}, ${plural(traffic.failures, "failure")}, at most ${traffic.peak} in a minute`;
+  const span = traffic.step === 1 ? "the last hour" : "the last day";
+  const said = `Calls in ${span}: ${plural(traffic.calls, "call")}, ${traffic.waiting} waiting, ${plural(traffic.refusals, "refusal")}, ${plural(traffic.failures, "failure")}`;
+  const shown = hovered === null ? null : minutes[hovered];
   return (
-    <svg ref={box} class="chart" viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={said} data-testid="traffic">
-      {[ceiling, ceiling / 2, 0].map((line) => (
-        <g key={line}>
-          <line class="chart-line" x1={LEFT} x2={width} y1={BASE - height(line)} y2={BASE - height(line)} />
-          <text class="chart-text" x={LEFT - 6} y={BASE - height(line) + 4} text-anchor="end">
-            {Number.isInteger(line) ? line.toLocaleString("en") : ""}
-          </text>
-        </g>
-      ))}
-      {traffic.minutes.map((minute, index) => {
-        const x = LEFT + index * step + 1;
-        const thick = Math.max(step - 2, 1.5);
-        const parts: [string, number][] = [
-          ["good", minute.calls - minute.failures - minute.refusals],
-          ["refused", minute.refusals],
-          ["failed", minute.failures],
-        ];
-        let y = BASE;
-        return (
-          <g key={minute.minute}>
-            <title>{`${clock(minute.minute * 1_000)}: ${plural(minute.calls, "call")}, ${minute.refusals} refused, ${minute.failures} failed`}</title>
-            <rect class="chart-ground" x={x - 1} width={step} y={TOP} height={BASE - TOP} />
-            {parts.map(([kind, amount]) => {
-              y -= height(amount);
-              return (
-                amount > 0 && (
-                  <rect
-                    key={kind}
-                    class={`chart-bar ${kind}`}
-                    x={x}
-                    width={thick}
-                    y={y}
-                    height={Math.max(height(amount), 1)}
-                    rx="1.5"
-                  />
-                )
-              );
-            })}
+    <div ref={box} class="chart-box">
+      <svg class="chart" viewBox={`0 0 ${width} ${HEIGHT}`} role="img" aria-label={said} data-testid="traffic">
+        {[ceiling, ceiling / 2, 0].map((line) => (
+          <g key={line}>
+            <line class="chart-line" x1={LEFT} x2={width} y1={BASE - height(line)} y2={BASE - height(line)} />
+            <text class="chart-text" x={LEFT - 6} y={BASE - height(line) + 4} text-anchor="end">
+              {measure === "latency" ? (line === 0 ? "0" : duration(line)) : whole(line)}
+            </text>
           </g>
-        );
-      })}
-      {[0, 20, 40].map((index) => (
-        <text key={index} class="chart-text" x={LEFT + index * step} y={HEIGHT - 3}>
-          {clock((traffic.minutes[index]?.minute ?? 0) * 1_000)}
+        ))}
+        {minutes.map((minute, index) => {
+          const x = LEFT + index * step + 1;
+          const thick = Math.max(step - 2, 1.5);
+          let y = BASE;
+          return (
+            // For the mouse; the same calls are in the audit log, with filters for the keyboard.
+            <g
+              key={minute.minute}
+              data-testid="bar"
+              data-calls={minute.calls}
+              onMouseEnter={() => setHovered(index)}
+              onMouseLeave={() => setHovered(null)}
+              onClick={() => onOpen(minute.minute, minute.minute + traffic.step * 60)}
+            >
+              <rect class="chart-ground" x={x - 1} width={step} y={TOP} height={BASE - TOP} />
+              {partsOf(minute, measure).map(([kind, amount]) => {
+                y -= height(amount);
+                return (
+                  amount > 0 && (
+                    <rect
+                      key={kind}
+                      class={`chart-bar ${kind}`}
+                      x={x}
+                      width={thick}
+                      y={y}
+                      height={Math.max(height(amount), 1)}
+                      rx="1.5"
+                    />
+                  )
+                );
+              })}
+            </g>
+          );
+        })}
+        {[0, 1 / 3, 2 / 3].map((part) => {
+          const index = Math.floor(part * minutes.length);
+          return (
+            <text key={part} class="chart-text" x={LEFT + index * step} y={HEIGHT - 3}>
+              {clock((minutes[index]?.minute ?? 0) * 1_000)}
+            </text>
+          );
+        })}
+        <text class="chart-text" x={width} y={HEIGHT - 3} text-anchor="end">
+          now
         </text>
-      ))}
-      <text class="chart-text" x={width} y={HEIGHT - 3} text-anchor="end">
-        now
-      </text>
-    </svg>
+      </svg>
+      {shown && hovered !== null && (
+        <div
+          class="chart-tip"
+          style={{ left: `${Math.min(Math.max(LEFT + hovered * step, 90), width - 90)}px` }}
+          data-testid="chart-tip"
+        >
+          <strong>
+            {clock(shown.minute * 1_000)}
+            {traffic.step > 1 && `–${clock((shown.minute + traffic.step * 60) * 1_000)}`}
+          </strong>
+          <span>{plural(shown.calls, "call")}</span>
+          {shown.waiting > 0 && <span>{shown.waiting} waiting</span>}
+          {shown.refusals > 0 && <span>{shown.refusals} refused</span>}
+          {shown.failures > 0 && <span>{shown.failures} failed</span>}
+          {shown.calls > 0 && (
+            <span>
+              {duration(shown.meanMs)} on average, slowest {duration(shown.slowestMs)}
+            </span>
+          )}
+        </div>
+      )}
+    </div>
   );
+}
+
+function partsOf(minute: Minute, measure: Measure): [string, number][] {
+  if (measure === "latency")
+    return [
+      ["good", minute.meanMs],
+      ["slow", minute.slowestMs - minute.meanMs],
+    ];
+  return [
+    ["good", minute.calls - minute.failures - minute.refusals - minute.waiting],
+    ["waiting", minute.waiting],
+    ["refused", minute.refusals],
+    ["failed", minute.failures],
+  ];
+}
+
+function whole(line: number): string {
+  return Number.isInteger(line) ? line.toLocaleString("en") : "";
 }

@@ -1,6 +1,6 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Bench, BenchContext, type Opened } from "../bench/bench";
+import { Bench, BenchContext, type Opened, useBench } from "../bench/bench";
 import { HistoryDialog } from "../bench/HistoryDialog";
 import { type Run, Runner } from "../bench/runner";
 import { ToolBench, type View } from "../bench/ToolBench";
@@ -13,6 +13,7 @@ import { readFailure } from "../lib/failure";
 import { plural } from "../lib/format";
 import { type Call, History, type Outcome } from "../lib/history";
 import { sameJson } from "../lib/json";
+import { argsIn } from "../lib/link";
 import { find, type Hit } from "../lib/search";
 import { withoutSecrets } from "../lib/secrets";
 import { browserStorage } from "../lib/storage";
@@ -145,6 +146,12 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
   const tools = workbench.tools.value;
   const hits = useMemo(() => find(tools ?? [], query, new Set()), [tools, query]);
   const opened = tool === null ? null : workbench.open(tool);
+  // A link fills in the form, and never runs anything.
+  const given = console.route.value.query.args;
+  useEffect(() => {
+    const args = given === undefined ? null : argsIn(given);
+    if (args && opened) opened.draft.load(args);
+  }, [given, opened?.tool.name]);
   return (
     <BenchContext.Provider value={workbench.bench}>
       <div class={`split tools-split ${tool === null ? "at-list" : "at-detail"}`}>
@@ -332,14 +339,35 @@ function Group({
 
 /** What to do about a call that waits for a person. */
 function Advice({ run }: { run: Run }) {
+  const console = useConsole();
+  const bench = useBench();
+  const [problem, setProblem] = useState("");
   const { facts } = readFailure(run.error);
   if (!facts || text(facts, "reason") !== "approval_required") return null;
+  const id = text(facts, "approvalId");
+  const approve = async (): Promise<void> => {
+    try {
+      console.put(await console.api.decide(id, { approve: true }));
+      bench.again(run);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
   return (
-    <Callout tone="info" title="This call waits for an approval" testId="needs-approval">
+    <Callout tone="info" title="This call waits for your approval" testId="needs-approval">
       <p>
-        <a href={hashOf("approvals", text(facts, "approvalId"))}>Look at it in the inbox</a>, then run it again with the
-        same arguments.
+        You may approve it yourself, for this one run. <a href={hashOf("approvals", id)}>Look at it first</a>
       </p>
+      <p class="actions">
+        <button type="button" class="button small primary" data-testid="approve-and-run" onClick={() => void approve()}>
+          Approve and run
+        </button>
+      </p>
+      {problem !== "" && (
+        <p class="field-problem" role="alert">
+          {problem}
+        </p>
+      )}
     </Callout>
   );
 }

@@ -5,13 +5,15 @@ import { printJson } from "../lib/json-print";
 import { segment } from "../lib/link";
 import { chunks } from "../lib/mcp";
 import { EventParser } from "../lib/sse";
-import type { ApprovalList, Decision, LoginQuestion, PinDecision, PinList, Pool, PoolTool } from "./api-types";
+import type { ApprovalList, Decision, LoginQuestion, PinDecision, PinList, Pool, PoolTool, RunList } from "./api-types";
 import {
   type Approval,
   type AuditPage,
   approvalOf,
   auditPageOf,
   list,
+  type Minute,
+  minutesOf,
   objectOr,
   type Pin,
   type Project,
@@ -35,13 +37,18 @@ import {
   tokensOf,
   type Want,
 } from "./sources";
+import { type CallStory, callStoryOf, type RunStory, type RunSummary, runStoryOf, runSummaryOf } from "./stories";
 
 export interface AuditFilter {
   kind: string;
   agent: string;
-  tool: string;
+  /** A part of the name. */
+  toolPart: string;
   outcome: string;
   since: string;
+  until: string;
+  text: string;
+  run: string;
 }
 
 /** Where the project is: at its origin, or below it where several share one. */
@@ -53,6 +60,16 @@ export function baseOf(location: Location): string {
 export function pathOf(location: Location): string {
   return location.pathname.replace(/\/console\/?$/, "").replace(/\/$/, "");
 }
+export const NO_FILTER: AuditFilter = {
+  kind: "",
+  agent: "",
+  toolPart: "",
+  outcome: "",
+  since: "",
+  until: "",
+  text: "",
+  run: "",
+};
 
 export class ConsoleApi {
   constructor(
@@ -105,6 +122,25 @@ export class ConsoleApi {
       ...(before === null ? {} : { before: String(before) }),
     });
     return auditPageOf(await this.get(`/api/audit?${query}`));
+  }
+
+  /** All that is known about a call. */
+  async call(id: string): Promise<CallStory> {
+    return callStoryOf(await this.get(`/api/calls/${segment(id)}`));
+  }
+
+  async runs(): Promise<RunSummary[]> {
+    return list(objectOr<RunList>(await this.get("/api/runs")), "items").map(runSummaryOf);
+  }
+
+  async run(id: string): Promise<RunStory> {
+    return runStoryOf(await this.get(`/api/runs/${segment(id)}`));
+  }
+
+  /** The calls of the last day by minute, of all agents or of one. */
+  async traffic(agent: string): Promise<Minute[]> {
+    const query = agent === "" ? "" : `?${new URLSearchParams({ agent })}`;
+    return minutesOf(await this.get(`/api/traffic${query}`));
   }
 
   async verify(): Promise<Verification> {

@@ -52,6 +52,8 @@ export interface Approval extends Pick<Read<api.Approval>, Shown> {
   earlier: EarlierCall | null;
   decidedBy: string;
   reason: string;
+  /** The call that has it, or used it last; empty if none did. */
+  callId: string;
 }
 
 export interface Pin extends Omit<Read<api.Pin>, "diff" | "refusedBy"> {
@@ -67,6 +69,7 @@ export interface AuditRecord extends Pick<Read<api.AuditRecord>, Listed> {
   callId: string;
   chain: string[];
   parentCallId: string;
+  runId: string;
   /** Who did it, where it is no call. */
   by: string;
   approval: api.UsedApproval | null;
@@ -131,18 +134,7 @@ export function projectOf(json: Json): Project {
       };
     }),
     pending: amount(given, "pendingApprovals"),
-    traffic: list(given, "traffic").map((one) => {
-      const minute = objectOr<api.TrafficMinute>(one);
-      return {
-        minute: amount(minute, "minute"),
-        calls: amount(minute, "calls"),
-        failures: amount(minute, "failures"),
-        refusals: amount(minute, "refusals"),
-        waiting: amount(minute, "waiting"),
-        meanMs: amount(minute, "meanMs"),
-        slowestMs: amount(minute, "slowestMs"),
-      };
-    }),
+    traffic: list(given, "traffic").map(minuteOf),
     healthy: at(given, "healthy") !== false,
     version: text(given, "version"),
     file: text(given, "file") || null,
@@ -156,6 +148,23 @@ export function projectOf(json: Json): Project {
         message: text(problem, "message"),
       };
     }),
+  };
+}
+
+export function minutesOf(json: Json): Minute[] {
+  return list(objectOr<api.Traffic>(json), "minutes").map(minuteOf);
+}
+
+function minuteOf(json: Json): Minute {
+  const minute = objectOr<api.TrafficMinute>(json);
+  return {
+    minute: amount(minute, "minute"),
+    calls: amount(minute, "calls"),
+    failures: amount(minute, "failures"),
+    refusals: amount(minute, "refusals"),
+    waiting: amount(minute, "waiting"),
+    meanMs: amount(minute, "meanMs"),
+    slowestMs: amount(minute, "slowestMs"),
   };
 }
 
@@ -182,6 +191,7 @@ export function approvalOf(json: Json): Approval {
     reason: text(given, "reason"),
     for: text(given, "for") || null,
     uses: amount(given, "uses"),
+    callId: text(given, "callId"),
   };
 }
 
@@ -236,6 +246,7 @@ export function auditRecordOf(json: Json): AuditRecord {
     callId: text(given, "callId"),
     chain: texts(given, "chain"),
     parentCallId: text(given, "parentCallId"),
+    runId: text(given, "runId"),
     by: text(given, "by"),
     approval: usedApprovalOf(at(given, "approval")),
     arguments: at(given, "arguments"),
@@ -364,11 +375,11 @@ export function amount<T = Anything>(given: Claimed<T>, key: Key<T>): number {
   return isNumber(value) ? numberOf(value) : 0;
 }
 
-function moment<T>(given: Claimed<T>, key: Key<T>): number | null {
+export function moment<T>(given: Claimed<T>, key: Key<T>): number | null {
   const value = at(given, key);
   return isNumber(value) ? numberOf(value) * 1_000 : null;
 }
 
-function at<T>(given: Claimed<T>, key: Key<T>): Json | undefined {
+export function at<T>(given: Claimed<T>, key: Key<T>): Json | undefined {
   return get(given, key);
 }

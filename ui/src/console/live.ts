@@ -5,11 +5,13 @@ import type { News } from "./news";
 export type LiveState = "connecting" | "live" | "lost" | "paused";
 
 const FIRST_WAIT = 500;
-const LONGEST_WAIT = 15_000;
+const LONGEST_WAIT = 5_000;
 
 /** Follows the project's events and reconnects, ever more slowly, when the server goes away. */
 export class LiveEvents {
   readonly state: Signal<LiveState> = signal("connecting");
+  /** When the next attempt is made, in milliseconds since 1970; null while none is due. */
+  readonly retryAt: Signal<number | null> = signal(null);
   private stop = new AbortController();
   private wait = FIRST_WAIT;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -34,6 +36,7 @@ export class LiveEvents {
 
   private hangUp(): void {
     clearTimeout(this.timer);
+    this.retryAt.value = null;
     this.stop.abort();
     this.stop = new AbortController();
   }
@@ -53,6 +56,7 @@ export class LiveEvents {
     this.state.value = "lost";
     this.onLost();
     this.timer = setTimeout(() => this.connect(), this.wait);
+    this.retryAt.value = Date.now() + this.wait;
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
   }
 }

@@ -8,12 +8,12 @@ import { Mcp } from "../lib/mcp";
 import type { Settings } from "../lib/settings";
 import { throttled } from "../lib/throttle";
 import { type ToolDetail, toolDetailOf } from "../lib/tool";
-import { type AuditFilter, baseOf, ConsoleApi } from "./api";
+import { baseOf, ConsoleApi, NO_FILTER } from "./api";
 import { AgentClient } from "./client";
 import { type Approval, type Pin, type Project, text } from "./facts";
 import { LiveEvents } from "./live";
-import type { CallNews, News } from "./news";
-import { parseRoute, type Route } from "./route";
+import type { ApprovalNews, CallNews, News } from "./news";
+import { hashOf, parseRoute, type Route } from "./route";
 import { isSendable, type Session, tokenIn } from "./session";
 import { type Author, TreeModel } from "./tree/model";
 
@@ -25,6 +25,13 @@ export interface Asked {
   tool: string;
   question: Question;
   answer: (answer: Answer) => void;
+}
+
+type Notices = "on" | "off" | "denied" | "unavailable";
+
+function noticesNow(): Notices {
+  if (typeof Notification === "undefined") return "unavailable";
+  return Notification.permission === "granted" ? "on" : Notification.permission === "denied" ? "denied" : "off";
 }
 
 export class Console {
@@ -40,6 +47,8 @@ export class Console {
   readonly refused = signal("");
   /** The latest calls that were heard of, the newest first. */
   readonly calls: Signal<CallNews[]> = signal([]);
+  /** Whether the browser tells of calls that wait while nobody looks at the page. */
+  readonly notices: Signal<Notices> = signal(noticesNow());
   readonly helping = signal(false);
   readonly toast = signal("");
   readonly toastAction: Signal<ToastAction | null> = signal(null);
@@ -89,6 +98,12 @@ export class Console {
     await Promise.all([this.loadProject(), this.loadWaiting()]);
   }
 
+  /** Asks for everything again, and follows events again at once. */
+  retry(): void {
+    void this.load();
+    this.listen();
+  }
+
   async signIn(token: string): Promise<void> {
     this.refused.value = "";
     if (!isSendable(token)) {
@@ -113,6 +128,12 @@ export class Console {
 
   go(hash: string): void {
     this.page.location.hash = hash;
+  }
+
+  /** Like `go`, without a step that Back would take. */
+  replace(hash: string): void {
+    this.page.history.replaceState(null, "", hash);
+    this.route.value = parseRoute(hash);
   }
 
   say(message: string, action: ToastAction | null = null): void {
@@ -161,8 +182,7 @@ export class Console {
 
   /** Who made an agent's latest changes of the tree, by the version that each led to and the tool. */
   private async authors(agent: string): Promise<ReadonlyMap<string, Author>> {
-    const filter = { kind: "call", agent, tool: "", outcome: "success", since: "" };
-    const { items } = await this.api.audit(filter as AuditFilter, null, 500);
+    const { items } = await this.api.audit({ ...NO_FILTER, kind: "call", agent, outcome: "success" }, null, 500);
     return new Map(
       items.map((record) => [
         `${text(record.all, "version")} ${record.operation}`,
@@ -234,8 +254,29 @@ export class Console {
     return true;
   }
 
+  /** A browser shows notices only to those who asked for them by a click. */
+  async askForNotices(): Promise<void> {
+    await Notification.requestPermission();
+    this.notices.value = noticesNow();
+    if (this.notices.peek() === "on") this.say("This browser now tells you of calls that wait");
+  }
+
+  private notify({ id, agent, tool }: ApprovalNews): void {
+    if (!this.page.document.hidden || this.notices.peek() !== "on") return;
+    const notice = new Notification(`${agent} wants to run ${tool}`, {
+      body: "It waits for your approval.",
+      tag: id,
+    });
+    notice.onclick = () => {
+      this.page.focus();
+      this.go(hashOf("approvals", id));
+      notice.close();
+    };
+  }
+
   private listen(): void {
-    if (this.page.document.hidden) this.live.pause();
+    // Who wants to be notified is told in the background too.
+    if (this.page.document.hidden && this.notices.peek() !== "on") this.live.pause();
     else if (this.session.standing.peek() === "in") this.live.connect();
   }
 
@@ -260,7 +301,10 @@ export class Console {
       case "approval":
         this.refreshWaiting();
         this.refreshOverview();
-        if (news.approved === null) this.say(`${news.agent} asks to run ${news.tool}`);
+        if (news.approved === null) {
+          this.say(`${news.agent} asks to run ${news.tool}`);
+          this.notify(news);
+        }
     }
     for (const listener of this.listeners) listener(news);
   }

@@ -1,6 +1,7 @@
 /** The live events of a project, as the console cares for them. */
 import { get, isObject, type Json, type JsonObject } from "../lib/json";
 import { amount, objectOr, text, texts } from "./facts";
+import { outcomeOf } from "./outcomes";
 
 interface Told {
   /** Milliseconds since 1970. */
@@ -15,6 +16,8 @@ export interface CallNews extends Told {
   /** Empty if the call succeeded. */
   code: string;
   message: string;
+  /** As the audit log names it. */
+  outcome: string;
   replayed: boolean;
   /** Milliseconds. */
   took: number;
@@ -80,6 +83,7 @@ export function newsOf(json: Json | undefined): News | null {
 
 function callOf(json: JsonObject): CallNews {
   const error = objectOr(get(json, "error"));
+  const replayed = get(json, "replayed") === true;
   return {
     type: "call",
     callId: text(json, "callId"),
@@ -87,7 +91,8 @@ function callOf(json: JsonObject): CallNews {
     tool: text(json, "tool"),
     code: text(error, "code"),
     message: text(error, "message"),
-    replayed: get(json, "replayed") === true,
+    outcome: replayed ? "replayed" : outcomeOf(text(error, "code"), text(error, "reason")),
+    replayed,
     took: amount(json, "duration") * 1_000,
     at: momentOf(json),
   };

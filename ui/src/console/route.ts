@@ -2,7 +2,9 @@
 import { segment } from "../lib/link";
 
 export const VIEWS = ["overview", "agents", "tree", "approvals", "sources", "audit", "try"] as const;
-export type View = (typeof VIEWS)[number];
+/** Pages that one gets to from others; `unknown` is an address that leads nowhere. */
+const PAGES = [...VIEWS, "calls", "runs", "unknown"] as const;
+export type View = (typeof PAGES)[number];
 
 /** The views of a project: one without a tree has no page for it. */
 export function viewsOf(project: { tree: boolean } | null): readonly View[] {
@@ -18,19 +20,33 @@ export interface Route {
   subject: string | null;
   /** The node or tool within that. */
   detail: string | null;
+  /** What a list is narrowed to. */
+  query: Readonly<Record<string, string>>;
 }
 
 export function parseRoute(hash: string): Route {
-  const [view, subject, detail] = hash.replace(/^#\/?/, "").split("/").map(decoded);
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view, subject, detail] = path.split("/").map(decoded);
   const named = OLDER[view ?? ""] ?? view;
-  const known = VIEWS.find((name) => name === named);
-  return { view: known ?? "overview", subject: (known && subject) || null, detail: (known && detail) || null };
+  const known = !named ? "overview" : (PAGES.find((name) => name === named) ?? "unknown");
+  return {
+    view: known,
+    subject: subject || null,
+    detail: detail || null,
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 export function hashOf(view: View, subject: string | null = null, detail: string | null = null): string {
   if (view === "overview") return "#/";
   const parts = [view, ...(subject === null ? [] : [subject, ...(detail === null ? [] : [detail])])];
   return `#/${parts.map(segment).join("/")}`;
+}
+
+/** The audit log, narrowed down. */
+export function auditHash(filter: Readonly<Record<string, string>>): string {
+  const given = Object.entries(filter).filter(([, value]) => value !== "");
+  return given.length === 0 ? "#/audit" : `#/audit?${new URLSearchParams(given)}`;
 }
 
 function decoded(text: string): string {

@@ -1,32 +1,66 @@
-/** The last hour of calls, minute by minute, with the quiet minutes filled in. */
+/** Calls over time, with the quiet stretches filled in. */
 import type { Minute } from "./facts";
 
 export const MINUTES = 60;
+const DAY_STEP = 20;
 
 export interface Traffic {
   minutes: Minute[];
-  /** The busiest minute. */
+  /** How many minutes each of them stands for. */
+  step: number;
+  /** The busiest. */
   peak: number;
   calls: number;
   failures: number;
   refusals: number;
+  waiting: number;
 }
 
+/** The last hour by minutes. */
 export function trafficOf(told: readonly Minute[], now: number): Traffic {
-  const last = Math.floor(now / 60_000) * 60;
-  const known = new Map(told.map((minute) => [minute.minute, minute]));
-  const minutes = Array.from({ length: MINUTES }, (_, index) => {
-    const minute = last - (MINUTES - 1 - index) * 60;
-    return known.get(minute) ?? quiet(minute);
+  return traffic(told, now, MINUTES, 1);
+}
+
+/** The last day by thirds of an hour. */
+export function dayOf(told: readonly Minute[], now: number): Traffic {
+  return traffic(told, now, (24 * 60) / DAY_STEP, DAY_STEP);
+}
+
+function traffic(told: readonly Minute[], now: number, count: number, step: number): Traffic {
+  const length = step * 60;
+  const last = Math.floor(now / 1_000 / length) * length;
+  const known = new Map<number, Minute>();
+  for (const minute of told) {
+    const start = Math.floor(minute.minute / length) * length;
+    known.set(start, joined(known.get(start) ?? quiet(start), minute));
+  }
+  const minutes = Array.from({ length: count }, (_, index) => {
+    const start = last - (count - 1 - index) * length;
+    return known.get(start) ?? quiet(start);
   });
-  const sum = (key: "calls" | "failures" | "refusals"): number =>
+  const sum = (key: "calls" | "failures" | "refusals" | "waiting"): number =>
     minutes.reduce((total, minute) => total + minute[key], 0);
   return {
     minutes,
+    step,
     peak: Math.max(...minutes.map((minute) => minute.calls)),
     calls: sum("calls"),
     failures: sum("failures"),
     refusals: sum("refusals"),
+    waiting: sum("waiting"),
+  };
+}
+
+function joined(a: Minute, b: Minute): Minute {
+  const calls = a.calls + b.calls;
+  return {
+    minute: a.minute,
+    calls,
+    failures: a.failures + b.failures,
+    refusals: a.refusals + b.refusals,
+    waiting: a.waiting + b.waiting,
+    meanMs: calls === 0 ? 0 : (a.meanMs * a.calls + b.meanMs * b.calls) / calls,
+    slowestMs: Math.max(a.slowestMs, b.slowestMs),
   };
 }
 

@@ -17,10 +17,11 @@ export function parseHash(hash: string): Route {
   const match = /^#\/tool\/([^?]+)(?:\?(.*))?$/s.exec(hash);
   if (!match) return { tool: null, args: null };
   const args = new URLSearchParams(match[2] ?? "").get("args");
-  return { tool: decode(match[1] as string), args: args === null ? null : readArgs(args) };
+  return { tool: decode(match[1] as string), args: args === null ? null : argsIn(args) };
 }
 
-function readArgs(text: string): JsonObject | null {
+/** The arguments that a link carries; null if it carries none. */
+export function argsIn(text: string): JsonObject | null {
   try {
     const value = parseJson(fromBase64Url(text));
     return isObject(value) ? value : null;

@@ -1,4 +1,5 @@
 import { Icon } from "../../components/Icon";
+import { useConsole } from "../model";
 import { hashOf } from "../route";
 import type { Notice, TreeModel } from "./model";
 
@@ -11,7 +12,16 @@ const TITLES: Record<Notice["kind"], string> = {
 
 /** What came of the last change that did not simply succeed. */
 export function NoticeBar({ model }: { model: TreeModel }) {
+  const console = useConsole();
   const notice = model.notice.value;
+  const approve = async (id: string, again: () => void): Promise<void> => {
+    try {
+      console.put(await console.api.decide(id, { approve: true }));
+      again();
+    } catch (error) {
+      console.say(error instanceof Error ? error.message : String(error));
+    }
+  };
   if (!notice) return null;
   const tone = notice.kind === "refused" ? "danger" : notice.kind === "approval" ? "info" : "warning";
   return (
@@ -26,15 +36,27 @@ export function NoticeBar({ model }: { model: TreeModel }) {
             ? notice.approved
               ? "Approved: it can run now."
               : "Rejected."
-            : notice.message}
+            : notice.kind === "approval"
+              ? "This needs an approval, and you may give it."
+              : notice.message}
         </p>
         <p class="actions">
           {notice.kind === "approval" && notice.approved === null && (
-            <a class="button small" href={hashOf("approvals", notice.id)}>
-              Open the inbox
-            </a>
+            <>
+              <button
+                type="button"
+                class="button small primary"
+                data-testid="approve-and-run"
+                onClick={() => void approve(notice.id, notice.again)}
+              >
+                Approve and run
+              </button>
+              <a class="button small" href={hashOf("approvals", notice.id)}>
+                Look at it first
+              </a>
+            </>
           )}
-          {notice.kind !== "refused" && !(notice.kind === "approval" && notice.approved === false) && (
+          {notice.kind !== "refused" && !(notice.kind === "approval" && notice.approved !== true) && (
             <button type="button" class="button small" data-testid="again" onClick={notice.again}>
               {notice.kind === "conflict"
                 ? "Do it all the same"
