@@ -382,7 +382,15 @@ export interface Project {
 export interface Ready {
   status: "ready" | "unready";
   /** Another program holds the store; its database cannot be reached; this replica has not caught up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; the gateway is shutting down. */
-  troubles: ("store_locked" | "store_unreachable" | "store_behind" | "store_unwritable" | "store_gone" | "state_gone" | "stopping")[];
+  troubles: (
+    | "store_locked"
+    | "store_unreachable"
+    | "store_behind"
+    | "store_unwritable"
+    | "store_gone"
+    | "state_gone"
+    | "stopping"
+  )[];
 }
 
 /** Why an agent has each tool of the pool, or does not; to the agent itself, only what it has or its role takes. */
