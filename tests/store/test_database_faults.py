@@ -122,7 +122,7 @@ async def test_a_killed_database_refuses_changes_answers_reads_and_nothing_is_lo
         assert refusal["reason"] == "journal_unavailable"
         assert refusal["retryAfter"] >= 2
         assert "The database cannot be reached" in refusal["message"]
-        assert "repeat the call is safe" in refusal["message"]
+        assert "safe to repeat the call" in refusal["message"]
         postgres.start()
         await eventually(lambda: grove.healthy)
         await ann.ok("add_child", **ADD)

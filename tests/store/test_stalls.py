@@ -386,7 +386,7 @@ async def test_approvals_share_one_wait_for_a_state_file_that_is_held_and_a_retr
                     error = answer["error"]
                     assert (error["code"], error["reason"]) == ("forbidden", "approval_unavailable")
                     assert error["retryAfter"] > 0
-                    assert "to repeat the call is safe" in error["message"]
+                    assert "safe to repeat the call" in error["message"]
             await write()
             assert answers[-1]["error"]["reason"] == "approval_required"
             assert len(await grove.approvals.list("pending")) == 1

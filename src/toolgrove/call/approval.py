@@ -122,14 +122,14 @@ class ApprovalStep:
             raise ApprovalUnavailable(
                 tool=call.name,
                 problem="another program holds the inbox",
-                hint=f"Nothing was sent, and to repeat the call is safe: try again in {_RETRY:g} s.",
+                hint=f"Nothing was sent. It is safe to repeat the call: try again in {_RETRY:g} s.",
                 retry_after=_RETRY,
             ) from None
         except StateAway:
             raise ApprovalUnavailable(
                 tool=call.name,
                 problem="the inbox cannot be reached just now",
-                hint=f"Nothing was sent, and to repeat the call is safe: try again in {_RETRY:g} s.",
+                hint=f"Nothing was sent. It is safe to repeat the call: try again in {_RETRY:g} s.",
                 retry_after=_RETRY,
             ) from None
         except OSError:
