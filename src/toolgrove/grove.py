@@ -260,6 +260,12 @@ class Grove:
         """How often the count that replicas share could not be asked."""
         return self._limits.faults
 
+    @property
+    def change_reruns(self) -> int:
+        """How often a change was run again because another replica was quicker."""
+        following = self._tree_tools.following
+        return 0 if following is None else following.reruns
+
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""
         return self._journal.extent() if not isinstance(self._journal, MemoryJournal) else None

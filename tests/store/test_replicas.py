@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
 from grove_kit import Hand, ManualClock, hand
@@ -216,3 +218,22 @@ async def test_a_replica_that_has_not_looked_for_a_while_catches_up_before_it_an
         await (await hand(one, "ann")).ok("add_child", **ADD)
         clock.now += 1.5
         assert await children(two) == 1
+
+
+async def test_the_metrics_count_changes_that_were_run_again(database: str) -> None:
+    async with replicas(database, database) as (one, two):
+        following = two._tree_tools.following
+        assert following is not None
+        ann, bob = await hand(one, "ann"), await hand(two, "bob")
+        await ann.ok("add_child", **ADD)
+        await ann.ok("add_child", **ADD)
+        await following.catch_up()
+        async with anyio.create_task_group() as group, following._one:  # it cannot look meanwhile
+            await ann.ok("tag_node", nodeId="n1", tags=["red"])
+            tagging = partial(bob.ok, "tag_node", nodeId="n2", tags=["blue"], versionToken=await bob.version())
+            group.start_soon(tagging)
+            await eventually(lambda: two.change_reruns)
+        assert await told(one) == await told(two)
+        transport = httpx2.ASGITransport(app=two.asgi_app(anonymous=True))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            assert f"toolgrove_change_reruns_total {two.change_reruns}.0" in (await http.get("/metrics")).text

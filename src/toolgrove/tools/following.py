@@ -52,6 +52,8 @@ class Following:
         self._looked = clock.monotonic()
         self._bell = anyio.Event()
         self._is_behind = False
+        self.reruns = 0
+        """How often a change did not rest on what the journal held, and was run again."""
 
     @property
     def is_current(self) -> bool:
@@ -61,6 +63,7 @@ class Following:
     def fell_behind(self) -> None:
         """A change did not rest on what the journal holds: catch up before the next."""
         self._is_behind = True
+        self.reruns += 1
 
     def ring(self) -> None:
         """There may be news."""

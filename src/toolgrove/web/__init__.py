@@ -10,7 +10,6 @@
 - ``entrance``: lets plain requests in that need not pass through the app
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
-- ``limit_faults``: shared rate limits that could not be asked, as a metric
 - ``live``: the event stream that consoles watch
 - ``logins``: logins to MCP servers from the console
 - ``metrics``: counters for Prometheus
@@ -20,6 +19,7 @@
 - ``project``: what the gateway needs of a project
 - ``projects``: several projects at one address
 - ``refusals``: audit records of requests that were refused at the edge
+- ``replica_figures``: what replicas cost each other, as metrics
 - ``revocations``: ends what a revoked token opened
 - ``room``: how much room the store takes, for Prometheus
 - ``routing``: routes from the table of operations

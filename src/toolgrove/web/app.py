@@ -28,7 +28,6 @@ from toolgrove.web.console import console_handlers
 from toolgrove.web.entrance import Entrance
 from toolgrove.web.http_json import answer
 from toolgrove.web.identity import Anonymous, Identified, Lookup
-from toolgrove.web.limit_faults import LimitFaults
 from toolgrove.web.live import Live
 from toolgrove.web.logins import LoginPages
 from toolgrove.web.metrics import Metrics
@@ -36,6 +35,7 @@ from toolgrove.web.openapi import show_document
 from toolgrove.web.operator import OperatorApi
 from toolgrove.web.project import Project, agent_names
 from toolgrove.web.refusals import Refusals
+from toolgrove.web.replica_figures import ReplicaFigures
 from toolgrove.web.revocations import Revocations
 from toolgrove.web.room import Room
 from toolgrove.web.routing import routes
@@ -74,7 +74,7 @@ class Gateway:
             Runs(),
             Streams(),
             Metrics(
-                project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool), LimitFaults(project)
+                project.clock, project.misdeeds, Room(project), UpstreamMessages(project.pool), ReplicaFigures(project)
             ),
         )
         self._traffic = metrics.traffic

@@ -1,4 +1,4 @@
-"""How often the rate limits that replicas share could not be asked, as a metric."""
+"""What replicas cost each other, as metrics."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from prometheus_client.registry import Collector
 from toolgrove.web.project import Project
 
 
-class LimitFaults(Collector):
-    """One counter."""
+class ReplicaFigures(Collector):
+    """Two counters."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
 
     def collect(self) -> Iterator[Metric]:
-        """The counter, as the library asks for it."""
+        """The counters, as the library asks for them."""
         yield CounterMetricFamily(
             "toolgrove_rate_limit_faults",
             "Calls for which the shared rate limits could not be asked.",
             value=self._project.limit_faults,
+        )
+        yield CounterMetricFamily(
+            "toolgrove_change_reruns",
+            "Changes that were run again because another replica was quicker.",
+            value=self._project.change_reruns,
         )
