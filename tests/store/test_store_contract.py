@@ -304,11 +304,11 @@ async def test_a_log_file_gets_every_record_and_its_chain_goes_on(kind: str, tmp
 
 async def test_a_log_file_whose_last_line_was_torn_goes_on_with_a_whole_one(kind: str, tmp_path: Path) -> None:
     log = tmp_path / "audit.jsonl"
-    for _ in range(2):
+    for opened in range(2):
         shelf = Shelf(kind, tmp_path, sinks=[JsonLines(log)])
         await shelf.journal.open()
         for at in range(3):
-            await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
+            await shelf.journal.append(shelf.scribe.key(f"k{opened}.{at}", {}))
         await shelf.journal.close()
         whole = log.read_bytes()
         log.write_bytes(whole[:-40])
