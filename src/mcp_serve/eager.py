@@ -1,6 +1,7 @@
 """Work that is begun on the spot, since most of it ends there; only what has to wait is carried on by a task.
 
 From Python 3.12 on asyncio can begin a task at once, but makes one for each piece of work; here they share a spare one.
+Work is handed over as what makes it: a coroutine that nobody comes to await would be one too many.
 """
 
 import asyncio
@@ -12,17 +13,18 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-Work = Coroutine[Any, Any, T]
+Begun = Coroutine[Any, Any, T]
+Work = Callable[[], Begun[T]]
 
 
 class Rest(Generic[T]):
-    """Work that did not end at once: `work` is what is left of it, for the task that `go_on` gives."""
+    """Work that did not end at once: `work` makes what is left of it, for the task that `go_on` gives."""
 
     def __init__(self, work: Work[T], spare: "_Spare | None" = None) -> None:
         self.work = work
         self._spare = spare
 
-    def go_on(self, carrying: Work[None]) -> "asyncio.Task[None]":
+    def go_on(self, carrying: Begun[None]) -> "asyncio.Task[None]":
         """The task in which the work was begun; it goes on with what awaits the rest of it."""
         if self._spare is None:
             return asyncio.get_running_loop().create_task(carrying)
@@ -37,19 +39,22 @@ class Beginner:
 
     def begin(self, work: Work[T]) -> T | Rest[T]:
         """The result of the work, or the rest of it; what it raises is raised by its rest."""
-        spare, self._spare = self._spare, None
-        if spare is None or not spare.is_ready or asyncio.current_task() is not None:
-            self._spare = spare or _Spare()
+        spare = self._spare
+        if spare is None or spare.is_over:
+            spare = self._spare = _Spare()
+        if not spare.is_ready or asyncio.current_task() is not None:
             return Rest(work)
+        self._spare = None
+        begun = work()
         try:
-            waits_for = spare.step(work)
+            waits_for = spare.step(begun)
         except StopIteration as end:
             self._spare = spare.if_as_new()
             result: T = end.value
             return result
         except (Exception, asyncio.CancelledError) as error:
-            return Rest(_raising(error), spare)
-        return Rest(_resumed(work, waits_for), spare)
+            return Rest(partial(_raising, error), spare)
+        return Rest(partial(_resumed, begun, waits_for), spare)
 
     def close(self) -> None:
         """Let the spare task end."""
@@ -65,11 +70,17 @@ class _Spare:
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
         self._as_new = self._context.copy()
-        self._given: asyncio.Future[Work[None] | None] = self._loop.create_future()
+        self._woken: asyncio.Future[None] = self._loop.create_future()
+        self._work: Begun[None] | None = None
         self.is_ready = False
         self._task = self._loop.create_task(self._carry(), context=self._context)
 
-    def step(self, work: Work[Any]) -> Any:
+    @property
+    def is_over(self) -> bool:
+        """Whether it takes no work any more: it was cancelled while it was idle."""
+        return self._woken.done() or self._task.done()
+
+    def step(self, work: Begun[Any]) -> Any:
         """Run the work until it waits, and say what for; to the work, it runs in the task."""
         _enter_task(self._loop, self._task)
         try:
@@ -77,13 +88,10 @@ class _Spare:
         finally:
             _leave_task(self._loop, self._task)
 
-    def carry(self, work: Work[None]) -> "asyncio.Task[None]":
+    def carry(self, work: Begun[None]) -> "asyncio.Task[None]":
         """Run the work to its end."""
-        if self._task.done():  # it was cancelled while it was idle, so its work is too
-            task = self._loop.create_task(work)
-            task.cancel()
-            return task
-        self._given.set_result(work)
+        self._work = work
+        self.end()
         return self._task
 
     def if_as_new(self) -> "_Spare | None":
@@ -94,26 +102,24 @@ class _Spare:
         return None
 
     def end(self) -> None:
-        if not self._given.done():
-            self._given.set_result(None)
+        if not self._woken.done():  # work may have cancelled the task in which it was begun
+            self._woken.set_result(None)
 
     async def _carry(self) -> None:
         self.is_ready = True
         try:
-            await self._given
+            await self._woken
         except asyncio.CancelledError:
-            if self._given.cancelled() or (work := self._given.result()) is None:
+            if self._work is None:
                 raise
             self._task.uncancel()
             self._task.cancel()  # where the work waits
-            return await work
-        work = self._given.result()
-        if work is not None:
-            await work
+        if self._work is not None:
+            await self._work
 
 
 @types.coroutine
-def _resumed(work: Work[T], waits_for: Any) -> Generator[Any, Any, T]:
+def _resumed(work: Begun[T], waits_for: Any) -> Generator[Any, Any, T]:
     """The rest of work that waits for something already."""
     while True:
         try:

@@ -2,8 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
+from functools import partial
 
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http import StreamableHTTPServerTransport
@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
 from mcp_serve.clear_json import BODY
+from mcp_serve.eager import Work
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.log_levels import hearing_of
 from mcp_serve.plain import Plain
@@ -57,8 +58,8 @@ class StreamableHTTP:
         """The same by the path alone."""
         return self if path == PATH else None
 
-    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
-        """The answer to a plain request; None where it must go to the SDK."""
+    def answer(self, request: Plain, user: User | None) -> Work[bytes] | None:
+        """What makes the answer to a plain request; None where it must go to the SDK."""
         line = self._endpoint.line
         if line is None or request.session is None:
             return None if line is None else line.answer(request, user)
@@ -70,7 +71,7 @@ class StreamableHTTP:
             return None
         hearing = None if request.say is None else hearing_of(opened.session, request.say)
         answer = line.answer(request._replace(can_answer=opened.can_answer, hearing=hearing), user)
-        return None if answer is None else _in_session(transport, opened.under_way, request, answer)
+        return None if answer is None else partial(_in_session, transport, opened.under_way, request, answer)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])
@@ -88,12 +89,12 @@ class StreamableHTTP:
 
 
 async def _in_session(
-    transport: StreamableHTTPServerTransport, under_way: UnderWay, request: Plain, answer: Awaitable[bytes]
+    transport: StreamableHTTPServerTransport, under_way: UnderWay, request: Plain, answer: Work[bytes]
 ) -> bytes:
     """The answer to a request within a session; raises Stopped where that ends first."""
     with in_use(transport, IDLE):
         try:
-            return await under_way.follow(request.id, answer)
+            return await under_way.follow(request.id, answer())
         except Stopped as stopped:
             if stopped.why == "ended":
                 raise

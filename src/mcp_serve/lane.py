@@ -1,11 +1,12 @@
 """The lane: plain requests are answered at once, and everything else passes on, as if nobody had looked at it."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
+from mcp_serve.eager import Work
 from mcp_serve.late import Stream, send_in_time
 from mcp_serve.plain import MAX_BODY, Head, Plain, plain_body, plain_head
 from mcp_serve.presence import unless_gone
@@ -16,8 +17,8 @@ from mcp_serve.whole import Header, send_whole
 class Line(Protocol):
     """What answers plain requests at one address."""
 
-    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
-        """The answer, once it is there; None where the request must go to the SDK."""
+    def answer(self, request: Plain, user: User | None) -> Work[bytes] | None:
+        """What makes the answer; None where the request must go to the SDK."""
         ...
 
 
@@ -28,7 +29,7 @@ Find = Callable[[Scope], Line | None]
 class Reply(NamedTuple):
     """What answers a plain request, and for a client of the older era the stream that the answer may become."""
 
-    answer: Coroutine[Any, Any, bytes]
+    answer: Work[bytes]
     stream: Stream | None
 
     @property
@@ -40,8 +41,8 @@ class Reply(NamedTuple):
         """Send the answer, as an ASGI app."""
         if self.stream is not None:
             self.stream.send = send
-            return await send_in_time(scope, receive, self.stream, self.answer)
-        text = await unless_gone(receive, self.answer)
+            return await send_in_time(scope, receive, self.stream, self.answer())
+        text = await unless_gone(receive, self.answer())
         if text is not None:
             await send_whole(scope, send, text)
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from mcp_serve.answer import Answer, Refusal
 from mcp_serve.calls import Calls, Channel, Question, User
+from mcp_serve.eager import Work
 from mcp_serve.listing import Listing
 from mcp_serve.plain import Plain
 from mcp_serve.table import ToolTable
@@ -37,14 +38,14 @@ class Line:
         self._refuse = refuse
         self._logs = logs
 
-    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
-        """The answer, once it is there; None where the request must go to the SDK."""
+    def answer(self, request: Plain, user: User | None) -> Work[bytes] | None:
+        """What makes the answer; None where the request must go to the SDK."""
         if request.method == "tools/call":
-            return self._called(request, user) if self._is_plain(request) else None
+            return partial(self._called, request, user) if self._is_plain(request) else None
         if request.method == "tools/list":
             writing = self._listing.result(request.params.get("cursor"), modern=request.modern)
-            return None if writing is None else self._listed(request, writing)
-        return self._pong(request)
+            return None if writing is None else partial(self._listed, request, writing)
+        return partial(self._pong, request)
 
     def _is_plain(self, request: Plain) -> bool:
         """Whether the tool says nothing but its answer, at least not to this client, and reads no header."""

@@ -1,5 +1,6 @@
 """What we rely on in the MCP SDK without a promise; tests/unit/test_dependency_insides.py says what moved."""
 
+import asyncio
 import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator
@@ -103,8 +104,17 @@ def in_use(transport: StreamableHTTPServerTransport, idle: float) -> Iterator[No
         yield
     finally:
         transport._requests_in_flight -= 1
-        if scope is not None and not transport._requests_in_flight:
+        if scope is not None and not transport._requests_in_flight and _is_in_loop():
             scope.deadline = anyio.current_time() + idle
+
+
+def _is_in_loop() -> bool:
+    """Whether a loop is running; what was left behind by one that ended is closed outside of any."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def owned(scope: Scope) -> Scope:

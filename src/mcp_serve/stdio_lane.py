@@ -1,11 +1,12 @@
 """The lane of stdio: plain lines are answered at once, and all others go to the SDK."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from mcp_types import PROTOCOL_VERSION_META_KEY
 
+from mcp_serve.eager import Work
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.plain import LEGACY, MODERN, Plain, parsed, plain_message
 from mcp_serve.switch import is_open
@@ -58,9 +59,9 @@ class StdioLane:
                 request = request._replace(can_answer=opened.can_answer)
         return None if request is None or request.id in self._endpoint.under_way else request
 
-    async def _answered(self, request: Plain, answer: Awaitable[bytes]) -> None:
+    async def _answered(self, request: Plain, answer: Work[bytes]) -> None:
         try:
-            text = await self._endpoint.under_way.follow(request.id, answer)
+            text = await self._endpoint.under_way.follow(request.id, answer())
         except Stopped:  # who cancels a request over stdio wants no answer
             return
         self._write(text.decode() + "\n")

@@ -1,14 +1,13 @@
 """The switch that sends every request through the SDK."""
 
 import json
-from collections.abc import Coroutine
-from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from lane.twins import MODERN, head_of, request, with_length
 from mcp_serve.calls import User
+from mcp_serve.eager import Work
 from mcp_serve.lane import Lane
 from mcp_serve.plain import Plain
 from mcp_serve.switch import SWITCH
@@ -20,11 +19,11 @@ BODY = json.dumps(request(MODERN, "tools/list", {})).encode()
 class Line:
     """Answers everything."""
 
-    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
+    def answer(self, request: Plain, user: User | None) -> Work[bytes] | None:
         async def answered() -> bytes:
             return b"by the lane"
 
-        return answered()
+        return answered
 
 
 async def behind(scope: Scope, receive: Receive, send: Send) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
+from mcp_serve.eager import Work
 from mcp_serve.lane import Line
 from mcp_serve.plain import Plain
 from toolgrove.web.http_json import problem
@@ -53,17 +53,17 @@ class Sessions:
             self._room.finish(session)
         await self._room.make_room(user)
 
-    def answer(self, request: Plain, user: User | None) -> Coroutine[Any, Any, bytes] | None:
-        """The answer to a plain request; None where it must come by the other way."""
+    def answer(self, request: Plain, user: User | None) -> Work[bytes] | None:
+        """What makes the answer to a plain request; None where it must come by the other way."""
         answer = None if self._line is None else self._line.answer(request, user)
         if answer is None or request.session is None:
             return answer
-        return self._in_session(request.session.encode(), answer)
+        return partial(self._in_session, request.session.encode(), answer)
 
-    async def _in_session(self, session: bytes, answer: Awaitable[bytes]) -> bytes:
+    async def _in_session(self, session: bytes, answer: Work[bytes]) -> bytes:
         self._room.begin(session)
         try:
-            return await answer
+            return await answer()
         finally:
             self._room.finish(session)
 
