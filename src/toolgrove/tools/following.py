@@ -115,9 +115,10 @@ class Following:
             if self._looked > wanted and not self._is_behind:
                 return  # somebody else has looked since
             self._is_behind = False
-            began = self._clock.monotonic()
-            while await self._take(await self._news(self._kept)):
-                pass
+            lacks = True
+            while lacks:  # others may write all the time: what came after the last look is for the next
+                began = self._clock.monotonic()
+                lacks = await self._take(await self._news(self._kept))
             self._looked = began
 
     @property
@@ -127,7 +128,7 @@ class Following:
         return self._workspace.revision if first is None else first.base
 
     async def _take(self, news: News) -> bool:
-        """Let news show; whether there may be more."""
+        """Let news show; whether some of what there was is still to come."""
         if news.anew is None and all(effects.revision <= self._workspace.revision for effects, _ in news.entries):
             return False
         async with self._turns.line:
@@ -150,4 +151,4 @@ class Following:
             self._workspace.follow(effects)
             self._watches.tell(self._watches.touched(self._workspace.tree, effects))
             self._tell(effects, deed)
-        return True
+        return news.is_part

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+import logging
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Literal
@@ -48,6 +49,7 @@ from toolgrove.web.streams import Streams
 from toolgrove.web.tool_figures import ToolFigures
 from toolgrove.web.upstream_messages import UpstreamMessages
 
+log = logging.getLogger("toolgrove.web")
 LAST_WORDS = 0.3
 """Seconds that streams have to end in, and again when they were told to."""
 ANSWERING = 0.6
@@ -68,6 +70,7 @@ class Gateway:
     ) -> None:
         self._project = project
         self._leaving = False
+        self._told: Sequence[str] = []
         self._endpoints = AgentEndpoints(project.agent, version)
         self._live, self._runs, self._streams, metrics = (
             Live(),
@@ -182,5 +185,12 @@ class Gateway:
     async def _ready(self, request: Request) -> Response:
         stopping: list[Literal["stopping"]] = ["stopping"] if self._leaving or self._runs.draining else []
         troubles = [*self._project.troubles, *stopping]
+        self._tell_of(troubles)
         ready = Ready(status="unready" if troubles else "ready", troubles=troubles)
         return answer(ready.to_json(), 503 if troubles else 200)
+
+    def _tell_of(self, troubles: Sequence[str]) -> None:
+        """Log why a load balancer sends requests elsewhere, and that it need not any more."""
+        if troubles != self._told:
+            log.warning("%s", f"not ready: {', '.join(troubles)}" if troubles else "ready again")
+            self._told = troubles

@@ -86,6 +86,7 @@ class Notary:
         text = f'{{"number":{place.number},"hash":"{place.hash}","seal":"{self.seal(f"mark {place}")}"}}'
         try:
             if self._open is None:
+                self._mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._open = FileIO(private(self._mark, os.O_CREAT | os.O_WRONLY), "wb")  # what is there stays whole
             self._open.seek(0)
             self._open.write(text.ljust(_MARK).encode())  # of one length, so that nothing is left behind it

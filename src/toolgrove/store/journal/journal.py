@@ -67,6 +67,10 @@ class KeyTaken(OSError):
         super().__init__("The idempotency key was used by another process meanwhile.")
 
 
+OUTRUN = (Behind, KeyTaken)
+"""Refusals of an entry because another one was quicker; the store is well."""
+
+
 class Stalled(OSError):
     """Another program holds the store. Nothing of the entry was kept; make it again when the store is free."""
 

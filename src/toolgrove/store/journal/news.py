@@ -22,7 +22,11 @@ class Deed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class News:
-    """Entries in order, up to where the journal stood; where some are no longer kept, the whole workspace instead."""
+    """Entries in order, up to where the journal stood; where some are no longer kept, the whole workspace instead.
+
+    Where there were too many for one look, they are a `part`: the first of them.
+    """
 
     entries: Sequence[tuple[Effects, Deed]] = ()
+    is_part: bool = False
     anew: SavedWorkspace | None = None

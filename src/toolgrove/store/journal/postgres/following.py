@@ -31,7 +31,7 @@ def news_since(tables: PostgresTables, revision: int) -> News:
         return News()
     if not found or found[0][1] != revision:
         return News(anew=read_all(tables)[1])
-    return News(entries=[read_entry(row) for row in found])
+    return News(entries=[read_entry(row) for row in found], is_part=len(found) == _AT_ONCE)
 
 
 def read_all(tables: PostgresTables) -> tuple[Head, SavedWorkspace]:

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from toolgrove.store.audit import AuditRing, Sealed
-from toolgrove.store.journal.journal import Gone, JournalEntry, Stalled, Trouble
+from toolgrove.store.journal.journal import OUTRUN, Gone, JournalEntry, Stalled, Trouble
 from toolgrove.store.journal.tables.entries import Outcome
 from toolgrove.store.journal.tables.rows import Rows
 from toolgrove.store.journal.tables.stall import Stall
@@ -118,6 +118,8 @@ class Line:
         for ticket, outcome in zip(tickets, outcomes, strict=True):
             if isinstance(outcome, Sealed):
                 self._ring.write(outcome)
+                continue
+            if isinstance(outcome, OUTRUN):
                 continue
             fault = outcome
             if isinstance(outcome, Gone):

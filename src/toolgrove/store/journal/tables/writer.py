@@ -14,7 +14,7 @@ from typing import Protocol
 
 import anyio
 
-from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.journal import OUTRUN, Stalled
 from toolgrove.store.journal.tables.entries import Outcome
 from toolgrove.store.journal.tables.rows import Rows
 from toolgrove.store.journal.tables.stall import Stall
@@ -169,7 +169,7 @@ class Writer:
         except Exception as error:
             log.exception("the store failed to write a group")
             outcomes = [OSError(f"the store failed: {error}") for _ in tickets]
-        if any(isinstance(one, OSError) for one in outcomes):
+        if any(isinstance(one, OSError) and not isinstance(one, OUTRUN) for one in outcomes):
             self._refused_at = time.monotonic()
         elif not all(ticket.rows.is_bare for ticket in tickets):  # a bare record may fit where a change does not
             self._refused_at = None

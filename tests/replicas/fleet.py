@@ -1,0 +1,101 @@
+"""Two replicas of a project behind a load balancer, each a process of its own."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import httpx2
+
+from e2e.servers import Address
+from ports import free_port
+from services.haproxy import HAProxy
+from toolgrove.store.state import OPERATOR
+from waiting import DEADLINE, eventually
+from web.gateway import Agent, Gateway, started
+
+NAMES = ("one", "two")
+AUDIT_KEY = {"GROVE_AUDIT_KEY": "a key that all replicas have"}
+
+
+class Replica:
+    """One of them; it keeps its port and its folder from start to start."""
+
+    def __init__(self, name: str, folder: Path, config: dict[str, Any]) -> None:
+        self.name = name
+        self.port = free_port()
+        self._folder, self._config = folder / name, config
+        self._running = ExitStack()
+        self.gateway: Gateway
+
+    def start(self) -> None:
+        """Run it until it answers."""
+        self.gateway = self._running.enter_context(
+            started(self._folder, self._config, "--port", str(self.port), environ=AUDIT_KEY)
+        )
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        self.gateway.process.send_signal(number)
+
+    async def ended(self) -> int:
+        """The code that it ends with."""
+        code = await anyio.to_thread.run_sync(self.gateway.process.wait, DEADLINE)
+        self._running.close()
+        return code
+
+    def close(self) -> None:
+        self._running.close()
+
+
+class Fleet:
+    """Both replicas, and HAProxy before them."""
+
+    def __init__(self, folder: Path, configs: tuple[dict[str, Any], dict[str, Any]]) -> None:
+        self.one, self.two = (Replica(name, folder, config) for name, config in zip(NAMES, configs, strict=True))
+        self.tokens: dict[str, str] = {}
+        self.haproxy: HAProxy
+
+    @property
+    def replicas(self) -> tuple[Replica, Replica]:
+        return self.one, self.two
+
+    def address(self, agent: str, replica: Replica | None = None) -> Address:
+        """Where an agent's endpoint is: behind HAProxy, or at one replica."""
+        return Agent(port=(replica or self.haproxy).port, agent=agent)
+
+    @asynccontextmanager
+    async def http(self, holder: str, replica: Replica | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+        """A client with the token of an agent or the operator, through HAProxy or at one replica."""
+        token = self.tokens[OPERATOR if holder == "operator" else holder]
+        base = f"http://127.0.0.1:{(replica or self.haproxy).port}"
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=DEADLINE, verify=False) as client:
+            yield client
+
+    async def ready(self, replica: Replica) -> dict[str, Any]:
+        """What a replica says of itself."""
+        async with self.http("operator", replica) as http:
+            told: dict[str, Any] = (await http.get("/ready")).json()
+            return told
+
+    async def until(self, replica: Replica, *, up: bool) -> None:
+        """Wait until HAProxy sends requests to a replica, or no more."""
+        await eventually(lambda: self.haproxy.is_up(replica.name) is up)
+
+
+@contextmanager
+def fleet_of(folder: Path, config: dict[str, Any], second: dict[str, Any] | None = None) -> Iterator[Fleet]:
+    """Both replicas, ready; `second` is the file of the second one, where that is another."""
+    with ExitStack() as stack:
+        fleet = Fleet(folder, (config, second or config))
+        for replica in fleet.replicas:
+            stack.callback(replica.close)
+            replica.start()
+            fleet.tokens |= replica.gateway.tokens
+        fleet.haproxy = HAProxy(fleet.one.port, fleet.two.port)
+        stack.callback(fleet.haproxy.close)
+        yield fleet
