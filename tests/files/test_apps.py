@@ -1,6 +1,5 @@
 """`apcore-mcp app.py` and `toolgrove serve app.py`: one file is a server, one file is a project."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from mcp import Client, StdioServerParameters
 from apcore_mcp.cli import main
 from examples.samples import output
 from toolgrove import Config, Grove
+from toolgrove.cli import main as toolgrove
 from warm.command import python
 
 pytestmark = pytest.mark.anyio
@@ -68,9 +68,28 @@ async def test_a_registry_in_a_file_is_a_source_of_a_project(tmp_path: Path) -> 
         assert await agent.call("greet", {"name": "Ada"}) == {"result": "Hello, Ada!"}
 
 
-def test_the_commands_take_a_python_file_for_the_project(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["call", "sums.py", "add", "a=1"], '"result": 3'),
+        (["call", "assistant", "add", "a=1", "--config", "sums.py"], '"result": 3'),
+        (["tools", "sums.py"], "add "),
+        (["tools", "--config", "sums.py"], "add "),
+        (["explain", "sums.py", "add"], "assistant has add"),
+    ],
+)
+def test_the_commands_take_a_python_file_for_the_project(
+    tmp_path: Path, words: list[str], printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "sums.py").write_text("def add(a: int, b: int = 2) -> int:\n    'Add.'\n    return a + b\n")
-    command = python("-m", "toolgrove", "call", "assistant", "add", "a=1", "--config", "sums.py", "--json")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert '"result": 3' in done.stdout
+    assert toolgrove(words) == 0
+    assert printed in capsys.readouterr().out
+
+
+def test_a_python_file_that_is_not_there_is_not_to_be_written_by_init(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert toolgrove(["tools", "nothing.py"]) == 1
+    assert capsys.readouterr().err == "toolgrove: nothing.py: there is no such file\n"

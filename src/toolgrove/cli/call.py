@@ -12,7 +12,7 @@ import anyio
 from toolgrove.cli.arguments import read_value, read_words
 from toolgrove.cli.desk.desk import Here
 from toolgrove.cli.desk.opening import desk, running
-from toolgrove.cli.options import add_patience
+from toolgrove.cli.options import add_patience, require_agent
 from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
 from toolgrove.notation.unseen_text import visible_json
@@ -29,7 +29,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         parents=[shared],
         description="Call a tool as an agent. The result is JSON on stdout; progress and questions are on stderr.",
     )
-    parser.add_argument("agent", metavar="AGENT", help="the agent")
+    require_agent(parser)
     parser.add_argument("tool", metavar="TOOL")
     parser.add_argument("arguments", metavar="KEY=VALUE", nargs="*", help="the arguments, or one JSON object")
     add_patience(parser)

@@ -15,7 +15,7 @@ from toolgrove.cli.desk.access import named
 from toolgrove.cli.desk.opening import desk, running
 from toolgrove.cli.numbers import depth
 from toolgrove.cli.offered import offered_table
-from toolgrove.cli.options import add_patience
+from toolgrove.cli.options import add_patience, require_agent
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.pool.receipt import Standing
 
@@ -42,7 +42,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         parents=[shared],
         description="Say why an agent has each tool of the pool or does not; with TOOL, what to change.",
     )
-    parser.add_argument("agent", metavar="AGENT", help="the agent")
+    require_agent(parser)
     parser.add_argument("tool", metavar="TOOL", nargs="?")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--depth", type=depth, default=0, metavar="N", help="as a sub-agent at this depth (0)")

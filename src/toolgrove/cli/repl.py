@@ -36,7 +36,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         parents=[shared],
         description="Call tools by hand as an agent of the project; without a project, on an empty tree of its own.",
     )
-    add_agent(parser, "the agent you act as", default="editor")
+    add_agent(parser, "the agent you act as, or app.py", default="editor")
     parser.add_argument("--sample", action="store_true", help="start with a small sample tree")
     add_patience(parser)
     parser.set_defaults(run=run)

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from toolgrove.cli.desk.opening import desk, running
-from toolgrove.cli.options import add_patience
+from toolgrove.cli.options import add_patience, require_agent
 from toolgrove.cli.screen import Screen
 from toolgrove.notation.unseen_text import visible
 
@@ -21,7 +21,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="Have the model of the project's runner work on a task as an agent, with that agent's tools. What "
         "it says is on stdout, what it does on stderr; with --json every event is a line of JSON.",
     )
-    parser.add_argument("agent", metavar="AGENT", help="the agent")
+    require_agent(parser)
     parser.add_argument("task", metavar="TASK", help="what it is to do, in words")
     add_patience(parser)
     parser.set_defaults(run=run)

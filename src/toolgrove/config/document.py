@@ -41,7 +41,8 @@ def read(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise _error(path, "there is no such file; 'toolgrove init' writes one to start from") from None
+        cure = "" if is_app(path.name) else "; 'toolgrove init' writes one to start from"
+        raise _error(path, f"there is no such file{cure}") from None
     except IsADirectoryError:
         raise _error(path, "is a folder; name the file in it") from None
     except OSError as problem:

@@ -169,6 +169,29 @@ async def test_a_changed_document_waits_for_a_person_and_a_failing_fetch_changes
         assert {o.own_name: o.standing for o in await shop.discover()}["read_users"] == "ready"
 
 
+async def test_how_a_parameter_or_a_body_is_written_is_pinned_too() -> None:
+    document = fastapi()
+    listing = document["paths"]["/items/"]["get"]
+    listing["parameters"] = [{"name": "ids", "in": "query", "schema": {"type": "array"}}]
+    form = {"schema": {"type": "object"}, "encoding": {"ids": {"style": "form"}}}
+    document["paths"]["/items/"]["post"]["requestBody"] = {"content": {"application/x-www-form-urlencoded": form}}
+    pins = MemoryPins(ManualClock())
+    async with api(document) as server:
+        config = {"openapi": f"{server.base}/openapi.json", "allowPrivate": True}
+
+        async def standings() -> dict[str, str]:
+            source = HttpSource("shop", HttpToolConfig.model_validate(config), no_secrets(), pins=pins)
+            return {offer.own_name: offer.standing for offer in await source.discover()}
+
+        assert set((await standings()).values()) == {"ready"}
+        listing["parameters"][0]["explode"] = False
+        form["encoding"] = {"ids": {"style": "deepObject"}}
+        changed = await standings()
+    assert {name for name, standing in changed.items() if standing != "ready"} == {"list_items", "create_item"}
+    [pin] = [pin for pin in pins.list() if pin.own_name == "list_items"]
+    assert '"style": "comma"' in pin.diff()
+
+
 async def test_a_gateway_reads_an_api_by_its_url_and_tells_what_is_missing() -> None:
     scheme = {"type": "http", "scheme": "bearer"}
     document = fastapi(components={"securitySchemes": {"Login": scheme}}, security=[{"Login": []}])
@@ -199,19 +222,71 @@ async def test_a_gateway_reads_an_api_by_its_url_and_tells_what_is_missing() -> 
     ("scheme", "told"),
     [
         ({"type": "apiKey", "in": "header", "name": "X-Key"}, 'headers: {X-Key: "${env:API_TOKEN}"}'),
-        ({"type": "apiKey", "in": "query", "name": "key"}, "url: …?key=${env:API_TOKEN}"),
+        ({"type": "apiKey", "in": "query", "name": "key"}, 'url: "https://api.example/v1?key=${env:API_TOKEN}"'),
         ({"type": "apiKey", "in": "cookie", "name": "sid"}, 'headers: {Cookie: "sid=${env:API_TOKEN}"}'),
         ({"type": "http", "scheme": "basic"}, 'headers: {Authorization: "Basic ${env:API_TOKEN}"}'),
+        ({"type": "http", "scheme": "basic"}, "API_TOKEN is user:password in base64."),
+        ({"type": "http", "scheme": "digest"}, "credentials that cannot be set here"),
+        ({"type": "openIdConnect"}, 'Add httpTools.api.url: "https://api.example/v1", httpTools.api.headers: {Author'),
         ({"type": "oauth2", "flows": {}}, 'headers: {Authorization: "Bearer ${env:API_TOKEN}"}'),
         ({"type": "mutualTLS"}, "credentials that cannot be set here"),
     ],
 )
 async def test_the_line_that_lets_calls_in_is_named(tmp_path: Path, scheme: Json, told: str) -> None:
     document = fastapi(components={"securitySchemes": {"s": scheme}}, security=[{"s": []}])
-    document["servers"] = [{"url": "https://api.example"}]
+    document["servers"] = [{"url": "https://api.example/v1"}]
     source = await of_file(tmp_path, document)
     await source.discover()
     assert told in source.notice
+
+
+async def test_an_entry_with_the_lines_that_were_named_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    schemes = {
+        "app-id": {"type": "apiKey", "in": "header", "name": "X-App"},
+        "key": {"type": "apiKey", "in": "query", "name": "key"},
+    }
+    document = fastapi(components={"securitySchemes": schemes}, security=[{"app-id": [], "key": []}])
+    document["paths"]["/users/"]["get"]["security"] = [{}]
+    async with api(document) as server:
+        place = f"{server.base}/openapi.json"
+        shop = entry(place)
+        await shop.discover()
+        assert shop.notice == (
+            f'The document asks for credentials. Add httpTools.shop.url: "{server.base}/?key=${{env:SHOP_KEY}}", '
+            'httpTools.shop.headers: {X-App: "${env:SHOP_APP_ID}"} '
+            'and secrets: {SHOP_APP_ID: {tools: ["shop_*"]}, SHOP_KEY: {tools: ["shop_*"]}}.'
+        )
+        config = {
+            "workspace": False,
+            "agents": {"a": {"role": "reader", "tools": ["*"]}},
+            "httpTools": {
+                "shop": {
+                    "openapi": place,
+                    "allowPrivate": True,
+                    "url": f"{server.base}/?key=${{env:SHOP_KEY}}",
+                    "headers": {"X-App": "${env:SHOP_APP_ID}"},
+                }
+            },
+            "secrets": {"SHOP_APP_ID": {"tools": ["shop_*"]}, "SHOP_KEY": {"tools": ["shop_*"]}},
+        }
+        monkeypatch.setenv("SHOP_KEY", "k-1234567")
+        monkeypatch.setenv("SHOP_APP_ID", "a-1234567")
+        async with Grove(Config.model_validate(config), patience=60) as grove:
+            await (await grove.agent("a")).call("shop_read_item", {"item_id": 3})
+            assert grove.pool.latest.sources["shop"].notice == ""
+        assert server.seen[-1].target == "/items/3?key=k-1234567"
+        assert server.seen[-1].headers["x-app"] == "a-1234567"
+
+
+async def test_only_what_is_taken_over_asks_for_credentials(tmp_path: Path) -> None:
+    document = fastapi(components={"securitySchemes": {"s": {"type": "http", "scheme": "bearer"}}})
+    document["paths"]["/users/"]["get"]["security"] = [{"s": []}]
+    document["servers"] = [{"url": "https://api.example"}]
+    whole, without_users = await of_file(tmp_path, document), await of_file(tmp_path, document, exclude=["tag:users"])
+    for source in (whole, without_users):
+        await source.discover()
+    assert "Bearer ${env:API_TOKEN}" in whole.notice
+    assert without_users.notice == ""
 
 
 async def test_credentials_that_are_there_or_not_needed_are_not_asked_for(tmp_path: Path) -> None:
@@ -241,6 +316,26 @@ async def test_credentials_that_are_there_or_not_needed_are_not_asked_for(tmp_pa
 async def test_operations_are_chosen_by_tag_path_method_or_name(tmp_path: Path, chosen: Json, kept: set[str]) -> None:
     source = await of_file(tmp_path, fastapi(servers=[{"url": "https://api.example"}]), **chosen)
     assert {offer.own_name for offer in await source.discover() if offer.standing == "ready"} == kept
+
+
+async def test_a_word_of_the_operator_that_is_about_no_operation_is_named(tmp_path: Path) -> None:
+    document = fastapi(servers=[{"url": "https://api.example"}])
+    slips: Json = {
+        "include": ["tag:itemz", "read_*"],
+        "exclude": ["DELETE /*"],
+        "tags": ["users", "item"],
+        "reads": ["serch"],
+        "rename": {"read_itm": "look_up", "read_users": "people"},
+    }
+    source = await of_file(tmp_path, document, **slips)
+    await source.discover()
+    assert source.notice == (
+        "httpTools.api.include: 'tag:itemz' matches no operation of the document. "
+        "httpTools.api.exclude: 'DELETE /*' matches no operation of the document. "
+        "httpTools.api.tags: 'item' matches no operation of the document. "
+        "httpTools.api.reads: 'serch' matches no operation of the document. "
+        "httpTools.api.rename: the document has no operation 'read_itm'."
+    )
 
 
 async def test_an_operation_is_renamed_by_its_short_or_its_whole_name(tmp_path: Path) -> None:
@@ -356,14 +451,39 @@ async def test_a_swagger_document_works_like_an_openapi_one() -> None:
     assert 'headers: {api_key: "${env:PETS_TOKEN}"}' in pets.notice
 
 
+@pytest.mark.parametrize(("schemes", "scheme"), [(None, "http"), (["https", "http"], "https"), (["http"], "http")])
+async def test_a_swagger_host_without_a_scheme_has_the_one_of_its_document(
+    schemes: list[str] | None, scheme: str
+) -> None:
+    document = {**PETS, "host": "127.0.0.1:9", **({"schemes": schemes} if schemes else {})}
+    async with api(document, "/swagger.json") as server:
+        pets = entry(f"{server.base}/swagger.json", "pets")
+        await pets.discover()
+    assert f'Add httpTools.pets.url: "{scheme}://127.0.0.1:9/v2", httpTools.pets.headers:' in pets.notice
+
+
+async def test_a_swagger_form_writes_its_lists_as_the_document_says() -> None:
+    document = copy.deepcopy(PETS)
+    lists = [
+        {"name": "a", "in": "formData", "type": "array", "items": {"type": "string"}},
+        {"name": "b", "in": "formData", "type": "array", "items": {"type": "string"}, "collectionFormat": "multi"},
+    ]
+    document["paths"]["/pet/{petId}"]["post"]["parameters"] = lists
+    async with api(document, "/swagger.json") as server:
+        pets = entry(f"{server.base}/swagger.json", "pets", reads=["*"], include=["form"])
+        [found] = [offer.tool for offer in await pets.discover() if offer.tool is not None]
+        await invoke(pets, found, {"petId": 1, "body": {"a": ["x", "y"], "b": ["x", "y"]}})
+        assert server.seen[-1].body == b"a=x%2Cy&b=x&b=y"
+
+
 async def test_what_openapi_3_2_added_is_read() -> None:
     document = fastapi(openapi="3.2.0")
     form = {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}
+    word = {"type": "object", "properties": {"word": {"type": "string"}}}
+    document["components"] = {"mediaTypes": {"Word": {"schema": word}}}
+    json_body = {"application/json": {"$ref": "#/components/mediaTypes/Word"}}
     document["paths"]["/search"] = {
-        "query": {
-            "operationId": "search",
-            "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
-        },
+        "query": {"operationId": "search", "requestBody": {"required": True, "content": json_body}},
         "get": {"operationId": "filter", "parameters": [{"name": "q", "in": "querystring", "content": form}]},
         "additionalOperations": {"COPY": {"operationId": "copy"}, "CONNECT": {"operationId": "tunnel"}},
     }
@@ -372,6 +492,7 @@ async def test_what_openapi_3_2_added_is_read() -> None:
         found = await tools(shop)
         assert "shop_tunnel" not in found
         assert (found["shop_search"].approval, found["shop_copy"].approval) == (None, "HTTP COPY")
+        assert found["shop_search"].spec.input_schema["properties"]["body"] == word
         sent = await invoke(shop, found["shop_search"], {"body": {"word": "tomato"}})
         filtered = await invoke(shop, found["shop_filter"], {"q": {"color": "red", "size": 2}})
         assert server.seen[1].json == {"word": "tomato"}
@@ -399,8 +520,8 @@ async def sent(document: Json, arguments: Json, folder: Path) -> Seen:
         return server.seen[-1]
 
 
-def body(media: str, schema: Json) -> Json:
-    return one({"requestBody": {"required": True, "content": {media: {"schema": schema}}}})
+def body(media: str, schema: Json, **more: Any) -> Json:
+    return one({"requestBody": {"required": True, "content": {media: {"schema": schema, **more}}}})
 
 
 async def test_text_and_files_are_sent_as_bodies(tmp_path: Path) -> None:
@@ -419,6 +540,52 @@ async def test_a_form_with_files_carries_lists_objects_and_bytes(tmp_path: Path)
     assert b'filename="b.bin"\r\nContent-Type: application/octet-stream\r\n\r\n\x00\x01\x02\r\n' in seen.body
     assert b'name="meta"\r\nContent-Type: application/json\r\n\r\n{"a":1}\r\n' in seen.body
     assert b'name="n"\r\n\r\n3\r\n' in seen.body
+
+
+@pytest.mark.parametrize(
+    ("media", "value", "sent_as", "content"),
+    [
+        ("image/png", {"base64": "AAEC"}, "image/png", b"\x00\x01\x02"),
+        ("image/*", {"base64": "AAEC", "contentType": "image/webp"}, "image/webp", b"\x00\x01\x02"),
+        ("application/pdf", {"text": "%PDF"}, "application/pdf", b"%PDF"),
+        ("text/*", "hello", "text/plain; charset=utf-8", b"hello"),
+        ("application/xml", "<a/>", "application/xml; charset=utf-8", b"<a/>"),
+        ("*/*", {"a": 1}, "application/json", b'{"a":1}'),
+        ("application/vnd.api+json; charset=utf-8", {"a": 1}, "application/vnd.api+json", b'{"a":1}'),
+    ],
+)
+async def test_every_kind_of_body_can_be_sent(
+    tmp_path: Path, media: str, value: Any, sent_as: str, content: bytes
+) -> None:
+    seen = await sent(body(media, {}), {"body": value}, tmp_path)
+    assert (seen.headers["content-type"], seen.body) == (sent_as, content)
+
+
+async def test_a_form_is_written_in_the_style_of_each_property(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"card": {"type": "object"}, "ids": {"type": "array"}, "plain": {}}}
+    encoding = {"card": {"style": "deepObject", "explode": True}, "ids": {"style": "form", "explode": False}}
+    document = body("application/x-www-form-urlencoded", schema, encoding=encoding)
+    value = {"card": {"number": 4, "owner": {"name": "Ada"}}, "ids": [1, 2], "plain": [1, 2]}
+    seen = await sent(document, {"body": value}, tmp_path)
+    assert seen.body == b"card%5Bnumber%5D=4&card%5Bowner%5D%5Bname%5D=Ada&ids=1%2C2&plain=1&plain=2"
+
+
+async def test_a_file_that_may_be_null_or_has_only_a_type_is_a_file(tmp_path: Path) -> None:
+    binary = {"type": "string", "contentMediaType": "application/octet-stream"}
+    properties = {
+        "one": {"anyOf": [binary, {"type": "null"}]},
+        "many": {"anyOf": [{"type": "array", "items": binary}, {"type": "null"}]},
+        "picture": {},
+    }
+    document = body(
+        "multipart/form-data",
+        {"type": "object", "properties": properties},
+        encoding={"picture": {"contentType": "image/png"}},
+    )
+    value = {"one": {"text": "1"}, "many": [{"text": "2"}, {"text": "3"}], "picture": {"base64": "AAEC"}}
+    seen = await sent(document, {"body": value}, tmp_path)
+    assert seen.body.count(b'filename="file"') == 4
+    assert b'name="picture"; filename="file"\r\nContent-Type: image/png\r\n\r\n\x00\x01\x02' in seen.body
 
 
 @pytest.mark.parametrize(

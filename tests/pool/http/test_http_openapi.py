@@ -173,6 +173,17 @@ async def test_the_properties_of_an_object_cannot_name_another_method(tmp_path: 
         assert server.connections == 0
 
 
+@pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "multipart/form-data"])
+async def test_a_field_of_a_form_cannot_name_another_method(tmp_path: Path, media: str) -> None:
+    async with upstream(answer()) as server:
+        operation = {"operationId": "x", "requestBody": {"content": {media: {"schema": {"type": "object"}}}}}
+        document = with_operation(operation, method="post")
+        api = source("api", openapi=str(written(tmp_path, document)), url=server.base, reads=["x"])
+        error = await failure(api, {"body": {"_method": "DELETE"}}, "api_x")
+        assert (error.code, error.facts["reason"]) == ("forbidden", "http_policy")
+        assert server.connections == 0
+
+
 def with_operation(operation: Any, path: str = "/x", method: str = "get", **document: Any) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
@@ -214,7 +225,10 @@ async def offers(folder: Path, document: Any, **entry: Any) -> list[Offer]:
         (with_operation({"parameters": [{"name": "a", "in": "query", "schema": 7}]}), "not an object"),
         (with_operation({"parameters": [{"$ref": "#/loop"}]}, loop={"$ref": "#/loop"}), "in circles"),
         (with_operation({"parameters": [{"name": "a", "in": "matrix"}]}), "not known"),
-        (with_operation({"requestBody": {"required": True, "content": {"image/png": {}}}}, method="post"), "image/png"),
+        (
+            with_operation({"requestBody": {"required": True, "content": {"multipart/mixed": {}}}}, method="post"),
+            "its body is multipart/mixed",
+        ),
         (with_operation({"parameters": [{"name": "a", "in": "query", "schema": {"type": "strin"}}]}), "JSON Schema"),
         (with_operation({"summary": "a\u200bb"}), "U+200B"),
         (
@@ -241,9 +255,9 @@ async def test_an_operation_that_cannot_be_a_tool_says_why_and_harms_no_other(
         ("swagger: '1.2'", "nor swagger: 2.0"),
         ("swagger: '2.0'\npaths: {}", "set url in the entry"),
         ("swagger: '2.0'\npaths: {/a: {get: {parameters: [{$ref: '#/nowhere'}]}}}", "does not hold"),
-        ("swagger: '2.0'\npaths: {/a: {get: {parameters: 3}}}", "not as Swagger 2.0 wants it"),
+        ("swagger: '2.0'\npaths: {/a: {get: {parameters: 3}}}", "does not follow Swagger 2.0"),
         ("openapi: 3.3.0", "openapi: 3.0, 3.1 or 3.2"),
-        ("{", "neither sound JSON nor sound YAML"),
+        ("{", "neither valid JSON nor valid YAML"),
         ("a: [\nb", "line 3"),
         ("openapi: !!python/object/apply:os.system [x]", "neither"),
         ("openapi: 3.0.0\nx: &a [*a]", "too large or too deep"),

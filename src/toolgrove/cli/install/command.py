@@ -32,7 +32,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "those functions alone (apcore-mcp), without a project.",
     )
     parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
-    add_agent(parser, "the agent this client connects as, or app.py")
+    add_agent(parser, "the agent this client connects as, or app.py", takes_app=False)
     parser.add_argument("--url", metavar="URL", help="another gateway's address, such as http://127.0.0.1:8000")
     parser.add_argument("--stdio", action="store_true", help="have the client start the agent itself in any case")
     token = parser.add_mutually_exclusive_group()

@@ -42,7 +42,12 @@ def encoded(value: Any, body: Body) -> tuple[bytes, str]:
         raise InvalidArgument(f"Argument {argument!r} has to be an object.", reason="schema", path=argument)
     if body.encoding == "multipart":
         return _multipart(value, body)
-    pairs = [pair for name, item in value.items() for pair in sound(pairs_of(name, item, argument), argument)]
+    styles = dict(body.styles)
+    pairs = [
+        pair
+        for name, item in value.items()
+        for pair in sound(pairs_of(name, item, argument, styles.get(name, "repeat")), argument)
+    ]
     return urlencode(pairs).encode(), kind
 
 
@@ -66,24 +71,25 @@ def _utf8(text: str, argument: str) -> bytes:
 
 def _multipart(value: dict[str, Any], body: Body) -> tuple[bytes, str]:
     parts: list[bytes] = []
+    types = dict(body.types)
     for name, item in value.items():
         path = f"{body.argument}.{name}"
         for one in item if isinstance(item, list) else [item]:
             if one is not None:
-                parts.append(_part(name, one, path, is_file=name in body.files))
+                parts.append(_part(name, one, path, types.get(name, ""), is_file=name in body.files))
     whole = b"\0".join(parts)
     boundary = f"toolgrove-{hashlib.sha256(whole).hexdigest()[:32]}"
     lines = [f"--{boundary}\r\n".encode() + part + b"\r\n" for part in parts]
     return b"".join(lines) + f"--{boundary}--\r\n".encode(), f"{body.content_type}; boundary={boundary}"
 
 
-def _part(name: str, value: Any, path: str, *, is_file: bool) -> bytes:
-    filename, kind = "", ""
+def _part(name: str, value: Any, path: str, kind: str, *, is_file: bool) -> bytes:
+    filename = ""
     if is_file:
-        content, filename, kind = _file(value, path)
-        filename, kind = filename or "file", kind or "application/octet-stream"
+        content, filename, told = _file(value, path)
+        filename, kind = filename or "file", told or kind or "application/octet-stream"
     elif isinstance(value, dict):
-        content, kind = json_text(value, path).encode(), "application/json"
+        content, kind = json_text(value, path).encode(), kind or "application/json"
     else:
         content = _utf8(scalar_text(value, path), path)
     head = f'Content-Disposition: form-data; name="{_quoted(name)}"'

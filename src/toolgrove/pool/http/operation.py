@@ -44,6 +44,10 @@ class Body:
     encoding: Encoding = "json"
     files: tuple[str, ...] = ()
     """The properties that are files."""
+    styles: tuple[tuple[str, Style], ...] = ()
+    """How lists and objects in a form are written, where the document says so."""
+    types: tuple[tuple[str, str], ...] = ()
+    """The media types of parts, where the document says so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

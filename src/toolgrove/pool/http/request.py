@@ -84,6 +84,7 @@ class _Placed:
         self.headers: dict[str, str] = {}
         self.content: bytes | None = None
         self.content_type = "application/json"
+        self._fields: tuple[str, ...] = ()
         body = operation.body
         rest = dict(arguments)
         for name in operation.url.slots if operation.inputs is None else ():
@@ -99,11 +100,13 @@ class _Placed:
             elif value is not None:
                 self.query.extend(sound(pairs_of(one.wire, value, one.argument, one.style), one.argument))
         if body is not None and body.argument in rest:
-            self.content, self.content_type = encoded(rest.pop(body.argument), body)
+            value = rest.pop(body.argument)
+            self._fields = tuple(value) if body.encoding in ("form", "multipart") and isinstance(value, dict) else ()
+            self.content, self.content_type = encoded(value, body)
         self._place_rest(operation, rest)
 
     def _place_rest(self, operation: HttpOperation, rest: dict[str, Any]) -> None:
-        for name in (*rest, *(name for name, _ in self.query)):
+        for name in (*rest, *self._fields, *(name for name, _ in self.query)):
             if overrides_method(name) or (operation.rest == "nowhere" and name in rest):
                 raise Forbidden(
                     f"Argument {name!r} is not part of {operation.name}: the method and the headers of an HTTP tool "

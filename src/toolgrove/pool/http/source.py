@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from toolgrove.pool.http.exchange import SourceConnections, exchange
 from toolgrove.pool.http.host_shares import HostShares
 from toolgrove.pool.http.openapi import read_document
 from toolgrove.pool.http.openapi.document import read
-from toolgrove.pool.http.operation import HttpOperation, Refused
+from toolgrove.pool.http.operation import Body, HttpOperation, Input, Refused
 from toolgrove.pool.http.request import HttpRequest, build_request, preview
 from toolgrove.pool.http.single import read_single
 from toolgrove.pool.http.status import status_error
@@ -109,7 +109,7 @@ class HttpSource:
 
     @property
     def notice(self) -> str:
-        """What the operator should add: credentials that the document asks for."""
+        """What the operator should mend: credentials that are missing, patterns that match nothing."""
         return self._read.notice if self._read is not None else ""
 
     @property
@@ -145,7 +145,7 @@ class HttpSource:
             if known is None or known.mark != mark:
                 home = "" if isinstance(place, Path) else place
                 found = read_document(self.name, self._config, read(Path(place)) if fetched is None else fetched, home)
-                known = self._read = _Read(mark=mark, offers=self._offered(found.operations), notice=found.missing)
+                known = self._read = _Read(mark=mark, offers=self._offered(found.operations), notice=found.notice)
             return known.offers if self._policy is None else self._held(self._policy, known.offers)
 
     def _held(self, policy: PinPolicy, offers: Sequence[_Offered]) -> Sequence[_Offered]:
@@ -324,10 +324,19 @@ def _problem(operation: HttpOperation) -> str:
 
 def _listed(operation: HttpOperation, *, early: bool) -> Listed:
     """An operation as it is pinned: what a model reads, and where it is sent."""
-    sent = {"method": operation.method, "url": operation.url.text, "parameters": repr(operation.inputs)}
-    raw = {**_raw(operation), **sent, "body": repr(operation.body)}
+    sent = {
+        "method": operation.method,
+        "url": operation.url.text,
+        "parameters": list(map(_said, operation.inputs or ())),
+    }
+    raw = {**_raw(operation), **sent, "body": None if operation.body is None else _said(operation.body)}
     digest = definition_hash(raw)
     return Listed(whole=digest, digest=digest, raw=raw, instructing=suspect(_raw(operation)).instructing, early=early)
+
+
+def _said(value: Input | Body) -> dict[str, Any]:
+    """What differs from the default: a pin outlives a version that can say more."""
+    return {each.name: told for each in fields(value) if (told := getattr(value, each.name)) != each.default}
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:

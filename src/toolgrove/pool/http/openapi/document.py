@@ -54,7 +54,9 @@ class OpenApiDocument:
     def at(self, reference: str) -> Any:
         """What a reference inside of the document points at."""
         if not reference.startswith("#/"):
-            raise BadReference(f"it refers to {reference[:80]!r}, outside of the document, which is never fetched")
+            raise BadReference(
+                f"it refers to {reference[:80]!r}, outside of the document: join the parts into one file first"
+            )
         node = json_pointer.at(self.whole, reference[1:])
         if node is json_pointer.NOWHERE:
             raise BadReference(f"it refers to {reference[:80]!r}, which the document does not hold")
@@ -84,12 +86,12 @@ def parse(data: bytes, home: str = "") -> OpenApiDocument:
     try:
         whole = _Plain().value(_parsed(data.decode("utf-8-sig")), MAX_DEPTH)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise Unavailable(f"the OpenAPI document is neither sound JSON nor sound YAML{_place(error)}") from None
+        raise Unavailable(f"the OpenAPI document is neither valid JSON nor valid YAML{_place(error)}") from None
     if isinstance(whole, dict) and str(whole.get("swagger", "")) == "2.0":
         try:
-            whole = upgraded(whole, OpenApiDocument(whole).followed)
+            whole = upgraded(whole, OpenApiDocument(whole).followed, scheme=home.partition("://")[0] or "https")
         except (BadReference, AttributeError, TypeError) as error:
-            problem = str(error) if isinstance(error, BadReference) else "it is not as Swagger 2.0 wants it"
+            problem = str(error) if isinstance(error, BadReference) else "it does not follow Swagger 2.0"
             raise Unavailable(f"the Swagger document cannot be used: {problem}") from None
     if not isinstance(whole, dict) or not _VERSION.match(str(whole.get("openapi", ""))):
         raise Unavailable("the document does not say openapi: 3.0, 3.1 or 3.2, nor swagger: 2.0")

@@ -14,9 +14,10 @@ from toolgrove.pool.globs import Globs
 from toolgrove.pool.http.openapi.credentials import missing
 from toolgrove.pool.http.openapi.document import BadReference, OpenApiDocument, parse
 from toolgrove.pool.http.openapi.own_name import OwnNamesOf, simplified
-from toolgrove.pool.http.openapi.parameters import Unfit, signature
+from toolgrove.pool.http.openapi.parameters import signature
 from toolgrove.pool.http.openapi.schema import Schemas, TooMuch
-from toolgrove.pool.http.openapi.selection import Selection
+from toolgrove.pool.http.openapi.selection import Selection, Traits
+from toolgrove.pool.http.openapi.unfit import Unfit
 from toolgrove.pool.http.operation import HttpOperation, Refused
 from toolgrove.pool.http.url import BadUrl, UrlTemplate, parse_template, split_origin
 from toolgrove.pool.naming import pool_name
@@ -34,10 +35,10 @@ _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json(?:;.*)?", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadDocument:
-    """The operations of a document in its order; `missing` is what the operator should add to be let in."""
+    """The operations of a document in its order, and what the operator should mend in the entry."""
 
     operations: list[HttpOperation | Refused]
-    missing: str = ""
+    notice: str = ""
 
 
 def read_document(name: str, config: HttpToolConfig, data: bytes, home: str = "") -> ReadDocument:
@@ -49,8 +50,9 @@ def read_document(name: str, config: HttpToolConfig, data: bytes, home: str = ""
     names = OwnNamesOf((path, method, operation) for path, _, method, operation in found)
     reader = _Reader(name, config, document, names)
     operations = [reader.read(path, shared, method, operation) for path, shared, method, operation in found]
-    asked = missing(f"httpTools.{name}", config, document, [operation for *_, operation in found])
-    return ReadDocument(operations=operations, missing=asked)
+    taken = [told for (*_, told), read in zip(found, operations, strict=True) if isinstance(read, HttpOperation)]
+    notices = [missing(name, config, document, taken, reader.base.text), *reader.selection.idle(reader.seen)]
+    return ReadDocument(operations=operations, notice=" ".join(filter(None, notices)))
 
 
 def _found(document: OpenApiDocument) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
@@ -81,12 +83,13 @@ class _Reader:
         self._name = name
         self._config = config
         self._document = document
-        self._base = _base(config, document)
+        self.base = _base(config, document)
         self._reads = Globs(() if isinstance(config.reads, bool) else config.reads)
         self._given = frozenset(header.casefold() for header in config.headers)
         self._names = SourceNames(name, f"httpTools.{name}", config)
         self._own_names = own_names
-        self._selection = Selection(f"httpTools.{name}", config)
+        self.selection = Selection(f"httpTools.{name}", config)
+        self.seen: list[Traits] = []
 
     def read(
         self, path: str, shared: Mapping[str, Any], method: str, operation: Mapping[str, Any]
@@ -96,11 +99,13 @@ class _Reader:
         old_name = simplified(whole) if own_name == whole else whole
         formerly = pool_name(self._name, old_name) if old_name != own_name else ""
         tags = operation.get("tags")
-        told = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+        told = tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
+        names = (own_name, whole, simplified(whole))
+        self.seen.append(Traits(names=names, method=method, path=path, tags=told))
         refused = Refused(
             name=self._names.name(own_name, whole),
             own_name=own_name,
-            reason=self._selection.left_out((own_name, whole, simplified(whole)), method, path, told),
+            reason=self.selection.left_out(self.seen[-1]),
             also=self._names.also(own_name),
             formerly=formerly,
             is_left_out=True,
@@ -118,7 +123,7 @@ class _Reader:
         own_name = known.own_name
         if self._config.url is None and (operation.get("servers") or shared.get("servers")):
             raise Unfit("it names servers of its own; set url in the entry to send every call to one host")
-        url = self._base.below(path)
+        url = self.base.below(path)
         schemas = Schemas(self._document, side="request", budget=_REQUEST_BUDGET)
         taken = signature(self._document, shared.get("parameters"), operation, schemas, self._given)
         in_path = {one.wire for one in taken.inputs if one.place == "path"}

@@ -1,4 +1,4 @@
-"""The parameters and the body of an operation as the arguments of a tool."""
+"""The parameters of an operation, and its body, as the arguments of a tool."""
 
 from __future__ import annotations
 
@@ -8,24 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgrove.config.http_tool import may_be_argument, overrides_method
-from toolgrove.pool.http.body import FILE_SCHEMA
 from toolgrove.pool.http.openapi.document import OpenApiDocument
+from toolgrove.pool.http.openapi.request_body import read_body
 from toolgrove.pool.http.openapi.schema import Schemas
-from toolgrove.pool.http.operation import Body, Encoding, Input, Place
+from toolgrove.pool.http.openapi.styles import JSON_MEDIA, query_style
+from toolgrove.pool.http.openapi.unfit import Unfit
+from toolgrove.pool.http.operation import Body, Input, Place
 from toolgrove.pool.http.parameter_style import PathStyle, Style
 
 _ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]")
-_JSON = re.compile(r"application/(?:[\w.+-]+\+)?json")
-_FORM = "application/x-www-form-urlencoded"
-_MULTIPART = "multipart/form-data"
-_TEXT = re.compile(r"text/[\w.+-]+|application/(?:[\w.+-]+\+)?(?:xml|yaml)|application/(?:x-)?(?:ndjson|yaml|graphql)")
-_BYTES = "application/octet-stream"
-_STYLES: dict[str, Style] = {"form": "spread", "spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
 _PATH_STYLES: dict[str, PathStyle] = {"simple": "simple", "label": "label", "matrix": "matrix"}
-
-
-class Unfit(ValueError):
-    """Why an operation cannot be a tool."""
 
 
 @dataclass(slots=True)
@@ -55,7 +47,13 @@ def signature(
     whole = Signature()
     for parameter in _parameters(document, shared, operation.get("parameters")):
         _add(whole, parameter, schemas, given)
-    _add_body(whole, document, document.followed(operation.get("requestBody")), schemas)
+    told = document.followed(operation.get("requestBody"))
+    argument = _free(whole, "body", "request") if isinstance(told, Mapping) else ""
+    found = read_body(argument, document, told, schemas) if isinstance(told, Mapping) else None
+    if found is not None:
+        whole.body = found.body
+        whole.properties[argument] = _told(found.schema, found.about)
+        whole.required.extend([argument] if found.required else [])
     return whole
 
 
@@ -87,7 +85,7 @@ def _add(whole: Signature, parameter: Mapping[str, Any], schemas: Schemas, given
     content = parameter.get("content")
     if isinstance(content, Mapping) and len(content) == 1:
         [(media, inside)] = content.items()
-        style = "json" if _JSON.fullmatch(media) else "spread" if place == "querystring" else "repeat"
+        style = "json" if JSON_MEDIA.fullmatch(media) else "spread" if place == "querystring" else "repeat"
         schema = inside.get("schema", {}) if isinstance(inside, Mapping) else {}
     if place == "querystring" and style != "spread":
         raise Unfit(f"parameter {wire!r} is a whole query in a form that cannot be sent")
@@ -106,18 +104,12 @@ def _place(text: str) -> Place:
 
 def _styles(parameter: Mapping[str, Any], place: str) -> tuple[Style, PathStyle, bool]:
     """How lists and objects are written: in a query, in a path, and whether each item stands for itself."""
-    in_query = place in ("query", "querystring")
-    told = parameter.get("style", "form" if in_query else "simple")
-    explode = parameter.get("explode", told == "form") is True
-    known = _STYLES if in_query else _PATH_STYLES if place == "path" else ("simple",)
-    if told not in known:
+    if place in ("query", "querystring"):
+        return query_style(f"parameter {parameter['name']!r}", parameter, place), "simple", False
+    told = parameter.get("style", "simple")
+    if told not in (_PATH_STYLES if place == "path" else ("simple",)):
         raise Unfit(f"parameter {parameter['name']!r} has the style {told!r}, which cannot be sent in a {place}")
-    if not in_query:
-        return "repeat", _PATH_STYLES[told], explode
-    style = _STYLES[told]
-    if style in ("space", "pipe") and explode:
-        return "spread", "simple", explode
-    return ("comma" if style == "spread" and not explode else style), "simple", explode
+    return "repeat", _PATH_STYLES[told], parameter.get("explode") is True
 
 
 def _free(whole: Signature, wire: str, place: str) -> str:
@@ -134,71 +126,3 @@ def _told(schema: Any, parameter: Mapping[str, Any]) -> Any:
     if isinstance(description, str) and isinstance(schema, dict) and "description" not in schema:
         return {**schema, "description": description}
     return schema
-
-
-def _add_body(whole: Signature, document: OpenApiDocument, body: Any, schemas: Schemas) -> None:
-    if not isinstance(body, Mapping):
-        return
-    content = body.get("content")
-    media = {str(name).partition(";")[0].strip().lower(): one for name, one in dict(content or {}).items()}
-    chosen, encoding = _chosen(media)
-    if chosen is None:
-        if body.get("required") is True:
-            listed = ", ".join(sorted(media)) or "of no type"
-            raise Unfit(f"its body is {listed}; only JSON, forms, files and text can be sent")
-        return
-    inside = media[chosen].get("schema", {}) if isinstance(media[chosen], Mapping) else {}
-    argument = _free(whole, "body", "request")
-    files: tuple[str, ...] = ()
-    if encoding == "multipart":
-        inside, files = _with_files(document, inside)
-    schema = {"text": {"type": "string"}, "file": FILE_SCHEMA}.get(encoding) or schemas.take(inside)
-    if files:
-        schema = {**schema, "properties": {**schema["properties"], **{name: _file(inside, name) for name in files}}}
-    whole.properties[argument] = _told(schema, body)
-    whole.body = Body(argument=argument, content_type=chosen, encoding=encoding, files=files)
-    if body.get("required") is True:
-        whole.required.append(argument)
-
-
-def _chosen(media: Mapping[str, Any]) -> tuple[str | None, Encoding]:
-    """The kind of body that is sent, where several are offered."""
-    for name in media:
-        if _JSON.fullmatch(name):
-            return name, "json"
-    encodings: dict[str, Encoding] = {_FORM: "form", _MULTIPART: "multipart", _BYTES: "file"}
-    for name in (_FORM, _MULTIPART):
-        if name in media:
-            return name, encodings[name]
-    for name in media:
-        if _TEXT.fullmatch(name):
-            return name, "text"
-    return (_BYTES, "file") if _BYTES in media else (None, "json")
-
-
-def _with_files(document: OpenApiDocument, schema: Any) -> tuple[Any, tuple[str, ...]]:
-    """The schema of a form in one piece, and which of its properties are files, or lists of them."""
-    schema = document.followed(schema)
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    files = [
-        name
-        for name, one in (properties.items() if isinstance(properties, Mapping) else ())
-        if _is_file(document.followed(one)) or _is_file(document.followed(_items(document.followed(one))))
-    ]
-    return schema, tuple(sorted(files))
-
-
-def _items(schema: Any) -> Any:
-    return schema.get("items") if isinstance(schema, Mapping) else None
-
-
-def _is_file(schema: Any) -> bool:
-    if not isinstance(schema, Mapping):
-        return False
-    return schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "binary"
-
-
-def _file(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-    one = schema["properties"][name]
-    is_list = isinstance(one, Mapping) and one.get("type") == "array"
-    return {"type": "array", "items": FILE_SCHEMA} if is_list else FILE_SCHEMA

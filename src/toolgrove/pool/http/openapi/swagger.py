@@ -19,10 +19,11 @@ _STYLES: Mapping[str, Json] = {
 _JSON = ["application/json"]
 
 
-def upgraded(whole: Mapping[str, Any], follow: Follow) -> Json:
+def upgraded(whole: Mapping[str, Any], follow: Follow, scheme: str) -> Json:
     """The document as OpenAPI 3.0; `follow` leads from a `$ref` to what it names in the document as it was.
 
-    Definitions stay where they are, so references to them lead where they led.
+    Definitions stay where they are, so references to them lead where they led. `scheme` is how the document was
+    fetched, and how calls go out if it does not say.
     """
     paths = whole.get("paths")
     new = {
@@ -32,19 +33,20 @@ def upgraded(whole: Mapping[str, Any], follow: Follow) -> Json:
     schemes = whole.get("securityDefinitions")
     components = {"securitySchemes": {name: _scheme(one) for name, one in _items(schemes)}}
     kept = {key: value for key, value in whole.items() if key not in ("swagger", "parameters", "responses")}
-    return {**kept, "openapi": "3.0.3", "servers": [_server(whole)], "paths": new, "components": components}
+    return {**kept, "openapi": "3.0.3", "servers": [_server(whole, scheme)], "paths": new, "components": components}
 
 
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
     yield from value.items() if isinstance(value, Mapping) else ()
 
 
-def _server(whole: Mapping[str, Any]) -> Json:
+def _server(whole: Mapping[str, Any], scheme: str) -> Json:
     """Where no host is named, a path: it belongs to the place that the document came from."""
     base, host, schemes = whole.get("basePath") or "/", whole.get("host"), whole.get("schemes")
     if not isinstance(host, str):
         return {"url": str(base)}
-    scheme = "https" if not isinstance(schemes, list) or "https" in schemes or not schemes else str(schemes[0])
+    if isinstance(schemes, list) and schemes:
+        scheme = "https" if "https" in schemes else str(schemes[0])
     return {"url": f"{scheme}://{host}{str(base).rstrip('/')}"}
 
 
@@ -75,10 +77,12 @@ def _operation(operation: Mapping[str, Any], shared: list[Any], whole: Mapping[s
 
 def _parameter(old: Mapping[str, Any]) -> Json:
     new = {key: old[key] for key in ("name", "in", "description", "required") if key in old}
-    if old.get("type") == "array":
-        default = "multi" if old.get("collectionFormat") == "multi" else "csv"
-        new |= _STYLES.get(str(old.get("collectionFormat", default)), {"style": str(old.get("collectionFormat"))})
-    return {**new, "schema": _schema(old)}
+    return {**new, **_list_style(old), "schema": _schema(old)}
+
+
+def _list_style(old: Mapping[str, Any]) -> Json:
+    told = str(old.get("collectionFormat", "csv"))
+    return dict(_STYLES.get(told, {"style": told})) if old.get("type") == "array" else {}
 
 
 def _schema(old: Mapping[str, Any]) -> Json:
@@ -107,7 +111,8 @@ def _body(parameters: list[Mapping[str, Any]], consumes: list[str]) -> Json | No
         else "application/x-www-form-urlencoded"
     )
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {"required": bool(required), "content": {media: {"schema": schema}}}
+    encoding = {str(one.get("name")): style for one in parameters if (style := _list_style(one))}
+    return {"required": bool(required), "content": {media: {"schema": schema, "encoding": encoding}}}
 
 
 def _said(parameter: Mapping[str, Any]) -> Json:
