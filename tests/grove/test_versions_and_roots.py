@@ -226,6 +226,20 @@ async def test_undo_takes_back_the_callers_own_change_and_leaves_those_of_others
     assert (await second.refused("undo"))["reason"] == "nothing_to_undo"
 
 
+async def test_an_undo_that_names_its_change_takes_back_that_one_or_none() -> None:
+    first, _ = await two()
+    await first.ok("update_payload", nodeId="kitchen", patch={"status": "seen"})
+    seen = (await first.ok("undo", dryRun=True))["ofVersion"]
+    await first.ok("update_payload", nodeId="bath", patch={"status": "later"})
+    assert (await first.refused("undo", ofVersion=seen))["reason"] == "another_change"
+    assert (await first.ok("get_node", nodeId="bath"))["payload"]["status"] == "later"
+    await first.ok("undo")
+    assert (await first.ok("undo", ofVersion=seen))["nodeIds"] == ["kitchen"]
+    back = (await first.ok("redo", dryRun=True))["ofVersion"]
+    assert (await first.refused("redo", ofVersion=seen))["reason"] == "another_change"
+    assert (await first.ok("redo", ofVersion=back))["nodeIds"] == ["kitchen"]
+
+
 async def test_undo_is_blocked_where_others_have_built_on_the_change() -> None:
     first, second = await two()
     added = (await first.ok("add_child", parentNodeId="house", payloadType="T"))["nodeId"]

@@ -95,6 +95,7 @@ test("facts of any shape become facts of ours", () => {
     healthy: true,
     version: "",
     file: null,
+    folder: null,
     tree: true,
     configuration: [],
   });

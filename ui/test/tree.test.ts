@@ -30,6 +30,7 @@ const shown = (model: TreeModel): string[] =>
   model.forest.rows.value.map((row) => `${" ".repeat(row.depth)}${row.more === null ? row.id : "…"}`);
 const changed = (agent: string, tool: string, ...nodeIds: string[]): TreeNews => ({
   type: "tree",
+  callId: "c1",
   agent,
   tool,
   nodeIds,
@@ -226,7 +227,7 @@ test("undo goes with the latest version, and asks before it takes back what is n
   const { workspace, model, said } = await opened(house);
   workspace.set("shed", "full", true);
   expect(await model.undo()).toBeNull();
-  expect(model.question.value?.step).toEqual({ what: "move Shed", by: null, byYou: false, at: null });
+  expect(model.question.value?.step).toEqual({ what: "move Shed", by: null, byYou: false, at: null, ofVersion: "v-0" });
   expect(said).toEqual([]);
   expect(await model.confirm()).not.toBeNull();
   expect(said).toEqual(["Undo: move Shed"]);

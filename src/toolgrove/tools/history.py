@@ -24,9 +24,16 @@ _REVERTED = {
 }
 
 
-def _revert(context: ToolContext, *, again: bool) -> Result:
+_EXPECTED = {
+    "ofVersion": text(
+        "Only this change: the ofVersion that a dry run told. If another one is next, nothing is done.", minLength=1
+    )
+}
+
+
+def _revert(context: ToolContext, arguments: Arguments, *, again: bool) -> Result:
     workspace = context.workspace
-    reverted = workspace.undo(context.caller, again=again)
+    reverted = workspace.undo(context.caller, again=again, of_version=arguments.get("ofVersion"))
     touched = list(dict.fromkeys(node_id for commit in reverted for node_id in commit.before))
     context.move, context.reviving = "redo" if again else "undo", reverted
     last = reverted[-1]
@@ -40,16 +47,16 @@ def _revert(context: ToolContext, *, again: bool) -> Result:
     }
 
 
-@family.tool(WRITES, arguments={}, returns=_REVERTED, optional=("ofTime",), example={})
+@family.tool(WRITES, arguments=_EXPECTED, returns=_REVERTED, optional=("ofTime",), example={})
 def undo(context: ToolContext, arguments: Arguments) -> Result:
     """Take back your own last change of the tree, unless others have built on it since."""
-    return _revert(context, again=False)
+    return _revert(context, arguments, again=False)
 
 
-@family.tool(WRITES, arguments={}, returns=_REVERTED, optional=("ofTime",), example={})
+@family.tool(WRITES, arguments=_EXPECTED, returns=_REVERTED, optional=("ofTime",), example={})
 def redo(context: ToolContext, arguments: Arguments) -> Result:
     """Bring back what your last undo took back."""
-    return _revert(context, again=True)
+    return _revert(context, arguments, again=True)
 
 
 _COMMIT = record(

@@ -433,11 +433,18 @@ class Workspace:
 
     # Undo, snapshots, diffs -----------------------------------------------------------------------
 
-    def undo(self, caller: Caller, *, again: bool) -> tuple[Commit, ...]:
-        """Take back the caller's last change, or the last taking back."""
+    def undo(self, caller: Caller, *, again: bool, of_version: str | None = None) -> tuple[Commit, ...]:
+        """Take back the caller's last change, or the last taking back; if a version is given, only the change that led
+        to it."""
         stack = self._stack(caller, again=again)
         if not stack or stack[-1][0].seq <= self.history.floor:
             raise self._nothing_to(again)
+        if of_version is not None and self.version_at(stack[-1][-1].seq) != of_version:
+            raise Conflict(
+                f"Another change is next to {'redo' if again else 'undo'} by now, so nothing was done. Look again with "
+                "dryRun.",
+                reason="another_change",
+            )
         revert(self.tree, self.history, stack[-1])
         return stack[-1]
 

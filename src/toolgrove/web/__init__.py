@@ -12,6 +12,7 @@
 - ``identity``: who asks, by bearer token
 - ``live``: the event stream that consoles watch
 - ``logins``: logins to MCP servers from the console
+- ``manual``: the documentation of this version
 - ``metrics``: counters for Prometheus
 - ``openapi``: the OpenAPI document, written from operations and schemas
 - ``operations``: the table of all addresses: what each takes and answers, and whom it serves

@@ -31,6 +31,7 @@ from toolgrove.web.http_json import answer
 from toolgrove.web.identity import Anonymous, Identified, Lookup
 from toolgrove.web.live import Live
 from toolgrove.web.logins import LoginPages
+from toolgrove.web.manual import manual_handlers
 from toolgrove.web.metrics import Metrics
 from toolgrove.web.openapi import show_document
 from toolgrove.web.operator import OperatorApi
@@ -111,6 +112,7 @@ class Gateway:
                     **SourcesApi(project, figures).handlers(),
                     **AccessApi(project, lookup.reread).handlers(),
                     **LoginPages(project).handlers(),
+                    **manual_handlers(),
                     **console_handlers(),
                 },
                 partial(self._refusals.record, "role"),

@@ -233,6 +233,23 @@ OPERATIONS: tuple[Operation, ...] = (
         failures=(409,),
     ),
     Operation(
+        method="GET",
+        path="/api/docs",
+        name="manual",
+        who="operator",
+        summary="The pages of the documentation of this version.",
+        answer=schemas.ManualContents,
+    ),
+    Operation(
+        method="GET",
+        path="/api/docs/{page}",
+        name="manual_page",
+        who="operator",
+        summary="One page of the documentation, as Markdown.",
+        answer=schemas.ManualPage,
+        failures=(404,),
+    ),
+    Operation(
         method="POST",
         path="/api/access/preview",
         name="preview_access",

@@ -77,6 +77,7 @@ class OperatorApi:
             healthy=project.healthy,
             version=self._version,
             file=project.config.file_name,
+            folder=None if project.file is None else str(project.file.path.parent),
             tree=project.config.workspace.tree,
             configuration=[]
             if project.file is None

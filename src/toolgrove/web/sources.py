@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from starlette.requests import Request
@@ -25,7 +26,6 @@ from toolgrove.web.tool_figures import ToolFigures
 _HIDDEN = "•••"
 _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 _WAITING = ("pending", "changed")
-_NO_WORDS = {"workspace": "Built in: the tree workspace", "coordination": "Built in: sub-agents"}
 
 
 class SourcesApi:
@@ -146,10 +146,13 @@ def where(config: Config, source: str) -> str:
             return _address(server.url)
         return shlex.join(_words([server.command or "", *server.args])).replace(f"'{_HIDDEN}'", _HIDDEN)
     if http is not None:
-        return str(http.openapi) if http.openapi is not None else f"{http.method} {_address(http.url or '')}"
+        if http.openapi is None:
+            return f"{http.method} {_address(http.url or '')}"
+        document = http.openapi.name if isinstance(http.openapi, Path) else _address(http.openapi)
+        return document if http.url is None else f"{_address(http.url)}, described by {document}"
     if source == "extensions":
         return "Python modules" if config.extensions is None else str(config.extensions)
-    return _NO_WORDS.get(source, "")
+    return ""
 
 
 def _words(words: Iterable[str]) -> list[str]:

@@ -76,7 +76,29 @@ def test_a_new_token_stands_in_the_client_entry_and_works_until_it_is_revoked(vi
     page.go("agents", "writer")
     expect(page.by("client-config")).to_contain_text("Bearer TOKEN")
     page.go("agents", "reader")
-    page.button(f"Revoke token {token_id(hashed(made))}").click()
+    revoke = page.button(f"Revoke token {token_id(hashed(made))}")
+    revoke.click()
+    page.by("revoke-dialog").get_by_role("button", name="Keep it").click()
+    assert hand.status("get_node", nodeId="root") == 200
+    revoke.click()
+    page.by("revoke-token").click()
     expect(tokens).to_have_count(1)
     assert hand.status("get_node", nodeId="root") == 401
     hand.close()
+
+
+def test_access_is_changed_in_the_matrix_of_a_source_too(visit: Visit, gateway: Gateway) -> None:
+    before = gateway.file.read_text()
+    page = visit("sources", "up")
+    page.tab("Who has what").click()
+    cell = page.by("matrix").locator('[data-tool="up_data_table"] [data-agent="writer"]')
+    expect(cell).to_have_attribute("data-standing", "asks")
+    cell.get_by_role("button").click()
+    expect(page.by("context-menu").get_by_role("menuitem")).to_have_text(["Grant", "Hide"])
+    page.by("context-menu").get_by_text("Hide").click()
+    expect(page.by("access-dialog")).to_contain_text("Hide up_data_table from writer?")
+    page.by("write").click()
+    expect(cell).to_have_attribute("data-standing", "denied")
+    page.by("toast-action").click()
+    expect(cell).to_have_attribute("data-standing", "asks")
+    assert gateway.file.read_text() == before

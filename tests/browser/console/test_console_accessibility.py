@@ -65,7 +65,7 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, width:
     page.assert_accessible("palette")
     page.page.keyboard.press("Escape")
     page.by("nav-agents").click()
-    page.by("learn-more").click()
+    page.by("explain").click()
     page.assert_accessible("explanation")
     page.page.keyboard.press("Escape")
     page.page.locator('[data-tool="get_node"] [data-want=hide]').click()
@@ -98,7 +98,7 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, width:
     page.by("run").click()
     expect(page.by("result")).to_have_attribute("data-status", "done")
     page.assert_accessible("try")
-    page.by("open-help").click()
+    page.page.get_by_role("main").press("?")
     page.assert_accessible("help")
     page.page.keyboard.press("Escape")
 

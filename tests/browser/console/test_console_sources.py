@@ -48,7 +48,10 @@ def test_anything_is_found_by_its_name(visit: Visit, writer: Hand) -> None:
         ("Plum tr", "node", r"#/tree/\w+/palette-plum"),
         ("up_data_table", "tool", r"#/sources/up/up_data_table"),
         ("Playground as reader", "action", r"#/try/reader"),
-        ("Sources", "view", r"#/sources"),
+        ("Sources", "page", r"#/sources"),
+        ("workspace", "source", r"#/sources/workspace"),
+        ("The selection language", "docs", r"#/docs/tree-dsl"),
+        ("nothing-is-called-so", "search", r"#/audit\?text=nothing-is-called-so"),
     ):
         press("Control+k")
         page.by("palette-field").fill(name)
@@ -59,10 +62,42 @@ def test_anything_is_found_by_its_name(visit: Visit, writer: Hand) -> None:
         expect(page.page).to_have_url(re.compile(arrived))
         press("Escape")
     press("Control+k")
+    page.by("palette-field").fill("plum")
+    expect(page.by("found").first).to_have_attribute("data-kind", "node")
     page.by("palette-field").fill("reader")
     expect(page.by("found").first).to_have_attribute("aria-selected", "true")
     press("Enter")
     expect(page.by("agent-screen")).to_be_visible()
+
+
+def test_every_title_leads_to_the_docs_which_are_read_in_the_console(visit: Visit) -> None:
+    page = visit("sources")
+    page.by("learn-more").click()
+    manual = page.by("manual")
+    expect(manual).to_have_attribute("data-page", "pool")
+    expect(manual.get_by_role("heading", name="The pool")).to_be_visible()
+    manual.get_by_role("link", name="Configuration", exact=True).last.click()
+    expect(manual).to_have_attribute("data-page", "configuration")
+    page.assert_accessible("the documentation")
+    for view in ("agents", "tree", "approvals", "sources", "audit", "try", "runs"):
+        page.go(view)
+        expect(page.by("learn-more")).to_have_attribute("href", re.compile(r"^#/docs/[\w-]+$"))
+    page.by("open-docs").click()
+    expect(manual).to_have_attribute("data-page", "concepts")
+    expect(page.by("version")).to_be_visible()
+    expect(page.by("project-name")).to_have_attribute("title", re.compile(r"/.*\.(json|yaml)$"))
+
+
+def test_on_a_phone_everything_is_found_and_nothing_is_cut_off(visit: Visit) -> None:
+    page = visit("agents", "reader", width=390)
+    page.by("find-on-phone").click()
+    page.by("palette-field").fill("up_data_table")
+    page.by("found").first.click()
+    expect(page.by("tool-sheet")).to_be_visible()
+    page.page.keyboard.press("Escape")
+    names = page.page.locator(".nav-name")
+    assert names.evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length") == 0
+    assert page.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def test_tools_to_play_with_stand_by_source_with_what_should_make_one_stop_and_earlier_calls_come_back(

@@ -377,6 +377,33 @@ def test_undo_names_what_it_takes_back_and_asks_before_it_takes_back_the_agents_
     expect(page.row(f"{house}-bath")).to_contain_text(f"{house}-bath")
 
 
+def test_an_undo_that_was_agreed_to_takes_back_that_change_or_none(visit: Visit, house: str, writer: Hand) -> None:
+    writer.ok("update_payload_property", nodeId=f"{house}-bath", propertyName="name", newValue="Sauna")
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    page.by("undo").click()
+    expect(page.by("undo-dialog")).to_contain_text("rename Sauna")
+    writer.ok("update_payload_property", nodeId=f"{house}-hall", propertyName="name", newValue="Lobby")
+    page.by("undo-dialog").get_by_role("button", name="Undo it").click()
+    expect(page.by("notice")).to_contain_text("another change in the meantime, so nothing was done")
+    assert [writer.payload(f"{house}-{room}")["name"] for room in ("bath", "hall")] == ["Sauna", "Lobby"]
+
+
+def test_what_an_agent_took_back_is_not_done_again_without_a_question(visit: Visit, house: str, writer: Hand) -> None:
+    writer.ok("update_payload_property", nodeId=f"{house}-bath", propertyName="name", newValue="Sauna")
+    writer.ok("undo")
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    page.by("redo").click()
+    expect(page.by("undo-dialog")).to_contain_text(f"rename {house}-bath, undone by writer")
+    page.button("Leave it").click()
+    assert writer.payload(f"{house}-bath")["name"] == f"{house}-bath"
+    page.by("redo").click()
+    page.button("Redo it").click()
+    expect(page.by("toast")).to_contain_text("Redo: rename")
+    assert writer.payload(f"{house}-bath")["name"] == "Sauna"
+
+
 def test_a_node_tells_its_history_and_who_last_set_what(visit: Visit, house: str, writer: Hand) -> None:
     writer.ok("update_payload_property", nodeId=f"{house}-bath", propertyName="size", newValue=7)
     page = visit()

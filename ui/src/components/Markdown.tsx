@@ -123,7 +123,7 @@ function InlineView({ node }: { node: Inline }) {
       return <br />;
     case "link":
       return (
-        <a href={node.href} target="_blank" rel="noopener noreferrer">
+        <a href={node.href} {...(node.href.startsWith("#") ? {} : { target: "_blank", rel: "noopener noreferrer" })}>
           <Inlines nodes={node.children} />
         </a>
       );

@@ -9,6 +9,25 @@ const THEMES: [Theme, IconName, string][] = [
 ];
 
 export function ThemeSwitch({ theme }: { theme: Signal<Theme> }) {
+  const at = THEMES.findIndex(([name]) => name === theme.value);
+  const [, icon, label] = THEMES[at] ?? ["system", "screen", "System theme"];
+  const [next, , promised] = THEMES[(at + 1) % THEMES.length] ?? ["system", "screen", "System theme"];
+  return (
+    <>
+      <button
+        type="button"
+        class="icon-button narrow-only"
+        aria-label={`${label}; switch to ${promised.toLowerCase()}`}
+        onClick={() => (theme.value = next)}
+      >
+        <Icon name={icon} />
+      </button>
+      <Choices theme={theme} />
+    </>
+  );
+}
+
+function Choices({ theme }: { theme: Signal<Theme> }) {
   return (
     <fieldset class="themes">
       <legend class="visually-hidden">Theme</legend>

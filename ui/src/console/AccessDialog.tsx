@@ -14,14 +14,25 @@ export interface Wish {
   want: Want;
 }
 
+const WANTS: [Want, string, (standing: string) => boolean][] = [
+  ["grant", "Grant", (standing) => standing !== "granted"],
+  ["ask", "Ask first", (standing) => standing !== "asks"],
+  ["hide", "Hide", (standing) => standing !== "denied" && standing !== "masked"],
+];
+
+/** What can be wanted of a tool that stands so, in words. */
+export function wantsFor(standing: string): [Want, string][] {
+  return WANTS.filter(([, , fits]) => fits(standing)).map(([want, label]) => [want, label]);
+}
+
 const TITLES: Record<Want, (wish: Wish) => string> = {
-  grant: ({ agent, tool }) => `Give ${tool} to ${agent}?`,
-  ask: ({ agent, tool }) => `Have ${agent} ask before each ${tool}?`,
+  grant: ({ agent, tool }) => `Give ${agent} ${tool}?`,
+  ask: ({ agent, tool }) => `Ask you before ${agent} runs ${tool}?`,
   hide: ({ agent, tool }) => `Hide ${tool} from ${agent}?`,
 };
 const DONE: Record<Want, (wish: Wish) => string> = {
-  grant: ({ agent, tool }) => `${agent} has ${tool} now`,
-  ask: ({ agent, tool }) => `${agent} asks before each ${tool} now`,
+  grant: ({ agent, tool }) => `${agent} can use ${tool} now`,
+  ask: ({ agent, tool }) => `You are asked before ${agent} runs ${tool}`,
   hide: ({ agent, tool }) => `${tool} is hidden from ${agent} now`,
 };
 const FIRST = 12;
@@ -52,7 +63,7 @@ export function AccessDialog({ wish, onClose }: { wish: Wish; onClose: () => voi
         run: () =>
           void console.api
             .undoAccess(digest)
-            .then(() => console.say("The project file is as it was before"))
+            .then(() => console.say("Undone: the project file is as it was"))
             .catch((error: Error) => console.say(error.message)),
       });
     } catch (error) {
@@ -82,7 +93,7 @@ export function AccessDialog({ wish, onClose }: { wish: Wish; onClose: () => voi
     >
       <div class="stack">
         {preview === null && problem === "" && <p class="loading">Loading…</p>}
-        {preview && preview.diff === "" && <p>Nothing has to change for that.</p>}
+        {preview && preview.diff === "" && <p>It is like this already. Nothing needs to change.</p>}
         {preview && preview.diff !== "" && (
           <>
             <ul class="plain-list">

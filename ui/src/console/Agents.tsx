@@ -8,7 +8,7 @@ import { Callout, Empty } from "../components/Notice";
 import { Tabs } from "../components/Tabs";
 import { plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
-import { AccessDialog, type Wish } from "./AccessDialog";
+import { AccessDialog, type Wish, wantsFor } from "./AccessDialog";
 import { clientConfigs } from "./clients";
 import type { AgentSummary, Receipt, Verdict } from "./facts";
 import { useConsole, useNews } from "./model";
@@ -121,7 +121,7 @@ function costOf({ tokens, verdicts }: Receipt): string {
   const has = verdicts.filter((one) => one.verdict === "granted").length;
   const sources = [...tokens.sources].map(([name, cost]) => `${name} ${cost.toLocaleString("en")}`);
   const whole = `${tokens.tools.size} of ${plural(has, "tool")} listed, about ${tokens.total.toLocaleString("en")} tokens (an estimate)`;
-  return `${whole}, of a budget of ${tokens.budget.toLocaleString("en")}${sources.length > 1 ? `: ${sources.join(", ")}` : ""}.`;
+  return `${whole} of a budget of ${tokens.budget.toLocaleString("en")}${sources.length > 1 ? `: ${sources.join(", ")}` : ""}.`;
 }
 
 function tokensIn({ tokens }: Receipt, one: Verdict): string {
@@ -194,7 +194,7 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
         <Empty icon="search" title="Nothing matches" />
       ) : (
         <div class="table-wrap">
-          <table class="table" data-testid="verdicts">
+          <table class="table access" data-testid="verdicts">
             <thead>
               <tr>
                 <th scope="col">Tool</th>
@@ -277,18 +277,11 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
   );
 }
 
-const WANTS: [Want, string, (standing: string) => boolean][] = [
-  ["grant", "Grant", (standing) => standing !== "granted"],
-  ["ask", "Ask first", (standing) => standing !== "asks"],
-  ["hide", "Hide", (standing) => standing !== "denied" && standing !== "masked"],
-];
-
 /** What can be done about an agent's access to a tool. */
 function AccessMenu({ verdict, onWant }: { verdict: Verdict; onWant: (want: Want) => void }) {
-  const standing = standingOf(verdict);
   return (
     <span class="access-menu" role="group" aria-label={`Change access to ${verdict.tool}`}>
-      {WANTS.filter(([, , fits]) => fits(standing)).map(([want, label]) => (
+      {wantsFor(standingOf(verdict)).map(([want, label]) => (
         <button
           key={want}
           type="button"
@@ -368,8 +361,8 @@ function Connect({ agent }: { agent: AgentSummary }) {
         {needsToken && (
           <p class="quiet small" data-testid="token-hint">
             {token === null
-              ? "TOKEN stands for the agent's token, which was shown once. A new one is put into the entry for you."
-              : "The new token is in the entry. Copy it now: it is not shown again when you leave this page."}
+              ? "TOKEN stands for the agent's token, which is shown only once. Make a new one below, and it appears here."
+              : "The new token is in the entry. Copy it now: it is gone when you leave this page."}
           </p>
         )}
         {needsToken && <Tokens agent={agent.name} onMade={setToken} />}

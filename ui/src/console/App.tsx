@@ -14,6 +14,7 @@ import { Explanation } from "./Explanation";
 import { FileBanner } from "./FileBanner";
 import { Header } from "./Header";
 import { SHORTCUTS } from "./keys";
+import { Manual } from "./Manual";
 import { useConsole } from "./model";
 import { Nav, TITLES } from "./Nav";
 import { Overview } from "./Overview";
@@ -35,6 +36,7 @@ const SCREENS: Record<View, ComponentType> = {
   try: TryTool,
   calls: CallPage,
   runs: Runs,
+  docs: Manual,
   unknown: Unknown,
 };
 

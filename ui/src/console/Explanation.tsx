@@ -1,16 +1,16 @@
 import { Dialog } from "../components/Dialog";
 import { TITLES } from "./Nav";
-import type { View } from "./route";
+import { hashOf, type View } from "./route";
 
 /** What the words of each view mean, and the page of the documentation that says more. */
-const WORDS: Record<View, { about: string; words: [string, string][]; page: string }> = {
+export const WORDS: Record<View, { about: string; words: [string, string][]; page: string }> = {
   overview: {
     about: "What happens in your project now: calls, sources, and what waits for you.",
     words: [
       ["Refused", "A call that was not let through: not allowed, or too many."],
       ["Waiting", "A call that a person has to approve first."],
     ],
-    page: "docs/gateway.md",
+    page: "gateway",
   },
   agents: {
     about: "An agent is a set of rights that a client connects with. Its access says which tools it has, and why.",
@@ -22,7 +22,7 @@ const WORDS: Record<View, { about: string; words: [string, string][]; page: stri
       ["blocked by role", "It is listed, but the agent may only read, or the tool needs more than it has."],
       ["Receipt", "A fingerprint of the access at one moment, stamped on every call."],
     ],
-    page: "docs/gateway.md and docs/configuration.md (agents)",
+    page: "pool",
   },
   tree: {
     about: "The tree is a workspace that agents share: nodes with properties, tags and a history.",
@@ -30,12 +30,12 @@ const WORDS: Record<View, { about: string; words: [string, string][]; page: stri
       ["Version", "What you saw when you changed something. If it changed since, you are asked."],
       ["Snapshot", "A state of the tree to compare with, and to go back to."],
     ],
-    page: "docs/tree.md and docs/tree-dsl.md (search)",
+    page: "tree",
   },
   approvals: {
     about: "Calls that need your yes. An approval counts for exactly these arguments, unless you say for longer.",
     words: [],
-    page: "docs/security.md (approvals)",
+    page: "security",
   },
   sources: {
     about: "A source offers tools: an MCP server, an HTTP API, Python modules, or the gateway itself.",
@@ -45,12 +45,12 @@ const WORDS: Record<View, { about: string; words: [string, string][]; page: stri
       ["Tokens", "About what a tool costs in the list that a model reads."],
       ["Error output", "The last lines that a server wrote to stderr, without secrets."],
     ],
-    page: "docs/pool.md and docs/operations.md",
+    page: "pool",
   },
   audit: {
     about: "Every call and every decision, in a chain in which nothing can be changed unnoticed.",
     words: [],
-    page: "docs/operations.md (the audit records)",
+    page: "operations",
   },
   try: {
     about: "Run a tool as one of your agents, through the same checks as the agent's own calls.",
@@ -58,7 +58,7 @@ const WORDS: Record<View, { about: string; words: [string, string][]; page: stri
       ["destructive", "It may delete or overwrite something for good."],
       ["needs approval", "The call waits under Approvals until somebody says yes."],
     ],
-    page: "docs/gateway.md",
+    page: "gateway",
   },
   calls: {
     about: "One call from beginning to end: what was asked, who allowed it, and what came back.",
@@ -68,14 +68,15 @@ const WORDS: Record<View, { about: string; words: [string, string][]; page: stri
       ["Refused", "The call was not let through: not allowed, not there, or too many."],
       ["Failed", "The tool ran, or was about to, and something went wrong."],
     ],
-    page: "docs/operations.md (the audit records)",
+    page: "operations",
   },
   runs: {
     about: "A run is one task that an agent worked on: what it wrote, the tools it used, and its sub-agents.",
     words: [["Usage", "The tokens that the model of the run read and wrote, as the agent reported them."]],
-    page: "docs/http.md (events of a run)",
+    page: "runs",
   },
-  unknown: { about: "Nothing is shown at this address.", words: [], page: "docs/README.md" },
+  docs: { about: "The documentation of the version that runs here.", words: [], page: "glossary" },
+  unknown: { about: "Nothing is shown at this address.", words: [], page: "concepts" },
 };
 
 export function Explanation({ view, onClose }: { view: View; onClose: () => void }) {
@@ -94,8 +95,10 @@ export function Explanation({ view, onClose }: { view: View; onClose: () => void
             ))}
           </dl>
         )}
-        <p class="quiet">
-          More in the documentation: <code>{page}</code>
+        <p>
+          <a href={hashOf("docs", page)} onClick={onClose} data-testid="explained-more">
+            More in the documentation
+          </a>
         </p>
       </div>
     </Dialog>

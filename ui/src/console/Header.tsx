@@ -1,6 +1,8 @@
 import { Icon } from "../components/Icon";
 import { ThemeSwitch } from "../components/ThemeSwitch";
+import type { Project } from "./facts";
 import { useConsole } from "./model";
+import { hashOf } from "./route";
 
 const LIVE = { connecting: "Connecting", live: "Live", lost: "Reconnecting", paused: "Paused" } as const;
 
@@ -17,7 +19,7 @@ export function Header() {
         <span class="brand-name">Toolgrove</span>
       </a>
       {project && (
-        <span class="brand-project" data-testid="project-name" title={project.file ?? "This project has no file"}>
+        <span class="brand-project" data-testid="project-name" title={whereIs(project)}>
           {project.name}
           {project.file !== null && <span class="brand-file"> {project.file}</span>}
         </span>
@@ -32,10 +34,31 @@ export function Header() {
             {project.version}
           </span>
         )}
+        <button
+          type="button"
+          class="icon-button narrow-only"
+          aria-label="Find anything"
+          title="Find anything"
+          data-testid="find-on-phone"
+          onClick={() => (console.finding.value = true)}
+        >
+          <Icon name="search" />
+        </button>
+        <a
+          class="docs-link"
+          href={hashOf("docs")}
+          aria-current={console.route.value.view === "docs" ? "page" : undefined}
+          aria-label="Documentation"
+          title="Documentation of this version"
+          data-testid="open-docs"
+        >
+          <Icon name="book" />
+          <span class="word">Docs</span>
+        </a>
         <ThemeSwitch theme={console.settings.theme} />
         <button
           type="button"
-          class="icon-button"
+          class="icon-button wide-only"
           aria-label="Keyboard help"
           title="Keyboard help (?)"
           data-testid="open-help"
@@ -48,7 +71,7 @@ export function Header() {
             type="button"
             class="icon-button"
             aria-label="Sign out"
-            title="Forget the token in this tab"
+            title="Sign out: forget the token in this tab"
             data-testid="sign-out"
             onClick={() => console.signOut()}
           >
@@ -58,4 +81,10 @@ export function Header() {
       </div>
     </header>
   );
+}
+
+/** Where the project file is, in full. */
+function whereIs({ file, folder }: Project): string {
+  if (file === null) return "This project has no file";
+  return folder === null ? file : `${folder}/${file}`;
 }

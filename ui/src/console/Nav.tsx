@@ -14,10 +14,11 @@ export const TITLES: Record<View, string> = {
   try: "Playground",
   calls: "Call",
   runs: "Runs",
+  docs: "Documentation",
   unknown: "Not found",
 };
 
-const ICONS: Record<View, IconName> = {
+export const ICONS: Record<View, IconName> = {
   overview: "overview",
   agents: "agents",
   tree: "tree",
@@ -27,6 +28,7 @@ const ICONS: Record<View, IconName> = {
   try: "flask",
   calls: "log",
   runs: "play",
+  docs: "book",
   unknown: "search",
 };
 
@@ -62,7 +64,15 @@ export function Nav() {
               data-testid={`nav-${view}`}
             >
               <Icon name={ICONS[view]} />
-              <span class="nav-name">{TITLES[view]}</span>
+              <span class="nav-name">
+                {view === "try" ? (
+                  <>
+                    Play<span class="nav-rest">ground</span>
+                  </>
+                ) : (
+                  TITLES[view]
+                )}
+              </span>
               {!!waiting[view] && (
                 <span class="count" title={`${plural(waiting[view], "thing")} to decide`}>
                   {waiting[view]}

@@ -2,12 +2,15 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { Dialog } from "../components/Dialog";
 import { Icon, type IconName } from "../components/Icon";
 import { find } from "../lib/search";
+import { useContents } from "./contents";
 import { useConsole } from "./model";
-import { TITLES } from "./Nav";
-import { hashOf, viewsOf } from "./route";
+import { ICONS, TITLES } from "./Nav";
+import { auditHash, hashOf, viewsOf } from "./route";
 import { likeliest } from "./tree/TreeView";
 
 const MOST = 40;
+/** Shown only once something is typed: there are too many. */
+const QUIET = new Set(["tool", "docs", "call", "run"]);
 /** Types and linters know the role only beside a `list`. */
 const COMBOBOX: object = { role: "combobox" };
 
@@ -20,32 +23,50 @@ interface Thing {
   run: () => void;
 }
 
-/** Finds everything by name: views, agents, tools, sources, nodes, calls, approvals, and things to do. */
+/** Finds everything by name: pages, agents, tools, sources, nodes, runs, calls, approvals, documentation, things to do. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const console = useConsole();
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const [tools, setTools] = useState<Thing[]>([]);
+  const [asked, setAsked] = useState<Thing[]>([]);
   const [nodes, setNodes] = useState<Thing[]>([]);
+  const contents = useContents();
   const project = console.project.value;
   const go = (hash: string) => (): void => console.go(hash);
   useEffect(() => {
-    console.api
-      .pool()
-      .then((found) =>
-        setTools(
-          found.map(({ name, source, description }) =>
+    const add = (found: Promise<Thing[]>): void =>
+      void found.then((things) => setAsked((before) => [...before, ...things])).catch(() => undefined);
+    add(
+      console.api
+        .sources()
+        .then((all) =>
+          all.map((one) =>
+            thing("source", "plug", one.name, one.problem || one.where, go(hashOf("sources", one.name))),
+          ),
+        ),
+    );
+    add(
+      console.api
+        .pool()
+        .then((all) =>
+          all.map(({ name, source, description }) =>
             thing(
               "tool",
               "flask",
               name,
-              `of ${source}. ${description.slice(0, 120)}`,
+              `${source}: ${description.slice(0, 120)}`,
               go(hashOf("sources", source, name)),
             ),
           ),
         ),
-      )
-      .catch(() => undefined);
+    );
+    add(
+      console.api
+        .runs()
+        .then((all) =>
+          all.map((one) => thing("run", "play", `Run of ${one.agent}`, one.id, go(hashOf("runs", one.id)))),
+        ),
+    );
   }, []);
   const agent = likeliest(project?.agents ?? []);
   useEffect(() => {
@@ -59,7 +80,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           (hits) =>
             here &&
             setNodes(
-              hits.slice(0, 10).map((hit) =>
+              hits.slice(0, 12).map((hit) =>
                 thing(
                   "node",
                   "tree",
@@ -82,41 +103,48 @@ export function Palette({ onClose }: { onClose: () => void }) {
   }, [query, agent]);
   const known = useMemo(
     (): Thing[] => [
-      ...viewsOf(project).map((view) => thing("view", "overview", TITLES[view], "", go(hashOf(view)))),
+      ...viewsOf(project).map((view) => thing("page", ICONS[view], TITLES[view], "", go(hashOf(view)))),
+      ...(console.approvals.value ?? []).map((one) =>
+        thing(
+          "approval",
+          "inbox",
+          `${one.agent} wants ${one.tool}`,
+          one.state === "pending" ? "waits for you" : one.state,
+          go(hashOf("approvals", one.id)),
+        ),
+      ),
       ...(project?.agents ?? []).flatMap((one) => [
         thing("agent", "agents", one.name, one.description, go(hashOf("agents", one.name))),
         thing("action", "flask", `Playground as ${one.name}`, "Run a tool as this agent", go(hashOf("try", one.name))),
       ]),
-      ...(project?.sources ?? []).map((one) =>
-        thing("source", "plug", one.name, one.problem, go(hashOf("sources", one.name))),
-      ),
-      ...(console.approvals.value ?? [])
-        .filter((one) => one.state === "pending")
-        .map((one) =>
-          thing(
-            "approval",
-            "inbox",
-            `${one.agent} wants ${one.tool}`,
-            "waits for you",
-            go(hashOf("approvals", one.id)),
-          ),
-        ),
       ...console.calls.value
         .slice(0, 30)
         .map((one) =>
-          thing("call", "log", `${one.tool} by ${one.agent}`, one.message || "succeeded", go(callHash(one.callId))),
+          thing("call", "log", `${one.tool} by ${one.agent}`, one.message || one.outcome, go(callHash(one.callId))),
         ),
       thing("action", "keyboard", "Keyboard help", "", () => (console.helping.value = true)),
-      thing("action", "info", "Explain this page", "", () => (console.explaining.value = true)),
+      thing("action", "info", "What the words on this page mean", "", () => (console.explaining.value = true)),
       thing("action", "shield", "Check the audit log", "Whether a record was changed", go(hashOf("audit"))),
+      ...(["light", "dark", "system"] as const).map((theme) =>
+        thing("action", "sun", `Use the ${theme} theme`, "", () => (console.settings.theme.value = theme)),
+      ),
       ...(console.session.token.value === null
         ? []
         : [thing("action", "out", "Sign out", "", () => console.signOut())]),
+      ...contents.map((one) => thing("docs", "book", one.title, one.part, go(hashOf("docs", one.name)))),
     ],
-    [project, console.approvals.value],
+    [project, console.approvals.value, contents],
   );
-  const found = find([...known, ...tools], query, new Set()).map((hit) => hit.item);
-  const shown = [...(query === "" ? found.filter((one) => one.kind !== "tool") : found), ...nodes].slice(0, MOST);
+  const words = query.trim();
+  const found = best([...known, ...asked, ...nodes], words);
+  const shown = [
+    ...(words === "" ? found.filter((one) => !QUIET.has(one.kind)) : found),
+    ...nodes.filter((one) => !found.includes(one)),
+  ].slice(0, MOST);
+  if (words !== "")
+    shown.push(
+      thing("search", "log", `Search the audit log for “${words}”`, "", () => console.go(auditHash({ text: words }))),
+    );
   const chosen = Math.min(at, shown.length - 1);
   const take = (one: Thing | undefined): void => {
     if (!one) return;
@@ -143,7 +171,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={shown[chosen] ? `found-${chosen}` : undefined}
-        placeholder="A view, agent, tool, source, node, call or action"
+        placeholder="A page, agent, tool, source, node, call or action"
         autocomplete="off"
         spellcheck={false}
         value={query}
@@ -171,9 +199,18 @@ export function Palette({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </div>
-      {shown.length === 0 && <p class="quiet palette-none">Nothing has that name.</p>}
     </Dialog>
   );
+}
+
+/** What has every word in its name or description; only if nothing has, names that hold the letters in that order. */
+function best(things: Thing[], query: string): Thing[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const plain = things.filter((one) => {
+    const said = `${one.name} ${one.description}`.toLowerCase();
+    return words.every((word) => said.includes(word));
+  });
+  return find(plain.length > 0 ? plain : things, query, new Set()).map((hit) => hit.item);
 }
 
 function thing(kind: string, icon: IconName, name: string, description: string, run: () => void): Thing {

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Badge, type Tone } from "../components/Badge";
 import { Card } from "../components/Card";
+import { ContextMenu } from "../components/ContextMenu";
 import { CopyButton } from "../components/CopyButton";
 import { Dialog } from "../components/Dialog";
 import { Icon } from "../components/Icon";
@@ -8,12 +9,13 @@ import { JsonTree } from "../components/JsonTree";
 import { Callout, Empty } from "../components/Notice";
 import { Tabs } from "../components/Tabs";
 import { plural } from "../lib/format";
+import { AccessDialog, type Wish, wantsFor } from "./AccessDialog";
 import { Definitions } from "./Definitions";
 import { useConsole, useNews } from "./model";
 import { exact } from "./moment";
-import { hashOf } from "./route";
+import { auditHash, hashOf } from "./route";
 import type { Figures, SourceStatus, SourceTool, SourceView } from "./sources";
-import { ViewHead } from "./ViewHead";
+import { DocsLink, ViewHead } from "./ViewHead";
 import { MEANINGS, standingWord, toneOf } from "./verdicts";
 
 const KINDS: Record<string, string> = {
@@ -21,6 +23,12 @@ const KINDS: Record<string, string> = {
   http: "HTTP API",
   extension: "Python modules",
   builtin: "built in",
+};
+const ABOUT: Record<string, string> = {
+  mcp: "An MCP server. Agents get the tools that you accepted, in the definition that you accepted.",
+  http: "An HTTP API. Each operation is a tool; the gateway sends the requests.",
+  extension: "Python code of this project. Each module or function is a tool.",
+  builtin: "Part of the gateway itself. There is nothing to start.",
 };
 const STATES: Record<string, { tone: Tone; meaning: string }> = {
   up: { tone: "good", meaning: "It answers" },
@@ -66,13 +74,15 @@ function Index() {
       ) : (
         <Card title={plural(sources.length, "source")} testId="sources">
           <div class="table-wrap">
-            <table class="table">
+            <table class="table lean">
               <thead>
                 <tr>
                   <th scope="col">Source</th>
                   <th scope="col">State</th>
-                  <th scope="col">Kind</th>
-                  <th scope="col">Tools</th>
+                  <th scope="col">What it is</th>
+                  <th scope="col" class="number">
+                    Tools
+                  </th>
                   <FigureHeads />
                 </tr>
               </thead>
@@ -92,8 +102,13 @@ function Index() {
                       <StateBadge source={source} />
                       {source.problem !== "" && <span class="why">{source.problem}</span>}
                     </td>
-                    <td data-label="Kind">{KINDS[source.kind] ?? source.kind}</td>
-                    <td data-label="Tools">{source.tools}</td>
+                    <td data-label="What it is" class="source-what">
+                      {KINDS[source.kind] ?? source.kind}
+                      {source.where !== "" && <code class="why quiet">{source.where}</code>}
+                    </td>
+                    <td data-label="Tools" class="number" data-unit={source.tools === 1 ? "tool" : "tools"}>
+                      {source.tools}
+                    </td>
                     <FigureCells figures={source.figures} />
                   </tr>
                 ))}
@@ -120,24 +135,52 @@ function FigureHeads() {
       <th scope="col" class="number" title="Calls that ran and failed">
         Failed
       </th>
-      <th scope="col" class="number" title="Half of the latest calls took less; in brackets: 19 of 20 took less">
-        Time
+      <th scope="col" class="number" title="Half of the latest calls took less">
+        Typical
+      </th>
+      <th scope="col" class="number" title="19 of 20 of the latest calls took less">
+        Slow
       </th>
     </>
   );
 }
 
-function FigureCells({ figures }: { figures: Figures }) {
+/** The figures of a tool lead to its calls. */
+function FigureCells({ figures, tool }: { figures: Figures; tool?: string }) {
+  const linked = (count: number, filter: Record<string, string>) =>
+    tool === undefined || count === 0 ? (
+      count.toLocaleString("en")
+    ) : (
+      <a href={auditHash({ kind: "call", toolPart: tool, ...filter })}>{count.toLocaleString("en")}</a>
+    );
   return (
     <>
-      <td data-label="Calls" class="number">
-        {figures.calls.toLocaleString("en")}
+      <td data-label="Calls" class="number" data-unit={figures.calls === 1 ? "call" : "calls"}>
+        {linked(figures.calls, {})}
       </td>
-      <td data-label="Failed" class="number">
-        {figures.failures.toLocaleString("en")}
+      <td
+        data-label="Failed"
+        class={`number ${figures.failures > 0 ? "failed" : ""}`}
+        data-unit="failed"
+        data-empty={figures.failures === 0 ? "true" : undefined}
+      >
+        {linked(figures.failures, { outcome: "failure" })}
       </td>
-      <td data-label="Time" class="number">
-        {figures.medianMs === null ? "–" : `${ms(figures.medianMs)} (${ms(figures.slowMs ?? 0)})`}
+      <td
+        data-label="Typical"
+        class="number"
+        data-unit="typically"
+        data-empty={figures.medianMs === null ? "true" : undefined}
+      >
+        {figures.medianMs === null ? "–" : ms(figures.medianMs)}
+      </td>
+      <td
+        data-label="Slow"
+        class="number"
+        data-unit="at worst"
+        data-empty={figures.slowMs === null ? "true" : undefined}
+      >
+        {figures.slowMs === null ? "–" : ms(figures.slowMs)}
       </td>
     </>
   );
@@ -214,7 +257,10 @@ function SourceHead({ view: { source }, onChanged }: { view: SourceView; onChang
         <div>
           <h1>{source.name}</h1>
           <p class="source-facts">
-            <StateBadge source={source} /> <span class="quiet">{KINDS[source.kind] ?? source.kind}</span>
+            <StateBadge source={source} />{" "}
+            <span class="quiet">
+              {ABOUT[source.kind] ?? ""} <DocsLink page="pool" />
+            </span>
           </p>
         </div>
         <div class="actions">
@@ -259,13 +305,13 @@ function SourceHead({ view: { source }, onChanged }: { view: SourceView; onChang
         </Callout>
       )}
       {source.notice !== "" && <Callout tone="warning" title={source.notice} />}
-      <div class="columns">
+      <div class="source-columns">
         {source.where !== "" && (
-          <Card title={source.kind === "mcp" && !/^https?:/.test(source.where) ? "Command" : "Where it is"}>
+          <Card title={source.kind === "mcp" && !/^https?:/.test(source.where) ? "Command" : "Address"}>
             <div class="card-body">
               <p class="address">
                 <code data-testid="where">{source.where}</code>
-                {source.kind !== "builtin" && <CopyButton compact label="Copy" text={() => source.where} />}
+                <CopyButton compact label="Copy" text={() => source.where} />
               </p>
               {source.instructions !== "" && (
                 <details class="messages">
@@ -296,11 +342,11 @@ function Tools({ view, wanted }: { view: SourceView; wanted: string | null }) {
   return (
     <>
       <div class="table-wrap">
-        <table class="table" data-testid="source-tools">
+        <table class="table lean" data-testid="source-tools">
           <thead>
             <tr>
               <th scope="col">Tool</th>
-              <th scope="col">Standing</th>
+              <th scope="col">State</th>
               <th scope="col">Effect</th>
               <FigureHeads />
               <th scope="col" class="number" title="About what it costs in a list: characters / 4">
@@ -314,7 +360,7 @@ function Tools({ view, wanted }: { view: SourceView; wanted: string | null }) {
                 <th scope="row" data-label="Tool">
                   <a href={hashOf("sources", source.name, tool.name)}>{tool.name}</a>
                 </th>
-                <td data-label="Standing">
+                <td data-label="State">
                   <Badge {...standingOf(tool)} />
                 </td>
                 <td data-label="Effect">
@@ -322,8 +368,8 @@ function Tools({ view, wanted }: { view: SourceView; wanted: string | null }) {
                   {tool.changes === false && <Badge text="reads" tone="good" meaning="It only reads" />}
                   {tool.approval !== "" && <Badge text="asks first" tone="info" meaning={tool.approval} />}
                 </td>
-                <FigureCells figures={tool.figures} />
-                <td data-label="Tokens" class="number">
+                <FigureCells figures={tool.figures} tool={tool.name} />
+                <td data-label="Tokens" class="number" data-unit="tokens">
                   {tool.tokens?.toLocaleString("en") ?? ""}
                 </td>
               </tr>
@@ -367,8 +413,9 @@ function ToolSheet({ tool, source, onClose }: { tool: SourceTool; source: Source
           ))}
         </p>
         <p class="quiet">
-          {plural(tool.figures.calls, "call")}, {tool.figures.failures} failed, {tool.figures.refusals} refused since
-          the gateway started.
+          <a href={auditHash({ kind: "call", toolPart: tool.name })}>{plural(tool.figures.calls, "call")}</a> since the
+          gateway started, {tool.figures.failures} failed, {tool.figures.refusals} refused
+          {tool.figures.medianMs !== null && `; typically ${ms(tool.figures.medianMs)}`}.
         </p>
         {tool.pin && tool.pin.state === "pinned" && (
           <p class="quiet" data-testid="accepted">
@@ -386,7 +433,7 @@ function ToolSheet({ tool, source, onClose }: { tool: SourceTool; source: Source
         <p class="actions">
           {agents[0] && (
             <a class="button small" href={hashOf("try", agents[0][0], tool.name)}>
-              <Icon name="flask" /> Try it as {agents[0][0]}
+              <Icon name="flask" /> Open in the playground as {agents[0][0]}
             </a>
           )}
         </p>
@@ -395,10 +442,26 @@ function ToolSheet({ tool, source, onClose }: { tool: SourceTool; source: Source
   );
 }
 
-/** Which agents have which tools. */
+/** Which agents have which tools; each cell is where that is changed. */
 function Matrix({ view: { agents, tools, source } }: { view: SourceView }) {
+  const [menu, setMenu] = useState<{ x: number; y: number; agent: string; tool: string; standing: string } | null>(
+    null,
+  );
+  const [wish, setWish] = useState<Wish | null>(null);
   return (
     <div class="table-wrap">
+      {menu && (
+        <ContextMenu
+          at={menu}
+          label={`Change access of ${menu.agent} to ${menu.tool}`}
+          items={wantsFor(menu.standing).map(([want, label]) => ({
+            label,
+            run: () => setWish({ agent: menu.agent, tool: menu.tool, want }),
+          }))}
+          onClose={() => setMenu(null)}
+        />
+      )}
+      {wish && <AccessDialog wish={wish} onClose={() => setWish(null)} />}
       <table class="table matrix" data-testid="matrix">
         <thead>
           <tr>
@@ -421,11 +484,22 @@ function Matrix({ view: { agents, tools, source } }: { view: SourceView }) {
                 return (
                   <td key={agent.name} data-label={agent.name} data-agent={agent.name} data-standing={standing}>
                     {standing !== "" && (
-                      <Badge
-                        text={standingWord(standing)}
-                        tone={toneOf(standing)}
-                        meaning={MEANINGS[standing]?.meaning ?? ""}
-                      />
+                      <button
+                        type="button"
+                        class="cell-button"
+                        aria-haspopup="menu"
+                        aria-label={`${tool.name} for ${agent.name}: ${standingWord(standing)}. Change`}
+                        onClick={(event) => {
+                          const { left, bottom } = event.currentTarget.getBoundingClientRect();
+                          setMenu({ x: left, y: bottom + 4, agent: agent.name, tool: tool.name, standing });
+                        }}
+                      >
+                        <Badge
+                          text={standingWord(standing)}
+                          tone={toneOf(standing)}
+                          meaning={MEANINGS[standing]?.meaning ?? ""}
+                        />
+                      </button>
                     )}
                   </td>
                 );

@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
+import { Dialog } from "../components/Dialog";
 import { useConsole } from "./model";
 import { exact } from "./moment";
 import type { Token } from "./sources";
 
 const LASTING: [string, string][] = [
-  ["", "no end"],
-  ["1", "1 day"],
-  ["30", "30 days"],
-  ["365", "a year"],
+  ["", "Never expires"],
+  ["1", "For 1 day"],
+  ["30", "For 30 days"],
+  ["365", "For a year"],
 ];
 
 /** The tokens of an agent: who may connect as it. A new one goes into the client entry above, this once. */
@@ -15,6 +16,7 @@ export function Tokens({ agent, onMade }: { agent: string; onMade: (token: strin
   const console = useConsole();
   const [tokens, setTokens] = useState<Token[] | null>(null);
   const [days, setDays] = useState("");
+  const [revoking, setRevoking] = useState<Token | null>(null);
   const load = (): void => {
     console.api
       .tokens()
@@ -25,7 +27,7 @@ export function Tokens({ agent, onMade }: { agent: string; onMade: (token: strin
   const make = async (): Promise<void> => {
     try {
       onMade(await console.api.newToken(agent, days === "" ? null : Number(days)));
-      console.say(`New token of ${agent}: it is in the entry above, this once`);
+      console.say(`New token for ${agent}. Copy the entry now: the token is shown only once.`);
     } catch (error) {
       console.say(error instanceof Error ? error.message : String(error));
     }
@@ -34,7 +36,7 @@ export function Tokens({ agent, onMade }: { agent: string; onMade: (token: strin
   const revoke = async (token: Token): Promise<void> => {
     try {
       await console.api.revokeToken(token.id);
-      console.say(`Token ${token.id} is revoked`);
+      console.say(`Token ${token.id} no longer works`);
     } catch (error) {
       console.say(error instanceof Error ? error.message : String(error));
     }
@@ -45,7 +47,7 @@ export function Tokens({ agent, onMade }: { agent: string; onMade: (token: strin
       <p class="eyebrow">Tokens</p>
       <div class="token-form">
         <label>
-          <span class="visually-hidden">How long a new token is good</span>
+          <span class="visually-hidden">How long the new token works</span>
           <select class="input select" value={days} onChange={(event) => setDays(event.currentTarget.value)}>
             {LASTING.map(([value, said]) => (
               <option key={value} value={value}>
@@ -58,7 +60,7 @@ export function Tokens({ agent, onMade }: { agent: string; onMade: (token: strin
           New token
         </button>
       </div>
-      {tokens?.length === 0 && <p class="quiet small">It has none: no client can connect as {agent}.</p>}
+      {tokens?.length === 0 && <p class="quiet small">No token yet, so no client can connect as {agent}.</p>}
       <ul class="lines">
         {tokens?.map((token) => (
           <li key={token.id} class="item" data-testid="token" data-token={token.id}>
@@ -67,20 +69,48 @@ export function Tokens({ agent, onMade }: { agent: string; onMade: (token: strin
               <span class="why quiet">
                 {token.standing !== "good"
                   ? "expired"
-                  : `${token.used ? "used" : "not used yet"}, ${token.expiresAt === null ? "no end" : `until ${exact(token.expiresAt)}`}`}
+                  : `${token.used ? "in use" : "not used yet"}, ${token.expiresAt === null ? "never expires" : `until ${exact(token.expiresAt)}`}`}
               </span>
             </span>
             <button
               type="button"
               class="button small"
               aria-label={`Revoke token ${token.id}`}
-              onClick={() => void revoke(token)}
+              onClick={() => setRevoking(token)}
             >
               Revoke
             </button>
           </li>
         ))}
       </ul>
+      {revoking && (
+        <Dialog
+          title={`Revoke token ${revoking.id}?`}
+          tone="danger"
+          testId="revoke-dialog"
+          onClose={() => setRevoking(null)}
+          footer={
+            <>
+              <button type="button" class="button" data-autofocus onClick={() => setRevoking(null)}>
+                Keep it
+              </button>
+              <button
+                type="button"
+                class="button danger"
+                data-testid="revoke-token"
+                onClick={() => {
+                  setRevoking(null);
+                  void revoke(revoking);
+                }}
+              >
+                Revoke
+              </button>
+            </>
+          }
+        >
+          <p>Clients that use it are cut off at once. This cannot be undone; you can make a new token.</p>
+        </Dialog>
+      )}
     </section>
   );
 }

@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
+import { Icon } from "../components/Icon";
+import { WORDS } from "./Explanation";
 import { useConsole } from "./model";
+import { hashOf } from "./route";
 
 /** A view's title, what the view is for in one sentence, and the way to more. */
 export function ViewHead({
@@ -12,23 +15,39 @@ export function ViewHead({
   end?: ComponentChildren;
 }) {
   const console = useConsole();
+  const { view } = console.route.value;
   return (
     <header class="view-head">
       <div class="view-title">
-        <h1>{title}</h1>
+        <div class="view-name">
+          <h1>{title}</h1>
+          {WORDS[view].words.length > 0 && (
+            <button
+              type="button"
+              class="icon-button explain"
+              aria-label="What the words here mean"
+              title="What the words here mean"
+              data-testid="explain"
+              onClick={() => (console.explaining.value = true)}
+            >
+              <Icon name="info" size={14} />
+            </button>
+          )}
+        </div>
         {end}
       </div>
       <p class="quiet">
-        {children}{" "}
-        <button
-          type="button"
-          class="link-button"
-          data-testid="learn-more"
-          onClick={() => (console.explaining.value = true)}
-        >
-          Learn more
-        </button>
+        {children} <DocsLink page={WORDS[view].page} />
       </p>
     </header>
+  );
+}
+
+/** The page of the documentation that says more. */
+export function DocsLink({ page }: { page: string }) {
+  return (
+    <a class="learn-more" href={hashOf("docs", page)} data-testid="learn-more">
+      Read the docs
+    </a>
   );
 }

@@ -271,6 +271,28 @@ export interface LoginQuestion {
   address: string;
 }
 
+/** All pages of this version, in reading order. */
+export interface ManualContents {
+  items: ManualEntry[];
+}
+
+/** One page, as a table of contents lists it. */
+export interface ManualEntry {
+  /** Such as gateway. */
+  name: string;
+  title: string;
+  /** The part of the documentation that it belongs to. */
+  part: string;
+}
+
+/** One page of the documentation. */
+export interface ManualPage {
+  name: string;
+  title: string;
+  /** Markdown. */
+  text: string;
+}
+
 /** A token, shown this once. */
 export interface NewToken {
   id: string;
@@ -372,6 +394,8 @@ export interface Project {
   version: string;
   /** The name of the project file; null where there is none. */
   file: string | null;
+  /** The folder that it is in. */
+  folder: string | null;
   /** Whether the project has a tree workspace. */
   tree: boolean;
   /** What is wrong with the project file; the last good one is in force until it is mended. */
@@ -522,7 +546,7 @@ export interface SourceStatus {
   takesLogin: boolean;
   /** How the server says that it wants to be used. No agent is told; judge it yourself. */
   instructions: string;
-  /** Its command, address or folder, as the file writes it, without values of secrets. */
+  /** Its command, address or folder, without values of secrets; empty for what is built in. */
   where: string;
   /** The last lines of its error output, without secrets. */
   lastWords: string[];

@@ -5,7 +5,19 @@ import { printJson } from "../lib/json-print";
 import { segment } from "../lib/link";
 import { chunks } from "../lib/mcp";
 import { EventParser } from "../lib/sse";
-import type { ApprovalList, Decision, LoginQuestion, PinDecision, PinList, Pool, PoolTool, RunList } from "./api-types";
+import type {
+  ApprovalList,
+  Decision,
+  LoginQuestion,
+  ManualContents,
+  ManualEntry,
+  ManualPage,
+  PinDecision,
+  PinList,
+  Pool,
+  PoolTool,
+  RunList,
+} from "./api-types";
 import {
   type Approval,
   type AuditPage,
@@ -162,6 +174,18 @@ export class ConsoleApi {
       const tool = objectOr<PoolTool>(one);
       return { name: text(tool, "name"), source: text(tool, "source"), description: text(tool, "description") };
     });
+  }
+
+  async manual(): Promise<ManualEntry[]> {
+    return list(objectOr<ManualContents>(await this.get("/api/docs")), "items").map((one) => {
+      const entry = objectOr<ManualEntry>(one);
+      return { name: text(entry, "name"), title: text(entry, "title"), part: text(entry, "part") };
+    });
+  }
+
+  /** A page of the documentation, as Markdown. */
+  async manualPage(name: string): Promise<string> {
+    return text(objectOr<ManualPage>(await this.get(`/api/docs/${segment(name)}`)), "text");
   }
 
   async sources(): Promise<SourceStatus[]> {

@@ -138,6 +138,7 @@ export function projectOf(json: Json): Project {
     healthy: at(given, "healthy") !== false,
     version: text(given, "version"),
     file: text(given, "file") || null,
+    folder: text(given, "folder") || null,
     tree: at(given, "tree") !== false,
     configuration: list(given, "configuration").map((one) => {
       const problem = objectOr<api.FileProblem>(one);

@@ -186,7 +186,7 @@ export class Console {
     return new Map(
       items.map((record) => [
         `${text(record.all, "version")} ${record.operation}`,
-        { byOperator: record.byOperator, agent: record.agent },
+        { byOperator: record.byOperator, agent: record.agent, callId: record.callId },
       ]),
     );
   }

@@ -25,6 +25,7 @@ export interface CallNews extends Told {
 
 export interface TreeNews extends Told {
   type: "tree";
+  callId: string;
   agent: string;
   tool: string;
   nodeIds: string[];
@@ -58,6 +59,7 @@ export function newsOf(json: Json | undefined): News | null {
     case "tree_changed":
       return {
         type: "tree",
+        callId: text(json, "callId"),
         agent: text(json, "agent"),
         tool: text(json, "tool"),
         nodeIds: texts(json, "nodeIds"),

@@ -3,7 +3,7 @@ import { segment } from "../lib/link";
 
 export const VIEWS = ["overview", "agents", "tree", "approvals", "sources", "audit", "try"] as const;
 /** Pages that one gets to from others; `unknown` is an address that leads nowhere. */
-const PAGES = [...VIEWS, "calls", "runs", "unknown"] as const;
+const PAGES = [...VIEWS, "calls", "runs", "docs", "unknown"] as const;
 export type View = (typeof PAGES)[number];
 
 /** The views of a project: one without a tree has no page for it. */

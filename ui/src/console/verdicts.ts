@@ -1,4 +1,4 @@
-/** Why an agent has a tool, or has not, in words. */
+/** Why an agent does or does not have a tool, in words. */
 import type { Tone } from "../components/Badge";
 import type { Verdict } from "./facts";
 
@@ -13,7 +13,7 @@ export const MEANINGS: Record<string, { tone: Tone; meaning: string }> = {
   unavailable: { tone: "warning", meaning: "Its source does not answer, or it cannot be run from here" },
   restricted: {
     tone: "info",
-    meaning: "Given, but kept away by role, read-only mode, depth, or because it is for MCP Apps",
+    meaning: "Granted, but blocked by its role, by read-only mode, by depth, or because it is for MCP Apps",
   },
 };
 

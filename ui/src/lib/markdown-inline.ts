@@ -14,9 +14,9 @@ const MARKS: [string, "strong" | "emphasis" | "strike"][] = [
   ["_", "emphasis"],
 ];
 
-/** The address if it is one a page may point at; a script or data address is not. */
+/** The address if it is one a page may point at, or a page of the documentation; a script or data address is not. */
 export function safeHref(address: string): string | null {
-  return /^(https?:\/\/|mailto:)[^\s<>"]+$/i.test(address) ? address : null;
+  return /^((https?:\/\/|mailto:)[^\s<>"]+|#\/docs\/[\w/-]+)$/i.test(address) ? address : null;
 }
 
 export function parseInline(source: string, depth = 0): Inline[] {

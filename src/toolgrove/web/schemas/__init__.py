@@ -10,6 +10,7 @@ what is ours; pydantic describes it and writes it.
 - ``calls``: one call with all that is known about it, and one run
 - ``json_object``: what all of them have in common, and what a failure says
 - ``logins``: logins to MCP servers, made in a browser
+- ``manual``: the documentation
 - ``overview``: the project at a glance
 - ``pins``: pinned definitions, and a person's decision about one
 - ``pool``: sources, their tools, and those that were turned down
@@ -37,6 +38,7 @@ from toolgrove.web.schemas.audit import AuditPage, AuditRecord, Breach, Break, U
 from toolgrove.web.schemas.calls import Access, Call, RunList, RunStory, RunSummary, TreeChange
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
 from toolgrove.web.schemas.logins import LoginQuestion
+from toolgrove.web.schemas.manual import ManualContents, ManualEntry, ManualPage
 from toolgrove.web.schemas.overview import AgentSummary, FileProblem, Health, Project, Ready, Traffic, TrafficMinute
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
 from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source, SourceOverview
@@ -70,6 +72,9 @@ __all__ = [
     "FileProblem",
     "Health",
     "LoginQuestion",
+    "ManualContents",
+    "ManualEntry",
+    "ManualPage",
     "NewToken",
     "OpenAiFunction",
     "OpenAiTool",

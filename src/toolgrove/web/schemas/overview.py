@@ -111,6 +111,7 @@ class Project(Answer):
     healthy: bool
     version: Annotated[str, Field(description="Of the gateway itself.")]
     file: Annotated[str | None, Field(description="The name of the project file; null where there is none.")]
+    folder: Annotated[str | None, Field(description="The folder that it is in.")]
     tree: Annotated[bool, Field(description="Whether the project has a tree workspace.")]
     configuration: Annotated[
         list[FileProblem],

@@ -38,7 +38,7 @@ class SourceStatus(Answer):
         str, Field(description="How the server says that it wants to be used. No agent is told; judge it yourself.")
     ]
     where: Annotated[
-        str, Field(description="Its command, address or folder, as the file writes it, without values of secrets.")
+        str, Field(description="Its command, address or folder, without values of secrets; empty for what is built in.")
     ]
     last_words: Annotated[list[str], Field(description="The last lines of its error output, without secrets.")]
     restarts: Annotated[bool, Field(description="Whether POST …/restart starts or asks it again.")]

@@ -1,6 +1,7 @@
 import { Empty } from "../../components/Notice";
 import { useNow } from "../../components/useNow";
 import { ago, plural } from "../../lib/format";
+import { hashOf } from "../route";
 import type { TreeModel } from "./model";
 
 const NAMED = 4;
@@ -21,7 +22,14 @@ export function Changes({ model, onChoose }: { model: TreeModel; onChoose: (id: 
       {changes.map((change, index) => (
         <li key={`${change.at}-${index}`} class="item change">
           <span class="item-what">
-            <strong>{change.agent}</strong> <code>{change.tool}</code>
+            <strong>{change.agent}</strong>{" "}
+            {change.callId === "" ? (
+              <code>{change.tool}</code>
+            ) : (
+              <a href={hashOf("calls", change.callId)} title="What this call did">
+                <code>{change.tool}</code>
+              </a>
+            )}
             <span class="why">
               {change.nodeIds.slice(0, NAMED).map((id) => (
                 <button key={id} type="button" class="link-button" onClick={() => onChoose(id)}>

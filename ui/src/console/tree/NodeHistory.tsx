@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Callout, Empty } from "../../components/Notice";
 import { get, isObject, type Json, printable } from "../../lib/json";
 import { exact } from "../moment";
+import { hashOf } from "../route";
 import type { Author, Happening, TreeModel } from "./model";
 import { messageOf } from "./model";
 import type { Item } from "./node";
@@ -53,7 +54,8 @@ export function NodeHistory({ model, item }: { model: TreeModel; item: Item }) {
           {happened.map((one, index) => (
             <li key={`${one.version} ${index}`} class="item" data-testid="happening">
               <span class="item-what">
-                <strong>{who(one)}</strong> <code>{one.tool}</code>
+                <strong>{who(one)}</strong>{" "}
+                <Call id={authors.get(`${one.version} ${one.tool}`)?.callId} tool={one.tool} />
                 {differences(one, model).map(([key, before, after]) => (
                   <span key={key} class="why">
                     <code>{key}</code>: <del>{before}</del> <ins>{after}</ins>
@@ -67,6 +69,16 @@ export function NodeHistory({ model, item }: { model: TreeModel; item: Item }) {
         </ol>
       </section>
     </div>
+  );
+}
+
+/** The tool, which leads to the call where that is known. */
+function Call({ id, tool }: { id: string | undefined; tool: string }) {
+  if (!id) return <code>{tool}</code>;
+  return (
+    <a href={hashOf("calls", id)} title="What this call did">
+      <code>{tool}</code>
+    </a>
   );
 }
 

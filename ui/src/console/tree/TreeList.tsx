@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ContextMenu, type MenuItem } from "../../components/ContextMenu";
 import { Icon } from "../../components/Icon";
-import { ContextMenu, type MenuItem } from "./ContextMenu";
+import { plural } from "../../lib/format";
 import { MoveDialog, RemoveDialog } from "./dialogs";
 import type { Row } from "./forest";
 import type { TreeModel } from "./model";
@@ -185,8 +186,31 @@ export function TreeList({
     const share = (event.clientY - edge) / height;
     return id === ROOT || (share > 0.28 && share < 0.72) ? "inside" : share <= 0.28 ? "before" : "after";
   };
+  const several = model.chosen.value.size > 1 ? [...model.chosen.value] : [];
   return (
     <>
+      {several.length > 0 && (
+        <div class="chosen-bar" role="group" aria-label="Chosen nodes" data-testid="chosen-bar">
+          <span role="status">{plural(several.length, "node")} chosen</span>
+          {mayMove && (
+            <button type="button" class="button small" onClick={() => setOpen("move")}>
+              <Icon name="move" /> Move…
+            </button>
+          )}
+          {mayRemove && (
+            <button type="button" class="button small" onClick={() => setOpen("remove")}>
+              <Icon name="trash" /> Remove…
+            </button>
+          )}
+          <button
+            type="button"
+            class="button small ghost"
+            onClick={() => (model.chosen.value = new Set(selected === null ? [] : [selected]))}
+          >
+            Clear
+          </button>
+        </div>
+      )}
       <div
         ref={box}
         class="tree-list"

@@ -322,31 +322,38 @@ export function RemoveDialog({
   );
 }
 
-/** Asks before somebody else's change is taken back. */
+const ASKED = {
+  undo: { title: "Undo a change", last: "The last change is", made: "made by", yes: "Undo it", no: "Keep it" },
+  redo: { title: "Redo a change", last: "The last undo took back", made: "undone by", yes: "Redo it", no: "Leave it" },
+} as const;
+
+/** Asks before somebody else's change is taken back, or what somebody else took back is done again. */
 export function UndoDialog({ model, question }: { model: TreeModel; question: Question }) {
   const { step } = question;
+  const words = ASKED[question.tool];
+  const whose = question.tool === "undo" ? "that is not yours" : "that somebody else took back";
   const close = (): void => {
     model.question.value = null;
   };
   return (
     <Dialog
-      title={step.by === null ? "Undo a change that may not be yours?" : "Undo a change that is not yours?"}
+      title={`${words.title} ${step.by === null ? "that may not be yours" : whose}?`}
       tone="danger"
       testId="undo-dialog"
       onClose={close}
       footer={
         <>
           <button type="button" class="button" data-autofocus onClick={close}>
-            Keep it
+            {words.no}
           </button>
           <button type="button" class="button danger" onClick={() => void model.confirm()}>
-            Undo it
+            {words.yes}
           </button>
         </>
       }
     >
       <p>
-        The last change is <strong>{step.what}</strong>, made by <strong>{step.by ?? "somebody unknown"}</strong>
+        {words.last} <strong>{step.what}</strong>, {words.made} <strong>{step.by ?? "somebody unknown"}</strong>
         {step.at === null ? "" : `, ${ago(step.at, Date.now())}`}.
       </p>
     </Dialog>

@@ -53,6 +53,7 @@ export interface Snapshot {
 export interface Author {
   byOperator: boolean;
   agent: string;
+  callId: string;
 }
 
 /** One change of a node, as `node_history` tells it. */
@@ -264,6 +265,12 @@ export class TreeModel {
       };
       return null;
     }
+    if (error.reason === "another_change") {
+      const message =
+        "Somebody made another change in the meantime, so nothing was done. Look again before you decide.";
+      this.notice.value = { kind: "refused", title, message };
+      return null;
+    }
     if (error.reason !== "stale_version" && error.reason !== "missing_version") {
       this.notice.value = { kind: "refused", title, message: error.message };
       return null;
@@ -320,16 +327,17 @@ export class TreeModel {
       this.say(messageOf(error));
       return null;
     }
-    if (step.byYou || tool === "redo") return this.carryOut(tool, step);
+    if (step.byYou) return this.carryOut(tool, step);
     this.question.value = { tool, step };
     return null;
   }
 
-  /** Taking back is about the last change, whatever else changed: it goes with the latest version. */
+  /** Taking back is about one change, whatever else changed: it goes with the latest version, and names the change. */
   private async carryOut(tool: "undo" | "redo", step: Step): Promise<JsonObject | null> {
     await this.forest.read(ROOT);
     const title = tool === "undo" ? "Undo" : "Redo";
-    const answer = await this.attempt({ tool, args: {}, title }, this.newKey(), this.version, true);
+    const args = step.ofVersion === "" ? {} : { ofVersion: step.ofVersion };
+    const answer = await this.attempt({ tool, args, title }, this.newKey(), this.version, true);
     this.next.value = null;
     const other = tool === "undo" ? "redo" : "undo";
     if (answer && this.has(other))
@@ -348,10 +356,11 @@ export class TreeModel {
     const author = (await this.authors()).get(`${text(answer, "ofVersion")} ${text(answer, "tool")}`);
     const at = Date.parse(text(answer, "ofTime"));
     return {
-      what: describe(answer, (id) => this.forest.name(id)),
+      what: describe(tool, answer, (id) => this.forest.name(id)),
       by: author ? (author.byOperator ? "you" : author.agent) : null,
       byYou: author?.byOperator === true,
       at: Number.isNaN(at) ? null : at,
+      ofVersion: text(answer, "ofVersion"),
     };
   }
 

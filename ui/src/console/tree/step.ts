@@ -11,6 +11,8 @@ export interface Step {
   byYou: boolean;
   /** Milliseconds since 1970; null if unknown. */
   at: number | null;
+  /** The version that the change led to: undo and redo are asked for this change and no other. */
+  ofVersion: string;
 }
 
 const VERBS: Record<string, string> = {
@@ -26,13 +28,11 @@ const VERBS: Record<string, string> = {
   snapshot_restore: "restore a snapshot:",
 };
 
-/** The nodes that a dry run of it names and that carry no name of their own. */
-export function unnamed(answer: JsonObject): string[] {
-  return texts(answer, "nodeIds").slice(0, 3);
-}
+/** What a step does where its tool says only that something was taken back or brought back. */
+const TAKEN_BACK = new Set(["undo", "redo"]);
 
 /** What the change was called: a verb, the first node by its name, and how many more. */
-export function describe(answer: JsonObject, name: (id: string) => string): string {
+export function describe(move: "undo" | "redo", answer: JsonObject, name: (id: string) => string): string {
   const tool = text(answer, "tool");
   const changes = objectOr(get(answer, "wouldChange"));
   const [first = ""] = texts(answer, "nodeIds");
@@ -42,8 +42,19 @@ export function describe(answer: JsonObject, name: (id: string) => string): stri
   const renamed = list(changes, "changed").some((one) =>
     isObject(get(objectOr(get(objectOr(one), "properties")), "name")),
   );
-  const verb = VERBS[tool] ?? (renamed ? "rename" : tool.startsWith("update_") ? "change" : `${tool}:`);
+  const verb = TAKEN_BACK.has(tool)
+    ? verbOf(move, changes, renamed)
+    : (VERBS[tool] ?? (renamed ? "rename" : tool.startsWith("update_") ? "change" : `${tool}:`));
   const count = get(answer, "nodeCount");
   const more = typeof count === "number" && count > 1 ? ` and ${count - 1} more` : "";
   return `${verb} ${called}${more}`;
+}
+
+/** The verb by what would change: an undo that removes takes an addition back. */
+function verbOf(move: "undo" | "redo", changes: JsonObject, renamed: boolean): string {
+  const has = (kind: string): boolean => list(changes, kind).length > 0;
+  if (has("added")) return move === "undo" ? "remove" : "add";
+  if (has("removed")) return move === "undo" ? "add" : "remove";
+  if (has("moved") || has("reordered")) return "move";
+  return renamed ? "rename" : "change";
 }
