@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from apcore import Executor
-from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
@@ -17,6 +16,7 @@ from apcore_mcp.server.health import health
 from apcore_mcp.server.listener import RegistryListener
 from apcore_mcp.server.router import ExecutionRouter
 from apcore_mcp.version import __version__
+from mcp_serve.body_limit import BodyLimit
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.guard import Guard, Hosts, is_loopback
@@ -90,7 +90,7 @@ class Bridge:
         middleware = [
             Middleware(Guard, hosts=hosts, open_paths=["/health"]),
             Middleware(Lane, find=mcp.line),
-            Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
+            Middleware(BodyLimit),
             Middleware(ClearJson),
         ]
         app = Starlette(routes=routes, middleware=middleware, lifespan=lifespan)

@@ -3,6 +3,7 @@
 Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 
 - ``answer``: what a call of a tool answers
+- ``body_limit``: refuses bodies that are too long
 - ``calls``: calls in flight, which may be suspended, resumed and drained
 - ``clear_json``: refuses bodies that two readers could read differently
 - ``connections``: takes as many connections as there is room for
@@ -20,20 +21,28 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``listing``: `tools/list` as bytes, written once
 - ``log_levels``: how much of a tool's log a client hears
 - ``own_loop``: serves in a loop of its own, and leaves nothing behind
+- ``parts``: what an endpoint is made of
 - ``plain``: which way a request takes
 - ``presence``: work that ends when its client goes away
 - ``prompts``: the prompts to offer
+- ``protocol``: words of the protocol that are needed before the SDK
 - ``quick_http``: a connection that answers plain requests on the spot
+- ``replay``: a request that was read already, for whoever reads it next
 - ``resources``: what clients can read
+- ``sdk_forms``: answers and requests in the SDK's own forms
+- ``sdk_http``: what the SDK serves over HTTP
 - ``sdk_internals``: what we rely on in the MCP SDK without a promise
+- ``sdk_server``: the SDK's server over an endpoint
+- ``sdk``: loads the SDK when it is first needed
 - ``sessions``: what the lane knows of sessions of the older era
 - ``shortcut``: the lane without ASGI
 - ``signals``: stops on SIGINT and SIGTERM, within one budget
 - ``stderr``: what is written to stderr, through a queue
-- ``stdio``: serves stdin and stdout
 - ``stdio_lane``: the lane of stdio
+- ``stdio``: serves stdin and stdout
 - ``switch``: turns the lane off
 - ``table``: the tools to serve
+- ``tracing``: whether somebody collects spans
 - ``under_way``: requests on the lane that can be cancelled
 - ``uvicorn_internals``: the same in uvicorn, for one connection
 - ``uvicorn_server``: and for all of them

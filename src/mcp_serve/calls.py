@@ -5,9 +5,9 @@ import logging
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from mcp_serve.answer import Answer, refusal
+from mcp_serve.answer import Answer, Refusal
 from mcp_serve.table import Json
 
 ANSWER_WITHIN = 600.0
@@ -36,7 +36,7 @@ class Question(NamedTuple):
     url: str | None = None
 
 
-Outcome = Answer | Question
+Outcome: TypeAlias = "Answer | Refusal | Question"
 
 
 class Channel(NamedTuple):
@@ -123,13 +123,13 @@ class ToolRun:
     def finish(self, work: "asyncio.Future[Answer]") -> None:
         """End the request that waits with the result of the work."""
         if not self._turn.done():
-            self._turn.set_result(refusal(CUT_OFF) if work.cancelled() else work.result())
+            self._turn.set_result(Refusal(CUT_OFF) if work.cancelled() else work.result())
 
     def cut_off(self) -> None:
         """Cancel the run, and tell who waits that it may go on."""
         self.cancel()
         if not self._turn.done():
-            self._turn.set_result(refusal(CUT_OFF))
+            self._turn.set_result(Refusal(CUT_OFF))
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Tell the client how far the tool is; from any thread."""
@@ -238,7 +238,7 @@ class Calls:
     async def begin(self, name: str, arguments: Json | None, channel: Channel, user: User | None = None) -> Outcome:
         """Run a tool until it answers, or asks a question that suspends it."""
         if self._is_draining:
-            return refusal(SHUTTING_DOWN)
+            return Refusal(SHUTTING_DOWN)
         run = ToolRun(user, channel, self._suspend)
         if self._in_place and not channel.may_suspend:
             return await self._run_in_place(name, arguments, run)
@@ -254,7 +254,7 @@ class Calls:
         """Go on with a suspended run; a request that brings no answer is asked again."""
         run = self._suspended.pop(question_id, None)
         if run is None or run.question is None or run not in self._running.values():
-            return refusal(GONE)
+            return Refusal(GONE)
         if not answered and (again := self._suspend(run)):
             return run.question._replace(id=again)
         run.attach(channel)
@@ -272,7 +272,7 @@ class Calls:
         for run in [*self._running.values(), *self._running_in_place]:
             run.cut_off()
 
-    async def _run_in_place(self, name: str, arguments: Json | None, run: ToolRun) -> Answer:
+    async def _run_in_place(self, name: str, arguments: Json | None, run: ToolRun) -> "Answer | Refusal":
         request = asyncio.current_task()
         if request is not None:
             run.on_cancel(request.cancel)
@@ -283,7 +283,7 @@ class Calls:
             if not run.is_cancelled or request is None:
                 raise
             request.uncancel()  # the client is still there: it is we who stop
-            return refusal(CUT_OFF)
+            return Refusal(CUT_OFF)
         finally:
             self._running_in_place.discard(run)
             run.ended()

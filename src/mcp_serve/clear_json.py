@@ -4,9 +4,10 @@ import json
 from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_serve.guard import refuse
+from mcp_serve.replay import replay
 
 BODY = "mcp_serve.body"
 """Where the scope of a request holds the JSON body that was read."""
@@ -28,21 +29,12 @@ class ClearJson:
                 await refuse(400, BAD_JSON, code=-32700)(scope, receive, send)
                 return
             scope[BODY] = body
-            receive = _replay(body, receive)
+            receive = replay([{"type": "http.request", "body": body}], receive)
         await self._app(scope, receive, send)
 
 
 def _says_json(headers: list[tuple[bytes, bytes]]) -> bool:
     return any(b"json" in value.lower() for key, value in headers if key == b"content-type")
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    messages: list[Message] = [{"type": "http.request", "body": body}]
-
-    async def replay() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replay
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

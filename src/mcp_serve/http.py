@@ -1,54 +1,48 @@
-"""MCP over HTTP: the routes of Streamable HTTP and of SSE."""
+"""MCP over HTTP: the routes of Streamable HTTP and of SSE. The SDK comes in with the first request that needs it."""
 
+import asyncio
 import contextlib
+import contextvars
 import logging
 from collections.abc import AsyncIterator
-from functools import partial
+from typing import TYPE_CHECKING
 
-from mcp.server.sse import SseServerTransport
-from mcp.server.streamable_http import StreamableHTTPServerTransport
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.requests import Request
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import Message, Receive, Scope, Send
+import anyio
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
+from mcp_serve import sdk
 from mcp_serve.calls import User
-from mcp_serve.clear_json import BODY
 from mcp_serve.eager import Work
 from mcp_serve.endpoint import Endpoint
-from mcp_serve.log_levels import hearing_of
 from mcp_serve.plain import Plain
-from mcp_serve.presence import unless_gone
-from mcp_serve.sdk_internals import in_use, owned, transport_of
-from mcp_serve.under_way import Stopped, UnderWay
-from mcp_serve.wire import cancelled
+
+if TYPE_CHECKING:
+    from mcp_serve.sdk_http import Sessions, Sse
 
 PATH = "/mcp"
-IDLE = 1800.0
-"""Seconds without a request after which a session of the older eras ends."""
 
 
 class StreamableHTTP:
-    """`/mcp`. Stateless requests that want no progress are answered as plain JSON, a third faster than as a stream."""
+    """`/mcp`: plain requests are answered here, and the SDK's sessions take all others."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._streams = StreamableHTTPSessionManager(endpoint.server, session_idle_timeout=IDLE)
-        self._json = StreamableHTTPSessionManager(endpoint.server, json_response=True)
+        self._surroundings: contextvars.Context | None = None
+        self._opening: asyncio.Future[Sessions] | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._sessions: Sessions | None = None
         self.routes: list[BaseRoute] = [Route(PATH, self)]
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the sessions of clients meanwhile."""
-        failure: Exception | None = None
-        async with self._streams.run(), self._json.run():
-            try:
-                yield
-            except Exception as error:  # raised again outside of the SDK's task groups, which would wrap it
-                failure = error
-        if failure is not None:
-            raise failure
+        self._surroundings = contextvars.copy_context()
+        try:
+            yield
+        finally:
+            self._surroundings = None
+            await self._close()
 
     def line(self, scope: Scope) -> "StreamableHTTP | None":
         """What answers plain requests at this address."""
@@ -64,81 +58,55 @@ class StreamableHTTP:
         if line is None or request.session is None:
             return None if line is None else line.answer(request, user)
         opened = self._endpoint.sessions.get(request.session)
-        transport = transport_of(self._streams, request.session)
-        if opened is None or transport is None or not opened.is_plain or request.id in opened.under_way:
+        if opened is None or self._sessions is None:
             return None
-        if opened.owner != (None if user is None else user.id):  # the SDK answers as if there were no such session
-            return None
-        hearing = None if request.say is None else hearing_of(opened.session, request.say)
-        answer = line.answer(request._replace(can_answer=opened.can_answer, hearing=hearing), user)
-        return None if answer is None else partial(_in_session, transport, opened.under_way, request, answer)
+        return self._sessions.answer(line, opened, request, user)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = Request(scope).headers.get("mcp-protocol-version", HANDSHAKE_PROTOCOL_VERSIONS[0])
-        if version in HANDSHAKE_PROTOCOL_VERSIONS or _wants_words(scope.get(BODY, b"")):
-            await self._streams.handle_request(owned(scope), receive, send)
-            return
-        is_answered = False
+        sessions = self._sessions or await self._open()
+        await sessions(scope, receive, send)
 
-        async def noted(message: Message) -> None:
-            nonlocal is_answered
-            is_answered = message["type"] == "http.response.body" and not message.get("more_body", False)
-            await send(message)
+    async def _open(self) -> "Sessions":
+        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
+            if self._surroundings is None:
+                raise RuntimeError("it serves only while it is running")
+            loop = asyncio.get_running_loop()
+            self._opening = loop.create_future()
+            # A task of its own, not the request's: whoever opens the sessions has to close them.
+            self._keeping = loop.create_task(self._keep(self._opening), context=self._surroundings)
+        return await asyncio.shield(self._opening)
 
-        await unless_gone(receive, self._json.handle_request(scope, receive, noted), lambda: is_answered)
-
-
-async def _in_session(
-    transport: StreamableHTTPServerTransport, under_way: UnderWay, request: Plain, answer: Work[bytes]
-) -> bytes:
-    """The answer to a request within a session; raises Stopped where that ends first."""
-    with in_use(transport, IDLE):
+    async def _keep(self, opening: "asyncio.Future[Sessions]") -> None:
         try:
-            return await under_way.follow(request.id, answer())
-        except Stopped as stopped:
-            if stopped.why == "ended":
+            await sdk.loaded()
+            sessions: Sessions = sdk.http().Sessions(self._endpoint.server)
+            async with sessions.running():
+                self._sessions = sessions
+                opening.set_result(sessions)
+                await asyncio.get_running_loop().create_future()  # until it is cancelled
+        except Exception as error:
+            if opening.done():
                 raise
-            return cancelled(request)
+            opening.set_exception(error)
+        finally:
+            self._sessions = None
+            opening.cancel()
+
+    async def _close(self) -> None:
+        keeping, self._keeping, self._opening = self._keeping, None, None
+        if keeping is None:
+            return
+        keeping.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([keeping])
+        if not keeping.cancelled() and (failure := keeping.exception()) is not None:
+            raise failure
 
 
-class Sse:
-    """The deprecated transport: a stream at `/sse`, messages to `/messages/`."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._server = endpoint.server
-        self._messages = SseServerTransport("/messages/")
-        self.routes: list[BaseRoute] = [
-            Route("/sse", self, methods=["GET"]),
-            Mount("/messages/", app=self._receive_message),
-        ]
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """There is nothing to keep: a session lives as long as its stream."""
-        yield
-
-    def line(self, scope: Scope) -> None:
-        """Nothing is plain here: every answer comes by the stream."""
-
-    def at(self, path: str) -> None:
-        """Nor at any other path."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._messages.connect_sse(owned(scope), receive, send) as (read, write):
-            await self._server.run(read, write, self._server.create_initialization_options())
-
-    async def _receive_message(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._messages.handle_post_message(owned(scope), receive, send)
-
-
-def http_transport(name: str, endpoint: Endpoint, logger: logging.Logger) -> StreamableHTTP | Sse:
+def http_transport(name: str, endpoint: Endpoint, logger: logging.Logger) -> "StreamableHTTP | Sse":
     """The transport of this name, over the endpoint."""
     if name == "sse":
         logger.warning("SSE transport is deprecated; use streamable-http instead")
-        return Sse(endpoint)
+        sse: Sse = sdk.http().Sse(endpoint.server)
+        return sse
     return StreamableHTTP(endpoint)
-
-
-def _wants_words(body: bytes) -> bool:
-    """Whether a request asks for words before its answer: its progress, or its log."""
-    return b'"progressToken"' in body or b'logLevel"' in body

@@ -10,6 +10,7 @@ from mcp_serve.eager import Work
 from mcp_serve.late import Stream, send_in_time
 from mcp_serve.plain import MAX_BODY, Head, Plain, plain_body, plain_head
 from mcp_serve.presence import unless_gone
+from mcp_serve.replay import replay
 from mcp_serve.switch import is_open
 from mcp_serve.whole import Header, send_whole
 
@@ -79,7 +80,7 @@ class Lane:
         body = await _body(receive, messages)
         answering = None if body is None else reply(head, body, line, user_of(scope))
         if answering is None:
-            return await self._app(scope, _replay(messages, receive), send)
+            return await self._app(scope, replay(messages, receive), send)
         await answering.deliver(scope, receive, send)
 
 
@@ -96,15 +97,6 @@ async def _body(receive: Receive, messages: list[Message]) -> bytes | None:
             return None
         if not message.get("more_body", False):
             return b"".join([part.get("body", b"") for part in messages])
-
-
-def _replay(messages: list[Message], receive: Receive) -> Receive:
-    waiting = messages[::-1]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
 
 
 def user_of(scope: Scope) -> User | None:

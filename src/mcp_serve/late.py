@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable
 
-from mcp_types import INTERNAL_ERROR
 from starlette.types import Message, Receive, Scope, Send
 
 from mcp_serve.guard import refuse
+from mcp_serve.protocol import INTERNAL_ERROR
 from mcp_serve.under_way import Stopped
 from mcp_serve.whole import Header, send_whole
 

@@ -5,12 +5,9 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mcp_types import ListToolsResult
-from mcp_types.methods import serialize_server_result
-
-from mcp_serve.plain import LEGACY, MODERN
+from mcp_serve import sdk
 from mcp_serve.table import Json, ToolEntry, ToolTable
-from mcp_serve.wire import Writer, encoded
+from mcp_serve.wire import LISTED, Writer, encoded
 
 SLICE = 0.005
 """Seconds of work after which others have their turn."""
@@ -72,9 +69,9 @@ class Listing:
             if time.perf_counter() - since > SLICE:
                 await asyncio.sleep(0)
                 since = time.perf_counter()
-        empty = ListToolsResult(tools=[], next_cursor=page.next_cursor)
-        dumped = empty.model_dump(by_alias=True, mode="json", exclude_none=True)
-        around = serialize_server_result("tools/list", MODERN if modern else LEGACY, dumped)
+        around = {**LISTED[modern], "nextCursor": page.next_cursor}
+        if page.next_cursor is None:
+            del around["nextCursor"]
         if modern:
             around = self._writer.stamped(around)
         before, _, after = encoded(around, modern=modern).partition(b'"tools":[]')
@@ -85,8 +82,7 @@ def definition(entry: ToolEntry, *, modern: bool) -> Json:
     """A tool as a client of this era is shown it; an older one takes no output schema but that of an object."""
     wire = entry.wire if modern else entry.legacy_wire
     if wire is None:
-        dumped = ListToolsResult(tools=[entry.tool]).model_dump(by_alias=True, mode="json", exclude_none=True)
-        shown: Json = serialize_server_result("tools/list", MODERN if modern else LEGACY, dumped)["tools"][0]
+        shown: Json = sdk.forms().definition_of(entry.tool, modern=modern)
         return shown
     return wire
 

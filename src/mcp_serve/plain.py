@@ -9,15 +9,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jiter
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY, ClientCapabilities
-from mcp_types.methods import validate_client_request
-from pydantic import ValidationError
 
+from mcp_serve import sdk
+from mcp_serve.protocol import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LEGACY,
+    MODERN,
+    PROTOCOL_VERSION_META_KEY,
+)
 from mcp_serve.table import Json
 
-MODERN = "2026-07-28"
-LEGACY = "2025-11-25"
-"""The one version of the older era on the lane: the answers of those before it have other fields."""
 MAX_BODY = 4 * 1024 * 1024
 METHODS = {MODERN: frozenset(("tools/call", "tools/list")), LEGACY: frozenset(("tools/call", "tools/list", "ping"))}
 _PARAMS = {
@@ -187,21 +189,23 @@ def _can_answer(client: Any, capabilities: Any) -> bool | None:
         return _CLIENTS[said]
     if len(said) > _LONGEST_CLIENT:
         return None
+    if _is_simple(client) and capabilities in ({}, {"elicitation": {}}):
+        told = bool(capabilities)
+    elif sdk.is_loaded():
+        told = sdk.forms().can_answer({} if client is _ABSENT else {"client": client}, capabilities)
+    else:
+        return None
     if len(_CLIENTS) >= _MOST_CLIENTS:
         _CLIENTS.clear()
-    told = _CLIENTS[said] = _judged(client, capabilities)
+    _CLIENTS[said] = told
     return told
 
 
-def _judged(client: Any, capabilities: Any) -> bool | None:
-    envelope = {PROTOCOL_VERSION_META_KEY: MODERN, CLIENT_CAPABILITIES_META_KEY: capabilities}
-    if client is not _ABSENT:
-        envelope[CLIENT_INFO_META_KEY] = client
-    try:
-        validate_client_request("tools/list", MODERN, {"_meta": envelope})
-        return ClientCapabilities.model_validate(capabilities).elicitation is not None
-    except ValidationError:
-        return None
+def _is_simple(client: Any) -> bool:
+    """Whether a client tells its name and version and nothing else, as most do: the SDK need not be asked."""
+    return (
+        type(client) is dict and client.keys() == {"name", "version"} and all(type(v) is str for v in client.values())
+    )
 
 
 @lru_cache(maxsize=64)

@@ -17,10 +17,10 @@ from mcp.server.session import ServerSession
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import ServerCapabilities
-from opentelemetry import trace
 from starlette.types import Scope
 
 from mcp_serve.table import Json
+from mcp_serve.tracing import is_collected
 
 _TRACING = "OpenTelemetryMiddleware"
 _TAKES_SCHEMAS = "get_tool_input_schema" in inspect.signature(Server.__init__).parameters
@@ -53,19 +53,13 @@ def schema_lookup(find: Callable[[str], Json | None]) -> dict[str, Any]:
 
 def drop_idle_tracing(server: Server[Any]) -> None:
     """Take the SDK's tracing out while nobody collects spans: they cost up to a third of a call."""
-    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+    if not is_collected():
         server.middleware[:] = [each for each in server.middleware if type(each).__name__ != _TRACING]
 
 
 def is_traced(server: Server[Any]) -> bool:
     """Whether somebody collects the SDK's spans, one of each request: those must pass through it."""
     return any(type(each).__name__ == _TRACING for each in server.middleware)
-
-
-def stamp_of(server: Server[Any]) -> Json:
-    """What the SDK says about the server in each answer of the newer era."""
-    stamp: Json = server.server_info_stamp
-    return stamp
 
 
 def when_connection_ends(session: ServerSession, call: Callable[[], object]) -> None:

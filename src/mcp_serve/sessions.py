@@ -3,7 +3,7 @@
 import mcp_types as types
 from mcp.server.session import ServerSession
 
-from mcp_serve.plain import LEGACY
+from mcp_serve.protocol import LEGACY
 from mcp_serve.under_way import UnderWay
 
 _ELICITATION = types.ClientCapabilities(elicitation=types.ElicitationCapability())

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from mcp_types import PROTOCOL_VERSION_META_KEY
-
 from mcp_serve.eager import Work
 from mcp_serve.endpoint import Endpoint
-from mcp_serve.plain import LEGACY, MODERN, Plain, parsed, plain_message
+from mcp_serve.plain import Plain, parsed, plain_message
+from mcp_serve.protocol import LEGACY, MODERN, PROTOCOL_VERSION_META_KEY
 from mcp_serve.switch import is_open
 from mcp_serve.under_way import Stopped
 

@@ -6,10 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from mcp_types import Tool
-
 Json = dict[str, Any]
 _IN_HEADERS = '"x-mcp-header"'
+
+
+class Described(Protocol):
+    """What every way to describe a tool tells, the SDK's and others."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str | None: ...
+
+    @property
+    def input_schema(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +31,7 @@ class ToolEntry:
     `may_speak` can ask its client, or log to it, before it answers.
     """
 
-    tool: Tool
+    tool: Described
     wire: Json | None = None
     documentation: str | None = None
     may_speak: bool = True
@@ -28,7 +39,7 @@ class ToolEntry:
     @cached_property
     def header_schema(self) -> Json | None:
         """The input schema if it wants arguments in headers too; the SDK searches it at every call for those."""
-        schema = self.tool.input_schema
+        schema = dict(self.tool.input_schema)
         return schema if _IN_HEADERS in json.dumps(schema, default=str) else None
 
     @cached_property

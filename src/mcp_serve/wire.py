@@ -5,21 +5,25 @@ import logging
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from typing import Any
 
-from mcp.server.streamable_http import REQUEST_CANCELLED
-from mcp_types import INTERNAL_ERROR, SERVER_INFO_META_KEY, CallToolResult, TextContent
-from mcp_types.methods import serialize_server_result
 from pydantic_core import to_json, to_jsonable_python
 
+from mcp_serve import sdk
 from mcp_serve.answer import Answer
-from mcp_serve.plain import LEGACY, MODERN, Plain
+from mcp_serve.plain import Plain
+from mcp_serve.protocol import INTERNAL_ERROR, REQUEST_CANCELLED, SERVER_INFO_META_KEY
 from mcp_serve.table import Json
 
 log = logging.getLogger(__name__)
 _ASCII = json.JSONEncoder(separators=(",", ":"))
 _parts = c_make_encoder(None, _ASCII.default, encode_basestring_ascii, None, ":", ",", False, False, True)
 """What `_ASCII` makes anew for each value."""
-_EMPTY = serialize_server_result("tools/call", MODERN, {"content": [], "resultType": "complete"})
-_EMPTY_LEGACY = serialize_server_result("tools/call", LEGACY, {"content": []})
+CALLED: dict[bool, Json] = {True: {"content": [], "resultType": "complete"}, False: {"content": []}}
+"""What the SDK writes around a call without a result, in the newer era and in the older."""
+LISTED: dict[bool, Json] = {
+    True: {"cacheScope": "private", "nextCursor": None, "resultType": "complete", "tools": [], "ttlMs": 0},
+    False: {"nextCursor": None, "tools": []},
+}
+"""The same around a list without tools; None for what is left out."""
 
 
 class Writer:
@@ -30,13 +34,10 @@ class Writer:
 
     def result(self, answer: Answer, *, modern: bool) -> Json:
         """The result of a call, in its envelope."""
-        if isinstance(answer, CallToolResult) and _is_text(answer):
-            parts = _texts(answer, modern=modern)
-        elif isinstance(answer, CallToolResult):
-            dumped = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-            parts = serialize_server_result("tools/call", MODERN if modern else LEGACY, dumped)
+        if isinstance(answer, dict):
+            parts = {**CALLED[modern], **answer}
         else:
-            parts = {**(_EMPTY if modern else _EMPTY_LEGACY), **answer}
+            parts = sdk.forms().result_of(answer, modern=modern)
         return self.stamped(parts) if modern else parts
 
     def stamped(self, result: Json) -> Json:
@@ -52,23 +53,6 @@ class Writer:
     def framed(self, request: Plain, result: bytes) -> bytes:
         """The answer to a request, around a result that is written already."""
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_number(request), result)
-
-
-def _is_text(answer: CallToolResult) -> bool:
-    """Whether it holds nothing but texts, as most do; the SDK's own way to write it takes longer than many calls."""
-    return answer.meta is None and all(
-        type(block) is TextContent and block.annotations is None and block.meta is None for block in answer.content
-    )
-
-
-def _texts(answer: CallToolResult, *, modern: bool) -> Json:
-    texts = [{"text": block.text, "type": "text"} for block in answer.content if isinstance(block, TextContent)]
-    parts: Json = {"content": texts, "isError": bool(answer.is_error)}
-    if modern:
-        parts["resultType"] = answer.result_type or "complete"
-    if answer.structured_content is not None:
-        parts["structuredContent"] = answer.structured_content
-    return parts
 
 
 def encoded(value: Any, *, modern: bool) -> bytes:

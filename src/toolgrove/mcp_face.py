@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-from mcp_types import Tool
 
 from mcp_serve.answer import Answer
 from mcp_serve.calls import ToolRun, User
@@ -57,12 +56,12 @@ class McpFace:
             page=agent.list_page,
         )
         self._follow_lists()
-        self.endpoint.server.instructions = agent.instructions or None
+        self.endpoint.instruct(agent.instructions or None)
 
     def use(self, agent: Agent) -> None:
         """Go on with the same agent, resolved again; clients are told what changed."""
         before, self.agent = self.agent, agent
-        self.endpoint.server.instructions = agent.instructions or None
+        self.endpoint.instruct(agent.instructions or None)
         if agent.tools != before.tools or agent.approvals != before.approvals:
             self._entries = _entries(agent)
         self.endpoint.list_in_pages(agent.list_page)
@@ -274,5 +273,4 @@ def _entries(agent: Agent) -> dict[str, ToolEntry]:
 
 
 def _entry(spec: ToolSpec, *, may_speak: bool) -> ToolEntry:
-    tool = Tool(name=spec.name, description=spec.description, input_schema=dict(spec.input_schema))
-    return ToolEntry(tool=tool, wire=spec.listing, may_speak=may_speak)
+    return ToolEntry(tool=spec, wire=spec.listing, may_speak=may_speak)

@@ -274,6 +274,48 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert ended.stdout.splitlines()[-1].split() == ["imported:"]
 
 
+ASKED = """
+import asyncio, sys
+import httpx2
+from toolgrove import Config, Grove
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+async def asked(client, method, params, **more):
+    headers = {"accept": "application/json, text/event-stream", **more}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = await client.post("/agents/editor/mcp", json=body, headers=headers)
+    print(answer.status_code, "get_node" in answer.text, "mcp" in sys.modules, "mcp_types" in sys.modules)
+
+async def main():
+    async with Grove(Config.model_validate({"agents": {"editor": {"tools": ["*"]}}})) as grove:
+        gateway = grove.gateway(anonymous=True)
+        transport = httpx2.ASGITransport(app=gateway.app)
+        async with (
+            gateway.app.router.lifespan_context(gateway.app),
+            httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
+        ):
+            modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+            await asked(client, "tools/list", {"_meta": META}, **modern)
+            await asyncio.gather(*(asked(client, "initialize", HELLO) for _ in range(2)))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.cold
+def test_a_plain_request_is_answered_before_the_sdk_is_loaded_which_the_first_other_one_does() -> None:
+    ended = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, timeout=60, check=True)
+    listed, *opened = [line.split() for line in ended.stdout.splitlines()]
+    assert listed == ["200", "True", "False", "False"]
+    assert opened == [["200", "False", "True", "True"]] * 2
+
+
 def test_help_names_every_command_whichever_one_follows(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help", "serve"])

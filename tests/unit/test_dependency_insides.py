@@ -19,6 +19,9 @@ from apcore.registry import registry as apcore_registry
 from mcp import Client
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.streamable_http import REQUEST_CANCELLED
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from packaging.version import Version
 from starlette.authentication import AuthCredentials, SimpleUser
 from starlette.types import Message, Receive, Scope, Send
@@ -30,11 +33,12 @@ from watchdog.events import FileSystemEventHandler
 from apcore_files import internals as file_internals
 from apcore_files.folder import discovered
 from apcore_mcp import internals
-from mcp_serve import quick_http, sdk_internals, uvicorn_internals, uvicorn_server
+from mcp_serve import protocol, quick_http, sdk_forms, sdk_internals, uvicorn_internals, uvicorn_server
 from mcp_serve.connections import Connections
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.http import StreamableHTTP
 from mcp_serve.table import ToolEntry
+from mcp_serve.wire import CALLED, LISTED, Writer
 from toolgrove.pool.http.openapi.document import load
 from toolgrove.web.identity import Principal
 from toolgrove.web.session_room import SessionRoom
@@ -107,6 +111,38 @@ def test_the_sdk_takes_a_lookup_of_schemas_from_2_3_on() -> None:
     assert taken == (Version(version("mcp")) >= Version("2.3")), (
         f"{SDK} Without get_tool_input_schema every call runs a whole tools/list."
     )
+
+
+def test_the_words_that_the_lane_knows_before_the_sdk_is_loaded_are_the_sdks() -> None:
+    ours = [getattr(protocol, name) for name in dir(protocol) if name.endswith("_META_KEY")]
+    sdks = [getattr(types, name) for name in dir(protocol) if name.endswith("_META_KEY")]
+    assert ours == sdks, f"{SDK} A key of _meta has another name."
+    assert set(MODERN_PROTOCOL_VERSIONS) == protocol.STATELESS, f"{SDK} There is another stateless version."
+    assert tuple(HANDSHAKE_PROTOCOL_VERSIONS) == protocol.HANDSHAKE, f"{SDK} There is another version with sessions."
+    assert (protocol.INTERNAL_ERROR, protocol.REQUEST_CANCELLED) == (types.INTERNAL_ERROR, REQUEST_CANCELLED), SDK
+
+
+@pytest.mark.parametrize("modern", [True, False])
+def test_the_envelopes_that_the_lane_writes_before_the_sdk_is_loaded_are_the_sdks(modern: bool) -> None:
+    version = protocol.MODERN if modern else protocol.LEGACY
+    for cursor in (None, "next"):
+        listed = types.ListToolsResult(tools=[], next_cursor=cursor)
+        dumped = listed.model_dump(by_alias=True, mode="json", exclude_none=True)
+        around = {key: value for key, value in {**LISTED[modern], "nextCursor": cursor}.items() if value is not None}
+        written = serialize_server_result("tools/list", version, dumped)
+        assert list(written.items()) == list(around.items()), f"{SDK} A list has other fields."
+    called = serialize_server_result("tools/call", version, {"content": [], **CALLED[modern]})
+    assert list(called.items()) == list(CALLED[modern].items()), f"{SDK} A result has other fields."
+    stamp = endpoint().server.server_info_stamp
+    assert Writer({"name": "insides", "version": "1"}).stamped({}) == {"_meta": {types.SERVER_INFO_META_KEY: stamp}}, (
+        SDK
+    )
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {}}])
+def test_the_sdk_takes_a_simple_client_at_its_word(capabilities: Any) -> None:
+    about = {"client": {"name": "a", "version": ""}}
+    assert sdk_forms.can_answer(about, capabilities) is bool(capabilities), f"{SDK} It reads a client's word otherwise."
 
 
 async def posted(mcp: StreamableHTTP | Sessions, user: Any, body: Any, session: bytes = b"") -> tuple[int, bytes]:

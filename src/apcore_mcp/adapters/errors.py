@@ -20,7 +20,7 @@ from mcp_types import CallToolResult
 
 from apcore_mcp.adapters.sensitivity import may_be_sensitive
 from apcore_mcp.modules import Json
-from mcp_serve.answer import error_result
+from mcp_serve.sdk_forms import error_result
 
 
 def is_unexpected(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.options import Options
 from apcore_mcp.server.factory import ModuleEntry
 from apcore_mcp.server.listener import RegistryListener
+from mcp_serve.answer import Refusal
 from mcp_serve.calls import Channel
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.presence import unless_gone
@@ -90,8 +91,8 @@ class Explorer:
         result: Any = await unless_gone(request.receive, call)
         if result is None:
             return _json({"error": "The client went away"}, 500)
-        text = result.content[0].text
-        if result.is_error:
+        text = result.text if isinstance(result, Refusal) else result.content[0].text
+        if isinstance(result, Refusal) or result.is_error:
             return _json({"error": text}, 400 if text.startswith(_INPUT_FAULTS) else 500)
         return _json({"result": json.loads(text)})
 

@@ -22,6 +22,7 @@ T = TypeVar("T")
 class ModuleEntry(ToolEntry):
     """A row of the tool table with the module's definition, which is read once."""
 
+    tool: Tool
     descriptor: ModuleDescriptor
 
 

@@ -16,8 +16,8 @@ from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.modules import Json
 from apcore_mcp.server.factory import ModuleEntry
-from mcp_serve.answer import error_result
 from mcp_serve.calls import ToolRun
+from mcp_serve.sdk_forms import error_result
 
 logger = logging.getLogger(__name__)
 

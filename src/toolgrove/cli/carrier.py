@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import version
 
 import anyio
+import anyio.to_thread
 
 from mcp_serve.signals import Stop
-from mcp_serve.stdio import run_lines
 from toolgrove.errors import AgentNotFound
 from toolgrove.events import Event, PoolChanged
 from toolgrove.grove import Grove
@@ -32,6 +33,8 @@ class Carrier:
 
     async def serve(self, agent: str, connection: socket.socket, stopped: asyncio.Event) -> None:
         """Serve until the client leaves, the gateway ends or the agent is no more."""
+        # Aside: the SDK takes long to import, and few come this way.
+        stdio = await anyio.to_thread.run_sync(import_module, "mcp_serve.stdio")
         face = McpFace(await self._grove.agent(agent), version("toolgrove"))
         stop, changed = Stop(), asyncio.Event()
         self._changed.add(changed)
@@ -40,7 +43,7 @@ class Carrier:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._follow, face, changed, stop)
                 tasks.start_soon(_end_with, stopped, stop)
-                await run_lines(face.endpoint, stop, connection.fileno(), connection.fileno())
+                await stdio.run_lines(face.endpoint, stop, connection.fileno(), connection.fileno())
                 tasks.cancel_scope.cancel()
         finally:
             self._changed.discard(changed)

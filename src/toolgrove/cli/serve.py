@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
+import gc
 import logging
 import socket
 import time
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
+import anyio.to_thread
 from rich.console import RenderableType
 from starlette.types import ASGIApp
 
-from mcp_serve import http_server
+from mcp_serve import http_server, sdk
 from mcp_serve.http_server import run_http
 from mcp_serve.shortcut import Enter
 from mcp_serve.signals import Stop
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("toolgrove.serve")
 _TRIES, _PAUSE = 50, 0.2
+_SOON = 1.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -171,6 +174,13 @@ def issue_none(grove: Grove) -> dict[str, str]:
     return {}
 
 
+async def _load_sdk() -> None:
+    """Have the SDK ready for whoever will need it, once those who come at once were answered without it."""
+    await anyio.sleep(_SOON)
+    await anyio.to_thread.run_sync(sdk.load, abandon_on_cancel=True)
+    gc.freeze()  # it stays, and need not be searched
+
+
 async def _leave(gateway: Gateway, stop: Stop) -> None:
     await stop.leaving.wait()
     log.info("unready from now on, and stopping in %g seconds", stop.drain)
@@ -245,6 +255,7 @@ class Service:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stop.drain = max(stop.drain, grove.config.drain)
             tasks.start_soon(_leave, gateway, stop)
+            tasks.start_soon(_load_sdk)
             await record_start(self.file, grove)
             await self._be_found(control, stack)
             self.greeting = self._greeting(grove)

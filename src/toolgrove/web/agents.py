@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from mcp_serve.clear_json import BODY
 from mcp_serve.lane import Line
+from mcp_serve.protocol import STATELESS
 from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound, InvalidArgument
 from toolgrove.mcp_face import session_of
@@ -26,7 +26,7 @@ from toolgrove.web.schemas import MAX_CALLS, Receipt
 from toolgrove.web.streams import FollowedResponse, Streams
 
 _PREFIX, _SUFFIX = "/agents/", "/mcp"
-_STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
+_STATELESS = frozenset(version.encode() for version in STATELESS)
 
 
 class Agents:

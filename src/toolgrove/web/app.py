@@ -10,12 +10,12 @@ from functools import partial
 from typing import Literal
 
 import anyio
-from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mcp_serve.body_limit import BodyLimit
 from mcp_serve.clear_json import ClearJson
 from mcp_serve.guard import Guard, Hosts
 from mcp_serve.lane import Lane
@@ -121,7 +121,7 @@ class Gateway:
                 Middleware(Guard, hosts=hosts, on_refusal=self._refusals.record),
                 known,  # before the body is read: strangers must cost nothing
                 Middleware(Lane, find=agents.line),
-                Middleware(RequestBodyLimitMiddleware, max_body_size=DEFAULT_MAX_REQUEST_BODY_SIZE),
+                Middleware(BodyLimit),
                 Middleware(ClearJson),
             ],
             lifespan=self._lifespan,

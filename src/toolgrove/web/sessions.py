@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_serve.calls import User
 from mcp_serve.eager import Work
 from mcp_serve.lane import Line
 from mcp_serve.plain import Plain
+from mcp_serve.protocol import STATELESS
 from toolgrove.web.http_json import problem
 from toolgrove.web.identity import Principal
 from toolgrove.web.session_room import SessionRoom
 
 _HEADER = b"mcp-session-id"
 _VERSION = b"mcp-protocol-version"
-_STATELESS = frozenset(version.encode() for version in MODERN_PROTOCOL_VERSIONS)
+_STATELESS = frozenset(version.encode() for version in STATELESS)
 
 
 class Sessions:
