@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,28 @@ from e2e.servers import Address
 from ports import free_port
 from services.haproxy import HAProxy
 from toolgrove.store.state import OPERATOR
-from waiting import DEADLINE, eventually
+from waiting import DEADLINE, eventually, wait_until
 from web.gateway import Agent, Gateway, started
 
 NAMES = ("one", "two")
-AUDIT_KEY = {"GROVE_AUDIT_KEY": "a key that all replicas have"}
+KEY = "a key that all replicas have"
 
 
 class Replica:
     """One of them; it keeps its port and its folder from start to start."""
 
-    def __init__(self, name: str, folder: Path, config: dict[str, Any]) -> None:
+    def __init__(self, name: str, folder: Path, config: dict[str, Any], database: int) -> None:
         self.name = name
         self.port = free_port()
         self._folder, self._config = folder / name, config
+        self._environ = {"GROVE_AUDIT_KEY": KEY, "GROVE_DB": f"127.0.0.1:{database}"}
         self._running = ExitStack()
         self.gateway: Gateway
 
     def start(self) -> None:
         """Run it until it answers."""
         self.gateway = self._running.enter_context(
-            started(self._folder, self._config, "--port", str(self.port), environ=AUDIT_KEY)
+            started(self._folder, self._config, "--port", str(self.port), environ=self._environ)
         )
 
     def signal(self, number: int = signal.SIGTERM) -> None:
@@ -54,8 +55,8 @@ class Replica:
 class Fleet:
     """Both replicas, and HAProxy before them."""
 
-    def __init__(self, folder: Path, configs: tuple[dict[str, Any], dict[str, Any]]) -> None:
-        self.one, self.two = (Replica(name, folder, config) for name, config in zip(NAMES, configs, strict=True))
+    def __init__(self, folder: Path, config: dict[str, Any], databases: Sequence[int]) -> None:
+        self.one, self.two = (Replica(name, folder, config, port) for name, port in zip(NAMES, databases, strict=True))
         self.tokens: dict[str, str] = {}
         self.haproxy: HAProxy
 
@@ -88,14 +89,15 @@ class Fleet:
 
 
 @contextmanager
-def fleet_of(folder: Path, config: dict[str, Any], second: dict[str, Any] | None = None) -> Iterator[Fleet]:
-    """Both replicas, ready; `second` is the file of the second one, where that is another."""
+def fleet_of(folder: Path, config: dict[str, Any], *databases: int) -> Iterator[Fleet]:
+    """Both replicas, ready; each finds the database at its own port."""
     with ExitStack() as stack:
-        fleet = Fleet(folder, (config, second or config))
+        fleet = Fleet(folder, config, databases)
         for replica in fleet.replicas:
             stack.callback(replica.close)
             replica.start()
             fleet.tokens |= replica.gateway.tokens
         fleet.haproxy = HAProxy(fleet.one.port, fleet.two.port)
         stack.callback(fleet.haproxy.close)
+        wait_until(lambda: all(fleet.haproxy.is_up(replica.name) for replica in fleet.replicas))
         yield fleet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -99,9 +99,9 @@ class Writers:
         while not self._stopped:
             await writer.add()
 
-    async def more(self, count: int = 1) -> None:
-        """Wait until each of them has written so many times more, from beginning to end."""
-        goals = [(writer, len(writer.added) + count + 1) for writer in self.every]
+    async def more(self, agents: Collection[str] = AGENTS) -> None:
+        """Wait until each of them, or of these agents', has written once more from beginning to end."""
+        goals = [(writer, len(writer.added) + 2) for writer in self.every if writer.agent in agents]
         await eventually(lambda: all(len(writer.added) >= goal for writer, goal in goals))
 
     def stop(self) -> None:
@@ -120,11 +120,11 @@ class Writers:
 
 
 @asynccontextmanager
-async def writing(fleet: Fleet) -> AsyncIterator[Writers]:
-    """Fifty clients that write until the block ends; each of their keys has one effect then, at both replicas."""
+async def writing(fleet: Fleet, agents: Sequence[str] = AGENTS) -> AsyncIterator[Writers]:
+    """Clients that write until the block ends, fifty if not told; each key has one effect then, at both replicas."""
     async with AsyncExitStack() as stack:
-        clients = {agent: await stack.enter_async_context(fleet.http(agent)) for agent in AGENTS}
-        writers = Writers([Writer(fleet, agent, era, clients[agent]) for agent in AGENTS for era in ERAS])
+        clients = {agent: await stack.enter_async_context(fleet.http(agent)) for agent in agents}
+        writers = Writers([Writer(fleet, agent, era, clients[agent]) for agent in agents for era in ERAS])
         version = await _plant(fleet, [writer.node for writer in writers.every])
         async with anyio.create_task_group() as tasks:
             for writer in writers.every:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
 import anyio
 import httpx2
+import psycopg
 import pytest
 
 from grove_kit import Hand, ManualClock, hand
@@ -187,6 +188,18 @@ async def test_a_replica_that_missed_more_than_is_kept_reads_all_of_it_anew(post
             await ann.ok("add_child", **ADD)
         await eventually(lambda: two._workspace.revision == one._workspace.revision)
         assert await told(one) == await told(two)
+
+
+async def test_a_process_that_fell_silent_while_it_held_the_store_holds_nobody_up(
+    postgres: Postgres, database: str
+) -> None:
+    head = f"SELECT * FROM {database.rpartition('=')[2]}.head FOR UPDATE"
+    async with replicas(database) as (one,):
+        silent = psycopg.connect(postgres.address(), application_name="toolgrove")
+        with suppress(psycopg.OperationalError), silent, silent.pipeline():
+            silent.execute("BEGIN")  # then it says neither that this was all nor what comes next
+            silent.execute(head.encode()).fetchone()
+            await (await hand(one, "ann")).ok("add_child", **ADD)
 
 
 async def test_history_is_forgotten_alike_in_every_replica(database: str) -> None:

@@ -50,6 +50,7 @@ class Following:
         self._tell = tell
         self._one = anyio.Lock()
         self._looked = clock.monotonic()
+        self._began: float | None = None
         self._bell = anyio.Event()
         self._is_behind = False
         self.reruns = 0
@@ -91,7 +92,7 @@ class Following:
 
         Where the journal cannot be asked, reads go on with what there is.
         """
-        if self._is_behind or self._clock.monotonic() - self._looked > STALE:
+        if (self._is_behind or self._clock.monotonic() - self._looked > STALE) and not self._is_stuck:
             with anyio.move_on_after(PATIENCE), suppress(Stalled):
                 await self.catch_up()
         for version in versions:
@@ -115,11 +116,22 @@ class Following:
             if self._looked > wanted and not self._is_behind:
                 return  # somebody else has looked since
             self._is_behind = False
-            lacks = True
-            while lacks:  # others may write all the time: what came after the last look is for the next
-                began = self._clock.monotonic()
-                lacks = await self._take(await self._news(self._kept))
-            self._looked = began
+            try:
+                await self._look()
+            finally:
+                self._began = None
+
+    async def _look(self) -> None:
+        lacks = True
+        while lacks:  # others may write all the time: what came after the last look is for the next
+            self._began = began = self._clock.monotonic()
+            lacks = await self._take(await self._news(self._kept))
+        self._looked = began
+
+    @property
+    def _is_stuck(self) -> bool:
+        """Whether somebody has looked for so long that it is of no use to wait for it."""
+        return self._began is not None and self._clock.monotonic() - self._began > PATIENCE
 
     @property
     def _kept(self) -> int:

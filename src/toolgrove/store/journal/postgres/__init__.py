@@ -4,6 +4,7 @@ Nothing here is imported before a project names such a store, since psycopg is a
 
 - ``journal``: the journal that calls append to
 - ``ledger``: a group of entries in one transaction, and what became of one whose end nobody heard
+- ``holders``: processes that hold the head and fell silent
 - ``opening``: connecting, migrating and reading a store
 - ``audit_log``: the audit records, asked for and proved
 - ``replicas``: which processes are alive, and calls of those that are not

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ from toolgrove.store.journal.tables.stall import Stall
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
+
+_ANSWER = 3.0
+"""Seconds after which a database that does not tell what a key stands for counts as held up."""
 
 
 class PostgresJournal:
@@ -145,13 +149,14 @@ class PostgresJournal:
         """The result under a key, unless it has expired; raises Stalled where the database stays unreachable."""
         opened = self._require()
         while True:
-            try:
+            await self.stall.end()
+            with suppress(Stalled), anyio.move_on_after(_ANSWER) as bound:
                 return await anyio.to_thread.run_sync(
-                    opened.reader.ask, lambda tables: opened.keys.find(tables, agent, key), abandon_on_cancel=True
+                    opened.recalling.ask, lambda tables: opened.keys.find(tables, agent, key), abandon_on_cancel=True
                 )
-            except Stalled:
-                self.stall.met()  # the writer's next look ends it, if that one can reach the database
-                await self.stall.end()
+            if bound.cancelled_caught:
+                opened.recalling.cut()
+            self.stall.met()  # the writer's next look ends it, if that one can reach the database
 
     async def news(self, revision: int) -> News:
         """What was written since a revision, by whomever; raises Stalled where the database cannot be asked now."""

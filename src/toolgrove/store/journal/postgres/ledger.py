@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import psycopg
+from psycopg import errors
 
 from toolgrove.store.audit import Sealed, Unfinished
 from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.journal import Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
+from toolgrove.store.journal.postgres.holders import end_silent_holders
 from toolgrove.store.journal.postgres.replicas import Replica
 from toolgrove.store.journal.postgres.settling import settle_used
 from toolgrove.store.journal.postgres.tables import PostgresTables
@@ -89,6 +91,11 @@ class PostgresLedger:
                     raise Stalled from None
             except AGAIN:
                 self._roll_back(before)
+                continue
+            except errors.LockNotAvailable:
+                self._roll_back(before)
+                if not self._is_freed():
+                    raise Stalled from None
                 continue
             except psycopg.Error as error:
                 is_cut = self._roll_back(before)
@@ -181,6 +188,17 @@ class PostgresLedger:
             log.warning("The connection was cut in the middle of COMMIT; %s.", _KEPT if is_kept else _NOT_KEPT)
             return is_kept
 
+    def _is_freed(self) -> bool:
+        """Whether another process held the head without a word, and does so no more."""
+        try:
+            is_freed = end_silent_holders(self._connected())
+        except psycopg.Error as error:
+            log.debug("it cannot be found out who holds the head: %s", error)
+            return False
+        if is_freed:
+            log.warning("Another replica held the store and fell silent. Its transaction was ended.")
+        return is_freed
+
     def _connected(self) -> PostgresTables:
         """The connection, made anew if need be; raises Stalled where there is none to be had."""
         if self._tables is not None and self._tables.connection.closed:
@@ -226,5 +244,6 @@ def prepare(tables: PostgresTables, replica: Replica) -> None:
     A process that is cut off while it holds the head must not hold up the others for long.
     """
     tables.execute("SELECT set_config('toolgrove.replica', ?, false)", (replica.name,))
-    tables.execute("SELECT set_config('idle_in_transaction_session_timeout', ?, false)", (str(_SILENT_MS),))
+    for name in ("idle_in_transaction_session_timeout", "lock_timeout"):
+        tables.execute("SELECT set_config(?, ?, false)", (name, str(_SILENT_MS)))
     replica.stay(tables)

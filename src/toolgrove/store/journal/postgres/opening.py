@@ -41,6 +41,8 @@ class OpenDatabase:
 
     ledger: PostgresLedger
     reader: PostgresReader
+    recalling: PostgresReader
+    """Finds keys; a long look at the tree does not hold it up."""
     keys: IdempotencyKeys
     copies: AuditCopies
     notary: Notary | None
@@ -56,6 +58,7 @@ class OpenDatabase:
         if self.archive is not None:
             self.archive.close()
         self.reader.close()
+        self.recalling.close()
         self.ledger.close()
         if self.notary is not None:
             self.notary.close()
@@ -111,6 +114,7 @@ def open_database(
     opened_database = OpenDatabase(
         ledger=ledger,
         reader=PostgresReader(address),
+        recalling=PostgresReader(address),
         keys=keys,
         copies=copies,
         notary=notary,

@@ -44,13 +44,17 @@ class PostgresReader:
                         raise Stalled from None
         raise Stalled
 
-    def close(self) -> None:
-        """Let go of the connection; a question that nobody answers ends with it."""
-        self._is_closed = True
+    def cut(self) -> None:
+        """End the connection of a question that nobody answers; who asks next gets another."""
         tables = self._tables
         if tables is not None and self._lock.locked():
             with suppress(OSError, psycopg.Error), socket(fileno=os.dup(tables.connection.fileno())) as line:
                 line.shutdown(SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let go of the connection; a question that nobody answers ends with it."""
+        self._is_closed = True
+        self.cut()
         with self._lock:
             self._drop()
 
