@@ -86,6 +86,26 @@ def test_every_command_uses_the_gateway_and_says_so(toolgrove: Toolgrove, gatewa
     assert (wrong.code, wrong.err.startswith(f"{remark}toolgrove: ")) == (1, True)
 
 
+def test_the_doctor_asks_the_gateway_what_it_has_from_its_own_surroundings(
+    toolgrove: Toolgrove, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = {"command": python()[0], "args": ["-c", "raise SystemExit('no route to the index')"]}
+    config = {
+        "mcpServers": {"up": failing},
+        "httpTools": {
+            "shop": {"description": "x", "url": "https://shop.example/it", "headers": {"X": "${env:SHOP_X}"}}
+        },
+        "agents": {"a": {"tools": ["*"]}},
+    }
+    monkeypatch.delenv("ALL_PROXY", raising=False)
+    with started(tmp_path, config, environ={"SHOP_X": "canary-x", "ALL_PROXY": "http://proxy.example"}):
+        found = toolgrove("doctor", "--json").json["findings"]
+    told = [(one["level"], one["message"]) for one in found if one["area"] in ("servers", "secrets")]
+    assert ("note", "said: no route to the index") in told
+    assert ("ok", "${env:SHOP_X} is set (for any tool: 'secrets' does not name it)") in told
+    assert any("did not get" in text and "ALL_PROXY" in text for _, text in told)
+
+
 async def test_stdio_is_carried_to_the_gateway_and_ends_with_it(gateway: Gateway) -> None:
     words = ("-m", "toolgrove", "stdio", "reader", "--config", str(gateway.file))
     server = StdioServerParameters(command=python()[0], args=python(*words)[1:], env=dict(os.environ))

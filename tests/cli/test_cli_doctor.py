@@ -12,6 +12,7 @@ import pytest
 from cli_kit import Project, Said, Toolgrove
 from faults.kit import Journal, fake
 from toolgrove.cli.checks.launch import unpinned
+from toolgrove.cli.checks.surroundings import NAMES
 from toolgrove.tools import DECLARATIONS
 
 LITERAL = "a secret seems to stand in the file itself; write ${env:NAME} and set that variable instead"
@@ -104,6 +105,76 @@ def test_a_server_at_a_private_address_is_told_with_what_to_set(toolgrove: Toolg
     why = "the server has a url that leads to a private address, which is not reached"
     way = "allowPrivate: true on mcpServers.up allows it"
     assert findings(said, "servers", "error") == [("up", f"is unavailable: {why}; {way}")]
+
+
+SULKING = """
+import os, sys
+print("fetching the index through", os.environ.get("HTTPS_PROXY", "no proxy"), file=sys.stderr)
+print("error: certificate verify failed", file=sys.stderr)
+sys.exit(2)
+"""
+
+
+def test_the_last_words_of_a_server_that_failed_are_told_and_what_it_may_have_missed(
+    toolgrove: Toolgrove, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://anna:hunter2-canary@proxy.example:3128")
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/company.pem")
+    monkeypatch.setenv("npm_config__auth", CANARY)
+    server = {"command": sys.executable, "args": ["-c", SULKING]}
+    project(mcpServers={"up": server}, agents={"a": {}})
+    said = toolgrove("doctor", "--json")
+    assert findings(said, "servers", "error") == [
+        ("up", "is unavailable: the server exited with status 2 during start-up")
+    ]
+    told = findings(said, "servers", "note")
+    assert told[1:] == [
+        ("up", "said: fetching the index through no proxy"),
+        ("up", "said: error: certificate verify failed"),
+    ]
+    lines = 'passEnv: [HTTPS_PROXY, SSL_CERT_FILE] and env: {npm_config__auth: "${env:npm_config__auth}"}'
+    missing = "did not get HTTPS_PROXY, SSL_CERT_FILE, npm_config__auth, set here; if it needs them"
+    assert findings(said, "servers", "warning") == [("up", f"{missing}, write {lines} in mcpServers.up")]
+
+    given = {"passEnv": ["HTTPS_PROXY", "SSL_CERT_FILE"], "env": {"npm_config__auth": "${env:npm_config__auth}"}}
+    project(mcpServers={"up": server | given}, agents={"a": {}})
+    again = toolgrove("doctor", "--json")
+    assert findings(again, "servers", "warning") == []
+    assert "fetching the index through http://" in again.json["servers"]["up"]["lastWords"][0]
+    assert "hunter2" not in again.out
+
+
+def test_a_call_that_would_be_refused_for_its_address_is_foretold(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    document = {"openapi": "3.1.0", "paths": {"/items": {"get": {"operationId": "list_items"}}}}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    tools = {
+        "here": {"description": "x", "url": "http://localhost:9/it"},
+        "api": {"openapi": "api.json", "url": "http://10.1.2.3/v1"},
+        "open": {"description": "x", "url": "http://127.0.0.1:9/it", "allowPrivate": True},
+        "far": {"description": "x", "url": "https://shop.example/it"},
+    }
+    project(httpTools=tools, agents={"a": {"tools": ["*"]}})
+    told = findings(toolgrove("doctor", "--json"), "servers", "warning")
+    refused = (
+        "Every call to {} will be refused, since that is a {} address. Add httpTools.{}.allowPrivate: true to allow it."
+    )
+    assert told == [
+        ("here", refused.format("localhost", "loopback", "here")),
+        ("api", refused.format("10.1.2.3", "private", "api")),
+    ]
+
+
+def test_a_secret_is_not_passed_on_by_its_name_alone(toolgrove: Toolgrove, project: Project) -> None:
+    project(mcpServers={"up": {"command": "x", "passEnv": ["SHOP_TOKEN"]}})
+    assert 'write env: {SHOP_TOKEN: "${env:SHOP_TOKEN}"} instead' in toolgrove("doctor").err
+    project(mcpServers={"up": {"command": "x", "passEnv": ["SHOP"]}}, secrets={"SHOP": {"tools": ["get_it"]}})
+    assert 'write env: {SHOP: "${env:SHOP}"} instead' in toolgrove("doctor").err
+    project(mcpServers={"up": {"url": "https://x.example/mcp", "passEnv": ["NO_PROXY"]}})
+    assert "passEnv is for a server with a command" in toolgrove("doctor").err
 
 
 def test_a_sandbox_that_this_machine_cannot_make_is_an_error(

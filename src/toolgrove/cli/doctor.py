@@ -40,7 +40,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     config = load(chosen)
     found = list(_at_rest(chosen, config))
     if chosen.no_start:
-        found += servers.check(config, None)
+        found += (*secrets.check(config), *servers.check(config, None))
         entries = servers.to_json(config, None)
     else:
         alive = anyio.run(_alive, chosen, screen)
@@ -63,7 +63,6 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
     text = f"is in order: {_count(len(config.agents), 'agent')}, {_count(len(config.mcp_servers), 'MCP server')}"
     yield Finding(area="project", level="ok", subject=str(file(chosen)), message=text)
-    yield from secrets.check(config)
     yield from files.check(file(chosen), config)
     yield from room.check(config)
     yield from audit.check(config)

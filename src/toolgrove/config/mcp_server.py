@@ -20,6 +20,7 @@ from toolgrove.config.own_names import OwnNames
 from toolgrove.config.reference import Filled, Word, translated
 from toolgrove.config.sandbox import Sandbox
 from toolgrove.errors import closest
+from toolgrove.notation.secret_names import names_a_secret
 
 PinMode = Literal["firstUse", "ask"]
 """Whether definitions at first contact are accepted without a person."""
@@ -51,6 +52,11 @@ class McpServerConfig(OwnNames):
     args: tuple[Word, ...] = Field(default=(), description="Its arguments.")
     env: dict[str, Word] = Field(
         default_factory=dict, repr=False, description="Its environment; it gets nothing else from ours but the basics."
+    )
+    pass_env: tuple[str, ...] = Field(
+        default=(),
+        description="Names of our own variables that it gets as they are, such as HTTPS_PROXY or SSL_CERT_FILE; those "
+        "that are not set are left out. A secret goes by `env`.",
     )
     cwd: Location | None = Field(
         default=None, validate_default=True, description="The folder it starts in; else that of this file."
@@ -145,6 +151,14 @@ class McpServerConfig(OwnNames):
     def _beside_the_file(cls, cwd: Any, info: ValidationInfo) -> Any:
         return cwd or folder_of(info)
 
+    @field_validator("pass_env")
+    @classmethod
+    def _holds_no_secret(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if names_a_secret(name):
+                raise ValueError(f'{name} looks like a secret; write env: {{{name}: "${{env:{name}}}"}} instead')
+        return names
+
     @field_validator("timeout")
     @classmethod
     def _in_seconds(cls, timeout: float) -> float:
@@ -154,6 +168,12 @@ class McpServerConfig(OwnNames):
     def _one_way_in(self) -> Self:
         if (self.command is None) == (self.url is None):
             raise ValueError("name a command (stdio) or a url (HTTP), one of the two")
+        return self
+
+    @model_validator(mode="after")
+    def _environment_fits(self) -> Self:
+        if self.pass_env and self.command is None:
+            raise ValueError("passEnv is for a server with a command; one with a url runs elsewhere")
         return self
 
     @model_validator(mode="after")

@@ -239,6 +239,17 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _secrets_go_by_reference(self) -> Self:
+        for server, config in self.mcp_servers.items():
+            for name in config.pass_env:
+                if name in self.secrets:
+                    raise ValueError(
+                        f"mcpServers.{server}.passEnv: {name!r} is one of the secrets, which says who may have it; "
+                        f'write env: {{{name}: "${{env:{name}}}"}} instead'
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _names_are_told_apart(self) -> Self:
         for name in (*self.mcp_servers, *self.http_tools):
             if name in _TAKEN:

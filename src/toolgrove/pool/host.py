@@ -43,6 +43,15 @@ async def checked_addresses(
     return addresses
 
 
+def private_kind(host: str) -> str:
+    """What kind of address a host is if it says itself that only `allowPrivate` opens it; empty for any other."""
+    try:
+        judgement = judge(str(ip_address("127.0.0.1" if host == "localhost" else host)))
+    except ValueError:
+        return ""
+    return judgement.kind if judgement.reach == "private" else ""
+
+
 def names_loopback(url: str) -> bool:
     """Whether a URL says itself that it stays on this machine; a name or a reference to a secret does not."""
     try:

@@ -12,5 +12,6 @@
 - ``runner``: can it be built, and does its model answer
 - ``secrets``: is each one set, scoped and private
 - ``servers``: what would be started, and did it answer
+- ``surroundings``: proxy, CA and index variables that a server did not get
 - ``tools``: tools that no agent can have, or that a person should read
 """

@@ -10,6 +10,7 @@ from typing import Any
 from toolgrove.cli.checks.finding import Finding, Level
 from toolgrove.cli.checks.launch import shown, unpinned
 from toolgrove.cli.checks.literal import hidden
+from toolgrove.cli.checks.surroundings import line_for, withheld
 from toolgrove.cli.offered import counted
 from toolgrove.config import Config, McpServerConfig
 from toolgrove.config.mcp_server import RESTRICTING
@@ -20,10 +21,16 @@ from toolgrove.pool.snapshot import PoolSnapshot, SourceState
 from toolgrove.types import Offered
 
 _SAID = 300
+_WORDS = 5
+"""How many of a server's last words are repeated."""
+LastWords = Mapping[str, Sequence[str]]
 
 
 def check(
-    config: Config, snapshot: PoolSnapshot | None, beside: Mapping[str, Sequence[Offered]] | None = None
+    config: Config,
+    snapshot: PoolSnapshot | None,
+    beside: Mapping[str, Sequence[Offered]] | None = None,
+    last_words: LastWords | None = None,
 ) -> Iterator[Finding]:
     """Every entry; without a snapshot nothing was started."""
     for name, server in config.mcp_servers.items():
@@ -32,7 +39,9 @@ def check(
             yield _finding("note", name, "is disabled and was not started")
         elif snapshot is not None:
             yield _answer(name, snapshot.sources[name], (beside or {}).get(name, ()))
-            if not snapshot.sources[name].problem:
+            if snapshot.sources[name].problem:
+                yield from _causes(name, server, (last_words or {}).get(name, ()))
+            else:
                 yield from _effects(name, server, snapshot)
                 yield from _said(name, snapshot.sources[name].instructions)
     if snapshot is not None:
@@ -45,22 +54,25 @@ def check(
         yield _finding("note", key, "belongs to VS Code and is not acted on")
 
 
-def to_json(config: Config, snapshot: PoolSnapshot | None) -> dict[str, Any]:
+def to_json(config: Config, snapshot: PoolSnapshot | None, last_words: LastWords | None = None) -> dict[str, Any]:
     """Every entry for machines; `answered` is null for one that was not asked."""
     states = {} if snapshot is None else snapshot.sources
-    return {name: _facts(server, states.get(name)) for name, server in config.mcp_servers.items()}
+    words = last_words or {}
+    return {name: _facts(server, states.get(name), words.get(name, ())) for name, server in config.mcp_servers.items()}
 
 
-def _facts(server: McpServerConfig, state: SourceState | None) -> dict[str, Any]:
+def _facts(server: McpServerConfig, state: SourceState | None, last_words: Sequence[str]) -> dict[str, Any]:
     return {
         "command": server.command and [server.command, *map(hidden, server.args)],
         "url": server.url and hidden(server.url),
         "env": list(server.env),
+        "passEnv": list(server.pass_env),
         "cwd": str(server.cwd) if server.cwd is not None else None,
         "disabled": server.disabled,
         "answered": None if state is None else not state.problem,
         "tools": None if state is None else state.tools,
         "problem": state.problem if state is not None else "",
+        "lastWords": list(last_words),
         "ignored": list(server.ignored),
         "instructions": state.instructions if state is not None else "",
     }
@@ -102,6 +114,16 @@ def _answer(name: str, state: SourceState, beside: Sequence[Offered] = ()) -> Fi
     if state.problem:
         return _finding("error", name, f"is unavailable: {state.problem}")
     return _finding("ok", name, f"answered with {state.tools} tool{'s' * (state.tools != 1)}{counted(beside)}")
+
+
+def _causes(name: str, server: McpServerConfig, last_words: Sequence[str]) -> Iterator[Finding]:
+    """What a server that failed said last, and what it may have missed."""
+    for said in last_words[-_WORDS:]:
+        yield _finding("note", name, f"said: {hidden(said[:_SAID])}")
+    missing = withheld(server, os.environ)
+    if missing:
+        text = f"did not get {', '.join(missing)}, set here; if it needs {'that' if len(missing) == 1 else 'them'}"
+        yield _finding("warning", name, f"{text}, write {line_for(server, missing)} in mcpServers.{name}")
 
 
 def _said(name: str, instructions: str) -> Iterator[Finding]:

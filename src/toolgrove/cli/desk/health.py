@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgrove.cli.checks import agents, runner, servers, tools
+from toolgrove.cli.checks import agents, runner, secrets, servers, tools
 from toolgrove.grove import Grove
+from toolgrove.pool.offer import Restarting
 from toolgrove.types import Client, Offered
 
 
@@ -16,13 +17,25 @@ async def doctor(project: Grove, client: Client, *, probe: bool = False) -> Any:
     resolved = [await project.agent(name) for name in config.agents]
     driven = [finding async for finding in runner.check(config, project, probe=probe)]
     offered = {agent.name: await agent.offers() for agent in resolved}
-    found = [*servers.check(config, snapshot, await _beside(project)), *tools.check(snapshot)]
+    said = _last_words(project)
+    found = [*secrets.check(config), *servers.check(config, snapshot, await _beside(project), said)]
+    found += tools.check(snapshot)
     for agent in resolved:
         found += agents.check(config, agent, snapshot, offered[agent.name])
     return {
         "findings": [finding.to_json() for finding in (*found, *driven)],
-        "servers": servers.to_json(config, snapshot),
+        "servers": servers.to_json(config, snapshot, said),
     }
+
+
+def _last_words(project: Grove) -> dict[str, list[str]]:
+    """The last lines of each server's error output."""
+    found: dict[str, list[str]] = {}
+    for name in project.config.servers:
+        source = project.pool.source(name)
+        if isinstance(source, Restarting):
+            found[name] = list(source.last_words)
+    return found
 
 
 async def _beside(project: Grove) -> dict[str, list[Offered]]:

@@ -18,6 +18,7 @@ from toolgrove.notation.json_schema import compiled
 from toolgrove.notation.secret_names import names_a_secret
 from toolgrove.pool.definition_lint import suspect
 from toolgrove.pool.fair_shares import Overdue, share_of
+from toolgrove.pool.host import private_kind
 from toolgrove.pool.http.answer import result_of
 from toolgrove.pool.http.dialer import Dialer, Network
 from toolgrove.pool.http.documents import FetchedDocument
@@ -109,8 +110,17 @@ class HttpSource:
 
     @property
     def notice(self) -> str:
-        """What the operator should mend: credentials that are missing, patterns that match nothing."""
-        return self._read.notice if self._read is not None else ""
+        """What the operator should mend: an address that is closed, missing credentials, patterns that match nothing."""
+        read = self._read.notice if self._read is not None else ""
+        return " ".join(filter(None, (self._closed_address(), read)))
+
+    def _closed_address(self) -> str:
+        hosts = () if self._config.allow_private else {one.url.origin.host for one in self._operations.values()}
+        for host in sorted(hosts):
+            if kind := private_kind(host):
+                where = f"httpTools.{self.name}.allowPrivate: true"
+                return f"Every call to {host} will be refused, since that is a {kind} address. Add {where} to allow it."
+        return ""
 
     @property
     def takes_login(self) -> bool:

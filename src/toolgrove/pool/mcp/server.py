@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -331,12 +333,21 @@ class Server:
         command = Command(
             program=self._filled(program, "command"),
             args=[self._filled(value, f"args[{index}]") for index, value in enumerate(config.args)],
-            env={key: self._filled(value, f"env.{key}") for key, value in config.env.items()},
+            env=self._passed() | {key: self._filled(value, f"env.{key}") for key, value in config.env.items()},
             cwd=config.cwd,
         )
         if config.sandbox is None:
             return command
         return sandboxed(command, config.sandbox, server=self.name, folders=self._folders)
+
+    def _passed(self) -> dict[str, str]:
+        """Our own variables that it gets as they are; a password in an address, as proxies have it, stays hidden."""
+        passed = {name: os.environ[name] for name in self._config.pass_env if name in os.environ}
+        for name, value in passed.items():
+            password = re.search(r"://[^/@:]*:([^/@]+)@", value)
+            if password is not None:
+                self._secrets.hide(password[1], name=name)
+        return passed
 
     def _filled(self, template: str, part: str) -> str:
         field = f"mcpServers.{self.name}.{part}"
