@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import stat
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import httpx2
@@ -16,9 +20,12 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from cli_kit import Toolgrove, at_a_terminal
+from cli_kit import Said, Toolgrove, at_a_terminal
 from faults.kit import fake
 from toolgrove import Config, Grove
+from toolgrove.cli import main
+from toolgrove.cli.approvals import LASTING
+from toolgrove.cli.audit import KINDS, OUTCOMES
 from toolgrove.cli.carrier import Carrier
 from toolgrove.cli.desk.table import begin
 from toolgrove.cli.options import STATE
@@ -27,6 +34,8 @@ from toolgrove.control.client import Gateway as Found
 from toolgrove.control.door import reached
 from toolgrove.control.note import Note, read, write
 from toolgrove.control.server import Control
+from toolgrove.store.audit import Kind, Outcome
+from toolgrove.store.state import Lasting
 from waiting import DEADLINE, wait_until
 from warm.command import Process, python
 from web.gateway import Gateway, serving, started
@@ -106,6 +115,32 @@ def test_the_doctor_asks_the_gateway_what_it_has_from_its_own_surroundings(
     assert any("did not get" in text and "ALL_PROXY" in text for _, text in told)
 
 
+LIGHT = """
+import sys
+from toolgrove.cli import main
+code = main({words!r})
+heavy = ("apcore", "mcp", "pydantic", "sqlite3", "starlette", "toolgrove.config", "toolgrove.grove", "toolgrove.store")
+measuring = ["sqlite3"] if "coverage" in sys.modules else []
+print("imported:", code, *(name for name in heavy if name in sys.modules and name not in measuring))
+"""
+
+
+@pytest.mark.cold
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("call", "a", "get_node", "nodeId=root"), ("tools", "a"), ("explain", "a"), ("tree",)),
+        *(("approvals",), ("audit", "--limit", "1"), ("pins",), ("tokens",), ("open", "--no-browser")),
+        *(("completion", "--words", "call", "a", "get_n"), ("completion", "--words", "audit", "--outcome", "")),
+    ],
+)
+def test_beside_a_gateway_a_command_loads_nothing_of_the_project(gateway: Gateway, words: tuple[str, ...]) -> None:
+    code = LIGHT.format(words=list(words))
+    folder = gateway.file.parent
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE, cwd=folder)
+    assert ended.stdout.splitlines()[-1] == "imported: 0", ended.stdout + ended.stderr
+
+
 async def test_stdio_is_carried_to_the_gateway_and_ends_with_it(gateway: Gateway) -> None:
     words = ("-m", "toolgrove", "stdio", "reader", "--config", str(gateway.file))
     server = StdioServerParameters(command=python()[0], args=python(*words)[1:], env=dict(os.environ))
@@ -174,6 +209,93 @@ def test_the_log_and_the_inbox_are_followed_as_they_grow(
         log.interrupt()
 
 
+def test_a_gateway_without_a_socket_of_its_own_is_reached_over_loopback_with_a_token(
+    toolgrove: Toolgrove, tmp_path: Path
+) -> None:
+    folder = tmp_path / STATE
+    (folder / "control.sock").mkdir(parents=True)  # so that none can be made
+    with started(tmp_path, PROJECT) as gateway:
+        note = read(folder)
+        assert note is not None
+        assert (note.socket, note.port > 0) == ("", True)
+        assert stat.S_IMODE((folder / "control.token").stat().st_mode) == 0o600
+        said = toolgrove("call", "reader", "get_node", "nodeId=root")
+        assert (said.code, said.err) == (0, f"Using the gateway at {gateway.base}.\n")
+        gateway.stop()
+    assert not (folder / "control.token").exists()
+
+
+AS_ANOTHER = """
+import contextlib, io, os, sys
+from toolgrove.cli import main
+_, warm, *words = sys.argv
+here = os.getcwd()
+os.chdir(warm)
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    main(words)  # loads what others may not be allowed to read
+os.chdir(here)
+os.setresuid(65534, 65534, 65534)
+sys.exit(main(words))
+"""
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project with a store and a state in a folder that every user may look into."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "toolgrove.yaml").write_text("workspace: {store: 'sqlite:grove.db'}")
+        monkeypatch.chdir(folder)
+        assert main(["tokens", "new", "editor"]) == 0
+        assert main(["call", "editor", "get_node", "nodeId=root"]) == 0
+        yield folder
+
+
+def as_another(folder: Path, warm: Path, *words: str) -> Said:
+    """Run a command as a user who owns nothing there."""
+    shutil.copytree(folder, warm, dirs_exist_ok=True)
+    command = [sys.executable, "-c", AS_ANOTHER, str(warm), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, cwd=folder)
+    return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+@only_root
+def test_another_user_is_told_whose_the_project_is(shared: Path, tmp_path: Path) -> None:
+    for words in (("open",), ("install", "cursor", "editor")):
+        said = as_another(shared, tmp_path, *words)
+        told = f"{STATE} belongs to root, and so does a gateway that uses it; run this command as root"
+        assert (said.code, told in said.err) == (1, True), said.err
+
+
+@only_root
+def test_what_is_kept_in_a_folder_that_cannot_be_written_is_read_all_the_same(shared: Path, tmp_path: Path) -> None:
+    for place in shared.rglob("*"):
+        place.chmod(0o755 if place.is_dir() else 0o644)
+    assert "issued" in as_another(shared, tmp_path, "tokens").out
+    assert "get_node" in as_another(shared, tmp_path, "audit").out
+    assert "root Root" in as_another(shared, tmp_path, "tree").out
+    made = as_another(shared, tmp_path, "tokens", "new", "editor")
+    assert (made.code, "readonly" in made.err) == (1, True)
+
+
+def test_a_call_that_waits_is_told_as_such_at_a_terminal(gateway: Gateway, tmp_path: Path) -> None:
+    words = ("call", "a", "up_echo", "text=once", "--config", str(gateway.file))
+    with at_a_terminal(*words, cwd=tmp_path, width=200) as terminal:
+        shown = terminal.rest()
+    assert "waiting: up_echo needs the approval of a person (approve: up_echo)." in shown
+    assert "To agree: toolgrove approvals approve" in shown
+    assert "forbidden" not in shown
+    wrong = ("call", "a", "add_child", "--config", str(gateway.file))
+    with at_a_terminal(*wrong, cwd=tmp_path, width=200) as terminal:
+        shown = terminal.rest()
+    assert "invalid_argument: The arguments:" in shown
+    assert shown.count("Required: parentNodeId") == 1
+
+
 async def test_a_note_that_nobody_stands_behind_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "toolgrove.yaml"
     folder = tmp_path / STATE
@@ -225,6 +347,11 @@ def _answer_to(port: int, request: bytes) -> bytes:
 def test_quick_commands_know_the_state_folder() -> None:
     assert STATE == project.STATE
     assert Config().state is None
+
+
+def test_quick_commands_know_the_words_of_the_log_and_of_approvals() -> None:
+    assert (get_args(Outcome), get_args(Kind)) == (OUTCOMES, KINDS)
+    assert get_args(Lasting) == LASTING
 
 
 def test_a_killed_gateway_leaves_nothing_that_stops_a_command(toolgrove: Toolgrove, doomed: Gateway) -> None:

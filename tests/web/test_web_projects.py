@@ -94,8 +94,13 @@ def test_a_gateway_stands_by_until_the_store_is_free_and_takes_over(tmp_path: Pa
     with started(tmp_path, NOTES) as first:
         with at_a_terminal("serve", "--wait", "--port", str(first.port), cwd=tmp_path, width=200) as second:
             second.read_until("Standing by: another process has the store .*grove.db")
+            refused = subprocess.run(
+                toolgrove("serve", "--port", "0"), cwd=tmp_path, capture_output=True, timeout=DEADLINE
+            )
+            assert b"'toolgrove serve --wait' stands by until it is free" in refused.stderr
             first.process.terminate()
-            second.read_until(rf"Ready at http://127.0.0.1:{first.port}. Ctrl\+C stops.")
+            ready = rf"Ready at http://127.0.0.1:{first.port}. Ctrl\+C stops."
+            second.read_until(rf"Sign in: toolgrove open\n(.|\n)*{ready}")
             call = subprocess.run(
                 toolgrove("call", "editor", "get_node", "nodeId=root"),
                 cwd=tmp_path,

@@ -36,6 +36,7 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``pins``: the command; definitions of foreign tools, accepted or changed
 - ``program``: picks the command, and loads what it needs
 - ``project``: the project that a command works on
+- ``project_names``: names in a project file, read without checking the file
 - ``reader``: reads what was typed, and teaches where that makes no sense
 - ``repl``: the command; tools called by hand, line by line
 - ``restore``: the command; a backup in the place of what is there
@@ -50,7 +51,8 @@ A command is a module with `add`, which adds its parser; `program` runs the one 
 - ``text``: times and names as people read them
 - ``tokens``: the command; who may come in
 - ``tools``: the command; what an agent has
-- ``tree``: the command; the tree in a file
+- ``tree``: the command; the project's tree, or one in a file
+- ``tree_file``: a tree in a file of exported nodes
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 from rich.console import RenderableType
@@ -15,7 +15,6 @@ from toolgrove.cli.desk.opening import asked, desk, kept
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import local_time, signature
 from toolgrove.notation.unseen_text import visible_json
-from toolgrove.store.state import Lasting
 
 _STYLES = {
     "pending": "yellow",
@@ -27,6 +26,9 @@ _STYLES = {
     "revoked": "dim",
     "expired": "dim",
 }
+
+LASTING = ("15m", "1h", "8h")
+"""For how long a standing approval can hold; known here so that the command starts quickly."""
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -53,7 +55,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
             decision.add_argument(
                 "--for",
                 dest="lasts",
-                choices=get_args(Lasting),
+                choices=LASTING,
                 help="approve for so long every call of this tool by this agent, whatever its arguments",
             )
         decision.set_defaults(run=partial(_decide, approve=approve), lasts=None)

@@ -7,8 +7,9 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 from rich.text import Text
@@ -19,7 +20,6 @@ from toolgrove.cli.numbers import whole_number
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import local_time
 from toolgrove.notation.unseen_text import visible_json
-from toolgrove.store.audit import START, Kind, Outcome, Place, as_csv, as_lines
 
 _STYLES = {
     "success": "green",
@@ -31,6 +31,9 @@ _STYLES = {
     "begun": "dim",
     "unknown": "bold red",
 }
+OUTCOMES = tuple(_STYLES)
+KINDS = ("call", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit")
+"""What the log's own words are; known here so that the command starts quickly."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PAGE = 1_000
 _SHOWN = 50
@@ -80,8 +83,8 @@ def _filters() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--agent", metavar="AGENT", help="only calls of this agent")
     parser.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
-    parser.add_argument("--outcome", choices=get_args(Outcome), help="only calls that ended so")
-    parser.add_argument("--kind", choices=get_args(Kind), help="only records of this kind, such as calls or approvals")
+    parser.add_argument("--outcome", choices=OUTCOMES, help="only calls that ended so")
+    parser.add_argument("--kind", choices=KINDS, help="only records of this kind, such as calls or approvals")
     parser.add_argument(
         "--since",
         type=_since,
@@ -112,10 +115,11 @@ def _query(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def _anchors(text: str) -> list[str]:
     """The anchors that a value, or each line of a file, names."""
+    place = import_module("toolgrove.store.audit").Place
     try:
         if ":" in text and not Path(text).exists():
-            return [str(Place.read(text))]
-        return [str(Place.read(each)) for each in Path(text).read_text().splitlines() if each.strip()]
+            return [str(place.read(text))]
+        return [str(place.read(each)) for each in Path(text).read_text().splitlines() if each.strip()]
     except OSError as error:
         raise ValueError(f"{text} is neither an anchor nor a file of anchors: {error.strerror}") from None
 
@@ -200,7 +204,8 @@ def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
 
 def _anchor(chosen: argparse.Namespace, screen: Screen) -> int:
     newest = [json.loads(each) for each in asked(chosen, screen, "audit", limit=1, newest=True)["lines"]]
-    place = Place(newest[0]["number"], newest[0]["hash"]) if newest else START
+    log = import_module("toolgrove.store.audit")
+    place = log.Place(newest[0]["number"], newest[0]["hash"]) if newest else log.START
     screen.answer({"anchor": str(place)}, line(str(place)), fold=False)
     return 0
 
@@ -217,12 +222,13 @@ def _export(chosen: argparse.Namespace, screen: Screen) -> int:
 
 async def _write(chosen: argparse.Namespace, screen: Screen) -> None:
     """Page by page, so that a long log needs no memory."""
-    out = screen.out.file
+    out, log = screen.out.file, import_module("toolgrove.store.audit")
     is_first = True
     async with desk(chosen, screen, kept()) as project:
         async for page in _pages(project, _query(chosen), chosen.limit):
-            records = map(json.loads, page["lines"])
-            out.write(as_lines(page["lines"]) if chosen.format == "jsonl" else as_csv(records, heading=is_first))
+            lines = page["lines"]
+            as_csv = chosen.format == "csv"
+            out.write(log.as_csv(map(json.loads, lines), heading=is_first) if as_csv else log.as_lines(lines))
             is_first = False
 
 

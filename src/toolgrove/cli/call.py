@@ -11,9 +11,8 @@ import anyio
 
 from toolgrove.cli.arguments import read_value, read_words
 from toolgrove.cli.desk.desk import Here
-from toolgrove.cli.desk.opening import desk, running
+from toolgrove.cli.desk.opening import config_of, desk, running
 from toolgrove.cli.options import add_patience, require_agent
-from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
 from toolgrove.notation.unseen_text import visible_json
 
@@ -47,20 +46,28 @@ async def _call(chosen: argparse.Namespace, screen: Screen) -> int:
         asked = {"agent": chosen.agent, "tool": chosen.tool, "words": chosen.arguments}
         answer = await project.ask("call", Terminal(screen), **asked)
     result, error = answer["result"], answer["result"].get("error")
+    waits = isinstance(error, dict) and error.get("reason") == "approval_required" and "approvalId" in error
     if isinstance(error, dict) and screen.out.is_terminal and not screen.as_json:
-        screen.say(f"{error['code']}: {error['message']}", "red")
-        for name, value in error.items():
-            if name not in ("code", "message"):
-                screen.say(f"  {name}: {value if isinstance(value, str) else visible_json(value)}")
+        _tell(screen, error, waits=waits)
     else:
         screen.data(result)
-    if isinstance(project, Here) and answer["source"] == "workspace" and load(chosen).workspace.store == "memory":
+    if isinstance(project, Here) and answer["source"] == "workspace" and config_of(chosen).workspace.store == "memory":
         screen.say(FORGOTTEN, "yellow")
     if not isinstance(error, dict):
         return int(result.get("isError") is True)
-    if error.get("reason") == "approval_required" and "approvalId" in error:
+    if waits:
         screen.say(f"To agree: toolgrove approvals approve {error['approvalId']}, then repeat the call.", "yellow")
     return 1
+
+
+def _tell(screen: Screen, error: dict[str, Any], *, waits: bool) -> None:
+    """An error for a person: the sentence, then the facts that it does not hold."""
+    said: str = error["message"]
+    screen.say(f"{'waiting' if waits else error['code']}: {said}", "yellow" if waits else "red")
+    for name, value in error.items():
+        text = value if isinstance(value, str) else visible_json(value)
+        if name not in ("code", "message", "reason") and text and text not in said:
+            screen.say(f"  {name}: {text}")
 
 
 class Terminal:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import anyio
 
-from toolgrove.cli.desk.opening import find
+from toolgrove.cli.desk.opening import near
 from toolgrove.cli.options import DEFAULT
-from toolgrove.config import Config, ConfigError
+from toolgrove.cli.project_names import agents_in, servers_in
+from toolgrove.cli.text import OPERATOR_NAME
+from toolgrove.control.client import Gateway
 from toolgrove.errors import GroveError
 
 _AGENTS = ("agent", "agent_flag", "holder", "within", "token")
@@ -85,36 +87,37 @@ class _Line:
     def _values(self, action: argparse.Action, plain: Sequence[str]) -> Iterable[str]:
         if action.choices is not None:
             return map(str, action.choices)
+        path = Path(self.all[self.all.index("--config") + 1]) if "--config" in self.all[:-1] else DEFAULT
         try:
-            return self._of_project(action.dest, plain)
-        except (OSError, ValueError, GroveError, ConfigError):  # whoever only completes wants no complaint
+            return _of_project(path, action.dest, plain)
+        except (OSError, ValueError, GroveError):  # whoever only completes wants no complaint
             return ()
 
-    def _of_project(self, what: str, plain: Sequence[str]) -> Iterable[str]:
-        path = Path(self.all[self.all.index("--config") + 1]) if "--config" in self.all[:-1] else DEFAULT
-        config = Config.load(path)
-        if what in _AGENTS:
-            return [*config.agents, *(["operator"] if what in ("holder", "token") else [])]
-        if what == "server":
-            return config.mcp_servers
-        if what == "tool" and plain:
-            return _tools(config, path, plain[-1])
-        return ()
+
+def _of_project(path: Path, what: str, plain: Sequence[str]) -> Iterable[str]:
+    if what in _AGENTS:
+        return [*agents_in(path), *([OPERATOR_NAME] if what in ("holder", "token") else [])]
+    if what == "server":
+        return servers_in(path)
+    if what == "tool" and plain:
+        gateway = near(path)
+        return _at_rest(path, plain[-1]) if gateway is None else anyio.run(_served, gateway, path, plain[-1])
+    return ()
 
 
-def _tools(config: Config, path: Path, whose: str) -> Iterable[str]:
-    """Tools of an agent, as the gateway knows them; without one, the built-in ones and those that are pinned."""
-    state = import_module("toolgrove.project_state").ProjectState
-    with state.of(config) as kept:
+async def _served(gateway: Gateway, path: Path, whose: str) -> list[str]:
+    """Tools of a server by its own names, or of an agent, as the gateway knows them."""
+    if whose in servers_in(path):
+        return [pin["tool"] for pin in await gateway.ask("pins") if pin["server"] == whose]
+    return [spec["name"] for spec in (await gateway.ask("tools", agent=whose))["tools"]]
+
+
+def _at_rest(path: Path, whose: str) -> list[str]:
+    """The same without a gateway: the built-in tools, and those that are pinned."""
+    config = import_module("toolgrove.config").Config.load(path)
+    with import_module("toolgrove.project_state").ProjectState.of(config) as kept:
         pins = kept.pins.list()
     if whose in config.mcp_servers:
         return [pin.own_name for pin in pins if pin.server == whose]
-    gateway = find(config, path)
-    if gateway is None:
-        pool_name = import_module("toolgrove.pool.naming").pool_name
-        return [*import_module("toolgrove.tools").DECLARATIONS, *(pool_name(one.server, one.own_name) for one in pins)]
-
-    async def ask() -> list[str]:
-        return [spec["name"] for spec in (await gateway.ask("tools", agent=whose))["tools"]]
-
-    return anyio.run(ask)
+    pool_name = import_module("toolgrove.pool.naming").pool_name
+    return [*import_module("toolgrove.tools").DECLARATIONS, *(pool_name(one.server, one.own_name) for one in pins)]

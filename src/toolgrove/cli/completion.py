@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from toolgrove.cli.candidates import candidates
-from toolgrove.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from toolgrove.cli.screen import Screen
 
 SCRIPTS = {
     "bash": """\
@@ -39,14 +42,20 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
     parser.add_argument("--words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, quick=_complete)
+
+
+def _complete(chosen: argparse.Namespace) -> int | None:
+    """Print the words that could come next, which the script asks for."""
+    if chosen.words is None:
+        return None
+    sys.stdout.writelines(f"{word}\n" for word in candidates(chosen.words))
+    return 0
 
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
-    """Print the script; the script itself asks for the words that could come next."""
-    if chosen.words is not None:
-        screen.out.out("\n".join(candidates(chosen.words)), highlight=False)
-    elif chosen.shell is None:
+    """Print the script."""
+    if chosen.shell is None:
         raise ValueError("name your shell: toolgrove completion bash, zsh or fish")
     else:
         screen.out.out(SCRIPTS[chosen.shell], highlight=False, end="")

@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from rich.console import RenderableType
 from rich.table import Table
 
-from toolgrove.cli.desk.access import named
 from toolgrove.cli.desk.opening import desk, running
 from toolgrove.cli.numbers import depth
 from toolgrove.cli.offered import offered_table
 from toolgrove.cli.options import add_patience, require_agent
 from toolgrove.cli.screen import Screen, line, table
-from toolgrove.pool.receipt import Standing
+from toolgrove.cli.text import named
+
+if TYPE_CHECKING:
+    from toolgrove.pool.receipt import Standing
 
 _STYLES = {"granted": "green", "denied": "dim", "masked": "dim", "restricted": "yellow"}
 _ORDER: tuple[Standing, ...] = (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from toolgrove.cli.screen import line, table
-from toolgrove.types import Offered
+
+if TYPE_CHECKING:
+    from toolgrove.types import Offered
 
 
 def offered_table(offered: Sequence[Mapping[str, str]]) -> Table:

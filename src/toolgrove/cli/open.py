@@ -6,9 +6,7 @@ import argparse
 from typing import Any
 
 from toolgrove.cli.browser import show_page
-from toolgrove.cli.desk.opening import asked, find
-from toolgrove.cli.options import file
-from toolgrove.cli.project import load
+from toolgrove.cli.desk.opening import asked, found
 from toolgrove.cli.screen import Screen, line
 from toolgrove.cli.text import signature
 
@@ -26,7 +24,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, screen: Screen) -> int:
     """Sign in, and show the console; the address holds the token, so it is printed where nobody else reads."""
-    gateway = find(load(chosen), file(chosen))
+    gateway = found(chosen)
     if gateway is None:
         raise ValueError("no gateway serves this project on this machine; start one with 'toolgrove serve'")
     token = asked(chosen, screen, "sign_in", by=signature())["token"]

@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from toolgrove.cli.screen import Screen
 from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.logs import HumanLine, JsonLine
-from toolgrove.store.state import StateTooNew
 
 FAILED = 1
 
@@ -54,7 +54,7 @@ def _logging(*, verbose: bool) -> Iterator[None]:
 def _failed(problem: Exception, screen: Screen) -> int:
     while isinstance(problem, ExceptionGroup) and len(problem.exceptions) == 1:
         problem = problem.exceptions[0]
-    if not isinstance(problem, GroveError | OSError | ValueError | StateTooNew):
+    if not isinstance(problem, GroveError | OSError | ValueError) and not _is_from_the_future(problem):
         if os.environ.get("TOOLGROVE_DEBUG"):
             raise problem
         problem = GroveError(f"a fault of ours ({type(problem).__name__}); TOOLGROVE_DEBUG=1 shows where.")
@@ -65,6 +65,11 @@ def _failed(problem: Exception, screen: Screen) -> int:
     else:
         screen.say(f"toolgrove: {problem}", "red")
     return FAILED
+
+
+def _is_from_the_future(problem: Exception) -> bool:
+    """Whether a newer Toolgrove wrote what was opened."""
+    return isinstance(problem, import_module("toolgrove.store.state").StateTooNew)
 
 
 def _sentence(problem: Exception) -> str:

@@ -7,7 +7,6 @@ import gc
 import sys
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from importlib.metadata import version
 from io import TextIOWrapper
 from types import MappingProxyType
 
@@ -91,7 +90,7 @@ def parser(names: Collection[str]) -> Reader:
         description="Give every AI agent exactly the tools it should have.",
         epilog=_overview(),
     )
-    program.add_argument("--version", action="version", version=f"toolgrove {version('toolgrove')}")
+    program.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     program.add_argument("-v", "--verbose", action="store_true", help="show the log on stderr")
     add_options(program, default=None)
     commands = program.add_subparsers(required=True, prog="toolgrove", metavar="COMMAND", help=argparse.SUPPRESS)
@@ -105,6 +104,14 @@ def parser(names: Collection[str]) -> Reader:
         for name in COMMANDS:
             commands.add_parser(name)
     return program
+
+
+class _Version(argparse.Action):
+    """Prints the version; looking it up takes longer than all else that a quick command does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        sys.stdout.write(f"toolgrove {import_module('importlib.metadata').version('toolgrove')}\n")
+        parser.exit()
 
 
 def _overview() -> str:

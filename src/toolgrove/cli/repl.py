@@ -9,7 +9,8 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -19,8 +20,9 @@ from toolgrove.cli.desk.desk import Desk
 from toolgrove.cli.desk.opening import desk, running
 from toolgrove.cli.options import DEFAULT, add_agent, add_patience
 from toolgrove.cli.screen import Screen, line
-from toolgrove.config import Config
-from toolgrove.tools.sample import DOCUMENT, RULESETS
+
+if TYPE_CHECKING:
+    from toolgrove.config import Config
 
 try:
     import readline
@@ -58,7 +60,13 @@ async def _desk(chosen: argparse.Namespace, screen: Screen) -> AsyncIterator[Des
 
 
 def _sample_config() -> Config:
-    return Config.model_validate({"workspace": {"rulesets": RULESETS}})
+    form = {"workspace": {"rulesets": _sample().RULESETS}}
+    config: Config = import_module("toolgrove.config").Config.model_validate(form)
+    return config
+
+
+def _sample() -> Any:
+    return import_module("toolgrove.tools.sample")
 
 
 async def _converse(chosen: argparse.Namespace, screen: Screen) -> None:
@@ -67,7 +75,7 @@ async def _converse(chosen: argparse.Namespace, screen: Screen) -> None:
         found = await project.ask("tools", agent=chosen.agent)
         conversation = Conversation(project, chosen.agent, found["tools"], screen)
         if chosen.sample:
-            await conversation.call("import_merge", {"json": copy.deepcopy(DOCUMENT), "strategy": "upsert"})
+            await conversation.call("import_merge", {"json": copy.deepcopy(_sample().DOCUMENT), "strategy": "upsert"})
         complete_with(conversation.candidates)
         console.print(f"{len(found['tools'])} tools as {chosen.agent}; 'help', 'help TOOL', 'quit'.")
         for typed in _lines():

@@ -7,6 +7,7 @@ import asyncio
 import errno
 import gc
 import logging
+import shlex
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.several import check_apart, prefix_of, project_files
 from toolgrove.cli.standing_by import stand_by
 from toolgrove.config import ConfigFile
+from toolgrove.control.door import reached
 from toolgrove.control.server import Control
 from toolgrove.grove import Grove
 from toolgrove.reload import follow, record_start
@@ -112,9 +114,10 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
                     for file in files
                 ]
                 return serve_and_exit(services[0].run if len(files) == 1 else Services(services).run)
-        except StoreInUse:  # another one stood by as well, and was faster
+        except StoreInUse as taken:
             if not chosen.wait:
-                raise
+                raise ValueError(f"{taken} 'toolgrove serve --wait' stands by until it is free.") from None
+            # Another one stood by as well, and was faster.
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -268,6 +271,9 @@ class Service:
     async def _be_found(self, control: Control, stack: AsyncExitStack) -> None:
         """Let commands on this machine find the gateway; it serves all the same where they cannot."""
         folder = self.file.config.state
+        other = None if folder is None else await anyio.to_thread.run_sync(reached, folder, self.file.path)
+        if other is not None:
+            log.warning("The gateway at %s serves this project too; commands use this one from now on.", other.address)
         try:
             if folder is not None and (folder.is_dir() or not folder.exists()):  # else the state itself tells
                 await stack.enter_async_context(control.listening(folder, self.file.path.absolute(), self.address))
@@ -295,7 +301,13 @@ class Service:
         shown = table("AGENT", "ADDRESS", "TOKEN (shown only once)" if made.keys() - {OPERATOR} else "")
         for name, url in agents.items():
             shown.add_row(line(name), line(url), line(made.get(name, "")))
-        return answer, [line(f"Console: {console}", "bold"), shown]
+        way_in = [] if token or self.anonymous else [line(f"Sign in: toolgrove open{self._there}")]
+        return answer, [line(f"Console: {console}", "bold"), *way_in, shown]
+
+    @property
+    def _there(self) -> str:
+        """How commands are told which project is meant."""
+        return "" if self.file.path == DEFAULT else f" --config {shlex.quote(str(self.file.path))}"
 
     def _show(self, answer: Any, shown: Sequence[RenderableType]) -> None:
         greet(self.screen, answer, shown, self.address)

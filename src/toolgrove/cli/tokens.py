@@ -6,9 +6,9 @@ import argparse
 import re
 from typing import Any
 
-from toolgrove.cli.desk.keys import OPERATOR_NAME as _OPERATOR
 from toolgrove.cli.desk.opening import asked
 from toolgrove.cli.screen import Screen, line, table
+from toolgrove.cli.text import OPERATOR_NAME as _OPERATOR
 from toolgrove.cli.text import local_time, signature
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}

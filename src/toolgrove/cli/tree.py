@@ -5,26 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from rich.text import Text
 from rich.tree import Tree as Branches
 
+from toolgrove.cli.desk.desk import Desk
 from toolgrove.cli.desk.opening import desk, kept, running
-from toolgrove.cli.desk.tree import outline
 from toolgrove.cli.numbers import whole_number
-from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
-from toolgrove.tree.document import export, loads, read
-from toolgrove.tree.merge import Merge
-from toolgrove.tree.node import Node
-from toolgrove.tree.payload_type import PayloadTypes
-from toolgrove.tree.tree import Tree
 
-_NODES = 1_000_000
+if TYPE_CHECKING:
+    from toolgrove.config import Config
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -48,33 +45,19 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
         screen.answer(found, *([] if screen.as_json else [branches(found)]))
         return 0
     with screen.waiting(f"Reading {chosen.file} …"):
-        top = _read(chosen.file)
-    screen.answer(export(top)[0], branches(outline(top, **wanted)))
+        whole, shown = import_module("toolgrove.cli.tree_file").read(chosen.file, **wanted)
+    screen.answer(whole, branches(shown))
     return 0
 
 
 async def _ask(chosen: argparse.Namespace, screen: Screen, **wanted: Any) -> Any:
     """The project's tree; a store in a file is read as it lies, a database is opened."""
-    here = running(screen, wait=1) if load(chosen).workspace.is_database else kept()
+
+    def here(config: Config) -> AbstractAsyncContextManager[Desk]:
+        return (running(screen, wait=1) if config.workspace.is_database else kept())(config)
+
     async with desk(chosen, screen, here) as project:
         return await project.ask("tree", **wanted)
-
-
-def _read(file: Path) -> Node:
-    """The tree of a document; a root that only holds it together is left out."""
-    try:
-        document = loads(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise ValueError(f"{file} is not UTF-8 text; name a document that export_subtree or export_view gave") from None
-    for key in ("view", "subtree"):
-        document = loads(document.get(key, document))
-    tree = Tree()
-    merge = Merge(tree, PayloadTypes(), strategy="upsert", match_by="nodeId", parent=tree.root)
-    merge.run(read(document, limit=_NODES))
-    top = tree.root
-    while top.parent is None and top.children_count == 1 and not top.payload:
-        top = next(iter((top.children or {}).values()))
-    return top
 
 
 def branches(root: Mapping[str, Any]) -> Branches:

@@ -7,13 +7,15 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolgrove.control.door import first_line, knock
 from toolgrove.control.note import Note
 from toolgrove.control.wire import Wire
 from toolgrove.errors import GroveError
-from toolgrove.types import Client
+
+if TYPE_CHECKING:
+    from toolgrove.types import Client
 
 _KINDS = {
     code: type("Told", (GroveError,), {"code": code})

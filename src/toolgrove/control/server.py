@@ -62,10 +62,10 @@ class Control:
         """Answer commands, and leave the note that leads them here."""
         os.makedirs(folder, mode=0o700, exist_ok=True)
         async with AsyncExitStack() as stack:
-            listening = stack.enter_context(unix_socket(folder) if unix else loopback_socket())
+            listening = _listening(stack, folder, unix=unix)
             listening.setblocking(False)
             note = Note(file=str(file), address=address, pid=os.getpid(), instance=self.instance)
-            if unix:
+            if listening.family == UNIX:
                 note = note._replace(socket=listening.getsockname())
             else:
                 self._token = secrets.token_urlsafe(32)
@@ -192,6 +192,14 @@ class _Remote:
     async def elicit(self, message: str, schema: dict[str, Any] | None) -> Any | None:
         await self._wire.send({"ask": [message, schema]})
         return (await self._hear.receive()).get("answer")
+
+
+def _listening(stack: AsyncExitStack, folder: Path, *, unix: bool) -> socket.socket:
+    """A Unix socket, or loopback where there is none: not every system has them, nor every disk."""
+    if unix:
+        with suppress(OSError):
+            return stack.enter_context(unix_socket(folder))
+    return stack.enter_context(loopback_socket())
 
 
 def _is_ours(connection: socket.socket) -> bool:

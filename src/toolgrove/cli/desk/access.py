@@ -8,6 +8,7 @@ from typing import Any
 
 from toolgrove.agent import Agent
 from toolgrove.cli.advice import advice
+from toolgrove.cli.text import named
 from toolgrove.errors import Forbidden, NotFound, ToolNotFound
 from toolgrove.grove import Grove
 from toolgrove.pool.receipt import Receipt
@@ -78,12 +79,6 @@ async def _resolved(project: Grove, chain: Sequence[str], depth: int) -> Agent:
                 )
         agent = await project.agent(name, within=agent.bounds)
     return agent
-
-
-def named(chain: Sequence[str]) -> str:
-    """An agent, and those it works for."""
-    *above, name = chain
-    return f"{name} within {' > '.join(above)}" if above else name
 
 
 def _one(project: Grove, agent: Agent, name: str) -> Any:

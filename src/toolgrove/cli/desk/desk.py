@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolgrove.cli.desk.table import begin
-from toolgrove.types import Client
+
+if TYPE_CHECKING:
+    from toolgrove.types import Client
 
 
 class Desk(Protocol):

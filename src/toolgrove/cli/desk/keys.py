@@ -6,12 +6,12 @@ from collections.abc import Container
 from typing import Any
 
 from toolgrove.cli.desk.rest import Kept
+from toolgrove.cli.text import OPERATOR_NAME
 from toolgrove.errors import AgentNotFound, InvalidArgument
 from toolgrove.notation.times import to_seconds
 from toolgrove.store.state import OPERATOR, hashed, token_id
 from toolgrove.types import Client
 
-OPERATOR_NAME = "operator"
 SIGNED_IN = 12 * 3600.0
 """Seconds for which a sign-in by `toolgrove open` holds."""
 

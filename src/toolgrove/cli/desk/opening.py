@@ -1,39 +1,54 @@
-"""Finds the gateway that serves a project, or opens the project."""
+"""Finds the gateway that serves a project, or opens the project.
+
+A command that finds one needs neither the project's code nor its file, so nothing of them is imported before.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from toolgrove.cli.desk.desk import Desk, Here
-from toolgrove.cli.desk.rest import at_rest
-from toolgrove.cli.options import file
-from toolgrove.cli.project import load, opened
+from toolgrove.cli.options import STATE, file
 from toolgrove.cli.screen import Screen
-from toolgrove.config import Config
+from toolgrove.cli.text import user_name
 from toolgrove.control.client import Gateway
 from toolgrove.control.door import reached
 
-Opener = Callable[[Config], AbstractAsyncContextManager[Desk]]
+if TYPE_CHECKING:
+    from toolgrove.config import Config
+
+Opener = Callable[["Config"], AbstractAsyncContextManager[Desk]]
 
 
 @asynccontextmanager
 async def desk(chosen: argparse.Namespace, screen: Screen, otherwise: Opener) -> AsyncIterator[Desk]:
     """The gateway's desk if one serves the project, which a remark says; `otherwise` opens one here."""
-    config = load(chosen)
-    gateway = await anyio.to_thread.run_sync(find, config, file(chosen))
+    path, config = file(chosen), None
+    gateway = await anyio.to_thread.run_sync(near, path)
+    if gateway is None:
+        config = config_of(chosen)
+        gateway = await anyio.to_thread.run_sync(elsewhere, config, path)
     if gateway is not None:
         screen.say(f"Using the gateway at {gateway.note.address}.", "dim")
         yield gateway
-        return
-    async with otherwise(config) as here:
-        yield here
+    elif config is not None:
+        async with otherwise(config) as here:
+            yield here
+
+
+def config_of(chosen: argparse.Namespace) -> Config:
+    """The configuration in the project file."""
+    config: Config = import_module("toolgrove.cli.project").load(chosen)
+    return config
 
 
 def asked(chosen: argparse.Namespace, screen: Screen, what: str, *, make: bool = False, **given: Any) -> Any:
@@ -46,10 +61,36 @@ def asked(chosen: argparse.Namespace, screen: Screen, what: str, *, make: bool =
     return anyio.run(ask)
 
 
-def find(config: Config, path: Path) -> Gateway | None:
-    """The gateway that serves a project file on this machine and answers."""
-    note = None if config.state is None else reached(config.state, path)
-    return None if note is None or config.state is None else Gateway(config.state, note)
+def found(chosen: argparse.Namespace) -> Gateway | None:
+    """The gateway that serves the project on this machine and answers."""
+    path = file(chosen)
+    return near(path) or elsewhere(config_of(chosen), path)
+
+
+def near(path: Path) -> Gateway | None:
+    """The gateway whose note lies where most projects have their state."""
+    return _in(usual_place(path), path)
+
+
+def elsewhere(config: Config, path: Path) -> Gateway | None:
+    """The gateway whose note lies where the project file says; ValueError if that is another user's."""
+    state = config.state
+    if state is None:
+        return None
+    if state.is_dir() and not os.access(state, os.R_OK | os.X_OK) and (owner := state.stat().st_uid) != os.geteuid():
+        whose = user_name(owner)
+        raise ValueError(f"{state} belongs to {whose}, and so does a gateway that uses it; run this command as {whose}")
+    return None if state.absolute() == usual_place(path) else _in(state, path)
+
+
+def usual_place(path: Path) -> Path:
+    """The state folder of a project file that names none."""
+    return path.absolute().parent / STATE
+
+
+def _in(folder: Path, path: Path) -> Gateway | None:
+    note = reached(folder, path)
+    return None if note is None else Gateway(folder, note)
 
 
 def kept(*, make: bool = False) -> Opener:
@@ -57,8 +98,7 @@ def kept(*, make: bool = False) -> Opener:
 
     @asynccontextmanager
     async def opener(config: Config) -> AsyncIterator[Desk]:
-        here: AbstractContextManager[object] = at_rest(config, make=make)
-        with here as project:
+        with import_module("toolgrove.cli.desk.rest").at_rest(config, make=make) as project:
             yield Here(project)
 
     return opener
@@ -71,6 +111,7 @@ def running(
 
     @asynccontextmanager
     async def opener(config: Config) -> AsyncIterator[Desk]:
+        opened = import_module("toolgrove.cli.project").opened
         async with opened(config, screen, wait=wait, agent=agent, name_missing=name_missing, looking=looking) as grove:
             yield Here(grove)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgrove.errors import InvalidArgument
-from toolgrove.types import Client
+
+if TYPE_CHECKING:
+    from toolgrove.types import Client
 
 OPERATIONS = MappingProxyType(
     {

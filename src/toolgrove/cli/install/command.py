@@ -7,19 +7,20 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolgrove.cli.desk.opening import asked, find
+from toolgrove.cli.desk.opening import asked, config_of, found
 from toolgrove.cli.install.app import app_entry, is_served_alone
 from toolgrove.cli.install.client import CLIENTS, McpClient, ServerEntry
 from toolgrove.cli.install.settings import merge, room_for
 from toolgrove.cli.options import add_agent, file
-from toolgrove.cli.project import load
 from toolgrove.cli.screen import Screen, line
 from toolgrove.cli.text import signature
-from toolgrove.config import Config
 from toolgrove.control.client import Gateway
 from toolgrove.errors import AgentNotFound
+
+if TYPE_CHECKING:
+    from toolgrove.config import Config
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def _install(chosen: argparse.Namespace, screen: Screen) -> int:
             raise ValueError(f"{chosen.agent} is started by the client: leave --url, --stdio and tokens out")
         name, entry = app_entry(client, chosen.agent)
         return _offer(client, chosen, screen, chosen.name or name, lambda: entry)
-    config = load(chosen)
+    config = config_of(chosen)
     if chosen.agent not in config.agents:
         raise AgentNotFound(chosen.agent, list(config.agents))
     if chosen.stdio and (chosen.url or chosen.token or chosen.new_token):
@@ -89,11 +90,11 @@ def _offer(
 
 def _entry(client: McpClient, chosen: argparse.Namespace, config: Config, screen: Screen) -> ServerEntry:
     """The gateway's address where one is named, runs or is configured; else the client starts the agent itself."""
-    gateway = None if chosen.stdio or chosen.url else find(config, file(chosen))
-    found = chosen.url or (config.gateway_url if gateway is None else gateway.note.address)
-    if chosen.stdio or found is None or (client.address is None and not chosen.url):
+    gateway = None if chosen.stdio or chosen.url else found(chosen)
+    base = chosen.url or (config.gateway_url if gateway is None else gateway.note.address)
+    if chosen.stdio or base is None or (client.address is None and not chosen.url):
         return _started(client, chosen, screen, gateway)
-    url = _address(found, chosen.agent)
+    url = _address(base, chosen.agent)
     client.called(url, None)  # before a token is made for a client that cannot use it
     where = "you named" if chosen.url else "in gatewayUrl" if gateway is None else "that runs now"
     screen.say(f"{client.title} calls the gateway {where}: {url}", "dim")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolgrove.store.journal.sqlite import compaction
 from toolgrove.store.journal.tables.audit_queries import UNUSUAL_OUTCOME
+from toolgrove.store.read_only import is_read_only, reading_address
 from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
@@ -73,7 +74,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, and makes no file where there is none."""
-    address = f"{path.absolute().as_uri()}?mode=rw"
+    address = reading_address(path) if is_read_only(path) else f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(address, timeout=10, isolation_level=None, check_same_thread=False, uri=True)
     return _set_up(connection, "PRAGMA query_only=ON")
 

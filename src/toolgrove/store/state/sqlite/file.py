@@ -20,6 +20,7 @@ from typing import Self
 from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
 from toolgrove.store.private_file import create_private
+from toolgrove.store.read_only import is_read_only, reading_address
 from toolgrove.store.state.sqlite.shared_contents import SharedContents
 from toolgrove.store.state.unavailable import StateBusy, StateUnavailable
 from toolgrove.types import Clock, SystemClock
@@ -172,8 +173,9 @@ class StateFile:
         with self._lock:
             if self._connection is None:
                 with _as_unavailable(self.path):
-                    self._connection = _opened(self.path)
-                    self._reader = _connect(self.path)
+                    closed = is_read_only(self.path)
+                    self._connection = _looked_at(self.path) if closed else _opened(self.path)
+                    self._reader = _looked_at(self.path) if closed else _connect(self.path)
                     self._files = FileMarks.of_database(self.path)
                     self._contents = SharedContents(self._connection, FileContents(self.path))
 
@@ -276,6 +278,18 @@ def _opened(path: Path) -> sqlite3.Connection:
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _looked_at(path: Path) -> sqlite3.Connection:
+    """A connection to a file that nobody here may write, which is enough for looking."""
+    connection = sqlite3.connect(reading_address(path), isolation_level=None, check_same_thread=False, uri=True)
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != VERSION:
+        connection.close()
+        raise StateUnavailable(
+            f"{path} has format {version}, and cannot be brought to format {VERSION}: it is read-only."
+        )
     return connection
 
 
