@@ -110,7 +110,7 @@ class HttpSource:
 
     @property
     def notice(self) -> str:
-        """What the operator should mend: an address that is closed, missing credentials, patterns that match nothing."""
+        """What the operator should mend: a closed address, missing credentials, patterns that match nothing."""
         read = self._read.notice if self._read is not None else ""
         return " ".join(filter(None, (self._closed_address(), read)))
 
