@@ -41,12 +41,14 @@ def environment(name: str, package: str) -> Path | None:
 class Ours(Hop):
     """`toolgrove serve` of a project, as its users have it; `started` is how long it took to greet."""
 
+    command: tuple[str, ...] = (sys.executable, "-m", "toolgrove")
+
     def __init__(self, name: str, folder: Path, config: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.file = folder / "toolgrove.yaml"
         self.file.write_text(json.dumps(config), "utf-8")
         begun = time.monotonic()
-        super().__init__(name, [sys.executable, "-m", "toolgrove", "serve", str(self.file), "--port", "0", "--json"])
+        super().__init__(name, [*self.command, "serve", str(self.file), "--port", "0", "--json"])
         try:
             greeting = self._greeting()
         except RuntimeError:

@@ -44,7 +44,7 @@ def connected(hop: Hop, era: str) -> list[Connection]:
     return [hop.connect(era) for _ in range(CONNECTIONS)]
 
 
-def measured(table: Table, era: str, folder: Path) -> None:
+def measured(table: Table, era: str, folder: Path, rounds: int = ROUNDS, seconds: float = SLICE) -> None:
     say(f"upstream hop, {era}")
     direct = Hop.over_http("direct", "upstream", era, "quick")
     with running(direct):
@@ -59,14 +59,14 @@ def measured(table: Table, era: str, folder: Path) -> None:
 
             def measure(name: str) -> Round:
                 connections, tool, hops = ways[name]
-                asking = partial(drive, connections, partial(named, tool, era), seconds=SLICE, most=2000)
+                asking = partial(drive, connections, partial(named, tool, era), seconds=seconds, most=2000)
                 return hops[0].cpu_of(asking, *hops[1:])
 
             measure("ours")
             before = direct.get("count")
             asked = len(measure("ours").latencies)
             per_call = (direct.get("count") - before) / asked
-            series = interleaved(ways, measure, rounds=ROUNDS)
+            series = interleaved(ways, measure, rounds=rounds)
             for connections, _, _ in ways.values():
                 for one in connections:
                     one.close()
