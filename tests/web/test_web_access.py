@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,32 @@ async def test_a_file_with_an_error_is_not_edited_and_the_error_is_told_with_its
     file.path.write_text(PROJECT)
     await take_change(file, grove)
     assert (await http.get("/api/project")).json()["configuration"] == []
+
+
+@pytest.mark.services
+async def test_where_replicas_may_serve_the_change_is_shown_and_not_written(tmp_path: Path, database: str) -> None:
+    path = tmp_path / "toolgrove.yaml"
+    path.write_text(f"{PROJECT}workspace: {{store: {json.dumps(database)}}}\n")
+    file = ConfigFile(path)
+    with anyio.fail_after(60):
+        async with Grove(file.config) as grove:
+            grove.file = file
+            app = grove.asgi_app()
+            headers = {"Authorization": f"Bearer {grove.tokens.issue(OPERATOR, by='the test')}"}
+            transport = httpx2.ASGITransport(app=app)
+            async with (
+                app.router.lifespan_context(app),
+                httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as http,
+            ):
+                before = path.read_text()
+                told = await preview(http, "reader", "search", "grant")
+                assert "search]" in told["diff"]
+                assert (told["writable"], "where you deploy from" in told["why"]) == (False, True)
+                refused = await change(http, "reader", "search", "grant")
+                assert refused["error"]["reason"] == "not_written_here"
+                undone = await http.post("/api/access/undo", json={"digest": told["digest"]})
+                assert undone.status_code == 409
+                assert path.read_text() == before
 
 
 async def test_an_agent_can_neither_look_nor_write(grove: Grove, file: ConfigFile) -> None:

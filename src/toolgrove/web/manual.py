@@ -17,6 +17,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Concepts": ("concepts",),
     "How-to": (
         "gateway",
+        "console",
         "pool",
         "cookbook",
         "runs",

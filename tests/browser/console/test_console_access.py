@@ -1,5 +1,7 @@
 """Access is changed where it is seen: after a look at the lines, undoably; and a client gets its whole entry."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from playwright.sync_api import expect
@@ -7,7 +9,7 @@ from playwright.sync_api import expect
 from browser.console.hand import Hand
 from browser.console.page import Visit
 from toolgrove.store.state import hashed, token_id
-from web.gateway import Gateway
+from web.gateway import Gateway, serving
 
 pytestmark = pytest.mark.browser
 
@@ -102,3 +104,24 @@ def test_access_is_changed_in_the_matrix_of_a_source_too(visit: Visit, gateway: 
     page.by("toast-action").click()
     expect(cell).to_have_attribute("data-standing", "asks")
     assert gateway.file.read_text() == before
+
+
+@pytest.mark.services
+def test_with_replicas_the_change_is_shown_to_be_copied_and_not_written(
+    tab: Visit, tmp_path: Path, database: str
+) -> None:
+    agents = {"reader": {"tools": ["get_*"]}}
+    with serving(tmp_path, {"workspace": {"store": database}, "agents": agents}) as gateway:
+        before = gateway.file.read_text()
+        page = tab(f"#{gateway.console.partition('#')[2]}", at=gateway)
+        page.expect_live()
+        page.go("agents", "reader")
+        page.page.locator('tr[data-tool="search"] [data-want=grant]').click()
+        dialog = page.by("access-dialog")
+        expect(dialog.get_by_test_id("diff").locator(".added")).to_contain_text("search")
+        expect(dialog.get_by_test_id("not-written")).to_contain_text("where you deploy from")
+        expect(dialog.get_by_test_id("write")).to_have_count(0)
+        dialog.get_by_role("button", name="Copy the change").click()
+        assert "search" in page.page.evaluate("navigator.clipboard.readText()")
+        assert gateway.file.read_text() == before
+        page.page.close()

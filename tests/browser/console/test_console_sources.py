@@ -28,10 +28,20 @@ def test_a_source_that_is_down_says_why_and_each_tool_who_has_it(visit: Visit, w
     standing = page.by("matrix").locator('[data-tool="up_data_table"] [data-agent="writer"]')
     expect(standing).to_have_text("asks first")
     expect(page.by("matrix").locator('[data-tool="up_files_wipe"] [data-agent="reader"]')).to_have_text("hidden")
-    page.tab("Tools").click()
-    page.page.get_by_role("link", name="up_data_table", exact=True).click()
+    page.by("matrix").get_by_role("link", name="up_data_table", exact=True).click()
     expect(page.by("tool-sheet")).to_contain_text("writer (asks first)")
     expect(page.by("tool-sheet")).to_contain_text("inputSchema")
+    page.go("sources", "up", "up_nonsense")
+    expect(page.by("no-such-tool")).to_have_text("up has no tool up_nonsense")
+
+
+def test_figures_of_a_tool_lead_to_its_calls(visit: Visit, writer: Hand) -> None:
+    writer.refused("get_node", nodeId="nobody-has-this-id")
+    page = visit("sources", "workspace")
+    failed = page.by("source-tools").locator('[data-tool="get_node"] [data-label="Failed"] a')
+    failed.click()
+    expect(page.page).to_have_url(re.compile(r"#/audit\?.*toolPart=get_node.*outcome=failure"))
+    expect(page.by("records")).to_contain_text("get_node")
 
 
 def test_the_old_address_of_pins_leads_to_sources(visit: Visit) -> None:

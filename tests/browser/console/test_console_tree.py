@@ -415,6 +415,35 @@ def test_a_node_tells_its_history_and_who_last_set_what(visit: Visit, house: str
     expect(page.by("happening").nth(1)).to_contain_text("size: 6 7")
     expect(page.page.locator('[data-testid=blame][data-property="size"]')).to_contain_text("writer,")
     expect(page.page.locator('[data-testid=blame][data-property="status"]')).to_contain_text("you, as writer")
+    page.by("happening").nth(1).get_by_role("link", name="update_payload_property").click()
+    expect(page.page).to_have_url(re.compile("#/calls/"))
+
+
+def test_keys_undo_and_redo_as_in_an_editor(visit: Visit, house: str, writer: Hand) -> None:
+    page = visit()
+    page.show_node("writer", f"{house}-hall")
+    page.edit("name", "Lobby")
+    row = page.row(f"{house}-hall")
+    expect(row).to_contain_text("Lobby")
+    page.by("tree").press("Control+z")
+    expect(row).to_contain_text(f"{house}-hall")
+    page.by("tree").press("Control+Shift+z")
+    expect(row).to_contain_text("Lobby")
+    assert writer.payload(f"{house}-hall")["name"] == "Lobby"
+    page.go("tree", "writer", "nobody-has-this-id")
+    expect(page.by("toast")).to_contain_text("There is no node nobody-has-this-id")
+
+
+def test_what_is_chosen_together_is_counted_and_acted_on_from_one_bar(visit: Visit, house: str) -> None:
+    page = visit()
+    page.show_node("writer", f"{house}-kitchen")
+    page.row(f"{house}-bath").click(modifiers=["Control"])
+    expect(page.by("chosen-bar")).to_contain_text("2 nodes chosen")
+    page.by("chosen-bar").get_by_role("button", name="Move…", exact=True).click()
+    expect(page.by("move-dialog")).to_contain_text("2 nodes")
+    page.page.keyboard.press("Escape")
+    page.by("chosen-bar").get_by_role("button", name="Clear").click()
+    expect(page.by("chosen-bar")).to_have_count(0)
 
 
 def test_the_tree_is_searched_while_one_types_and_the_query_is_completed(

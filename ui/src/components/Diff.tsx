@@ -11,7 +11,7 @@ export function Diff({ text, label }: { text: string; label: string }) {
       <pre class="code diff" tabIndex={0} role="region" aria-label={label} data-testid="diff">
         {lines.slice(0, limit).map((line, index) => (
           <span key={index} class={`diff-line ${kindOf(line)}`}>
-            {`${line}\n`}
+            {`${placed(line)}\n`}
           </span>
         ))}
       </pre>
@@ -22,6 +22,12 @@ export function Diff({ text, label }: { text: string; label: string }) {
       )}
     </>
   );
+}
+
+/** Where a part begins, in words; all else as it is. */
+function placed(line: string): string {
+  const [, at] = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@/.exec(line) ?? [];
+  return at === undefined ? line : `from line ${at}`;
 }
 
 function kindOf(line: string): string {

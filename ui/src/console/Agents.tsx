@@ -6,6 +6,7 @@ import { Icon } from "../components/Icon";
 import { Coloured } from "../components/JsonText";
 import { Callout, Empty } from "../components/Notice";
 import { Tabs } from "../components/Tabs";
+import { ToolName } from "../components/ToolName";
 import { plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
 import { AccessDialog, type Wish, wantsFor } from "./AccessDialog";
@@ -150,8 +151,8 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
       title="Access"
       testId="receipt"
       end={
-        <span class="meta mono" title="The receipt: a fingerprint of exactly this access, stamped on every call">
-          {receipt.hash}
+        <span class="meta" title="Names exactly this access; every call records it, as its receipt">
+          Fingerprint <code>{receipt.hash}</code>
         </span>
       }
     >
@@ -214,9 +215,11 @@ function ReceiptCard({ receipt }: { receipt: Receipt }) {
                 <tr key={one.tool} data-tool={one.tool} data-verdict={one.verdict} data-standing={standingOf(one)}>
                   <th scope="row" data-label="Tool">
                     {one.verdict === "granted" ? (
-                      <a href={hashOf("try", receipt.agent, one.tool)}>{one.tool}</a>
+                      <a href={hashOf("try", receipt.agent, one.tool)}>
+                        <ToolName name={one.tool} />
+                      </a>
                     ) : (
-                      one.tool
+                      <ToolName name={one.tool} />
                     )}
                   </th>
                   <td data-label="Source">

@@ -10,17 +10,17 @@ export const WORDS: Record<View, { about: string; words: [string, string][]; pag
       ["Refused", "A call that was not let through: not allowed, or too many."],
       ["Waiting", "A call that a person has to approve first."],
     ],
-    page: "gateway",
+    page: "console",
   },
   agents: {
-    about: "An agent is a set of rights that a client connects with. Its access says which tools it has, and why.",
+    about: "An agent is a set of permissions that a client connects with. Its access says which tools it has, and why.",
     words: [
       ["granted", "The agent sees the tool and can call it."],
       ["asks first", "The agent can call it, and a person approves each call."],
-      ["hidden", "A mask of the agent hides the tool of this server."],
-      ["denied", "The agent's section does not list it, or denies it."],
-      ["blocked by role", "It is listed, but the agent may only read, or the tool needs more than it has."],
-      ["Receipt", "A fingerprint of the access at one moment, stamped on every call."],
+      ["hidden", "A mask in the agent's section hides this tool of a server."],
+      ["denied", "The agent's section does not list the tool, or denies it."],
+      ["blocked by role", "The agent's section lists the tool, but its role may only read."],
+      ["Fingerprint", "Names exactly this access. Every call records it, as its receipt."],
     ],
     page: "pool",
   },
@@ -33,9 +33,9 @@ export const WORDS: Record<View, { about: string; words: [string, string][]; pag
     page: "tree",
   },
   approvals: {
-    about: "Calls that need your yes. An approval counts for exactly these arguments, unless you say for longer.",
+    about: "Calls that need your approval. An approval covers exactly these arguments, unless you allow more.",
     words: [],
-    page: "security",
+    page: "console",
   },
   sources: {
     about: "A source offers tools: an MCP server, an HTTP API, Python modules, or the gateway itself.",
@@ -48,7 +48,7 @@ export const WORDS: Record<View, { about: string; words: [string, string][]; pag
     page: "pool",
   },
   audit: {
-    about: "Every call and every decision, in a chain in which nothing can be changed unnoticed.",
+    about: "Every call and every decision. The records form a chain, so a changed or missing one shows.",
     words: [],
     page: "operations",
   },
@@ -56,9 +56,9 @@ export const WORDS: Record<View, { about: string; words: [string, string][]; pag
     about: "Run a tool as one of your agents, through the same checks as the agent's own calls.",
     words: [
       ["destructive", "It may delete or overwrite something for good."],
-      ["needs approval", "The call waits under Approvals until somebody says yes."],
+      ["needs approval", "The call waits under Approvals until somebody approves it."],
     ],
-    page: "gateway",
+    page: "console",
   },
   calls: {
     about: "One call from beginning to end: what was asked, who allowed it, and what came back.",

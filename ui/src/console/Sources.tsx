@@ -8,6 +8,7 @@ import { Icon } from "../components/Icon";
 import { JsonTree } from "../components/JsonTree";
 import { Callout, Empty } from "../components/Notice";
 import { Tabs } from "../components/Tabs";
+import { ToolName } from "../components/ToolName";
 import { plural } from "../lib/format";
 import { AccessDialog, type Wish, wantsFor } from "./AccessDialog";
 import { Definitions } from "./Definitions";
@@ -223,13 +224,14 @@ function OneSource({ name, wanted }: { name: string; wanted: string | null }) {
                     <p>They show up here as soon as the source offers some.</p>
                   </Empty>
                 ) : part === "tools" ? (
-                  <Tools view={view} wanted={wanted} />
+                  <Tools view={view} />
                 ) : (
                   <Matrix view={view} />
                 )}
               </Tabs>
             </div>
           </Card>
+          <Wanted view={view} name={wanted} />
         </>
       )}
       {view === null && problem === "" && <p class="loading">Loading…</p>}
@@ -335,50 +337,55 @@ function SourceHead({ view: { source }, onChanged }: { view: SourceView; onChang
   );
 }
 
-function Tools({ view, wanted }: { view: SourceView; wanted: string | null }) {
+/** The tool that the address names, whichever list is shown. */
+function Wanted({ view: { source, tools }, name }: { view: SourceView; name: string | null }) {
   const console = useConsole();
-  const { source } = view;
-  const chosen = view.tools.find((tool) => tool.name === wanted);
+  const chosen = tools.find((tool) => tool.name === name);
+  if (name === null) return null;
+  if (!chosen) return <Callout tone="warning" title={`${source.name} has no tool ${name}`} testId="no-such-tool" />;
+  return <ToolSheet tool={chosen} source={source} onClose={() => console.go(hashOf("sources", source.name))} />;
+}
+
+function Tools({ view: { source, tools } }: { view: SourceView }) {
   return (
-    <>
-      <div class="table-wrap">
-        <table class="table lean" data-testid="source-tools">
-          <thead>
-            <tr>
-              <th scope="col">Tool</th>
-              <th scope="col">State</th>
-              <th scope="col">Effect</th>
-              <FigureHeads />
-              <th scope="col" class="number" title="About what it costs in a list: characters / 4">
-                Tokens
+    <div class="table-wrap">
+      <table class="table lean" data-testid="source-tools">
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            <th scope="col">State</th>
+            <th scope="col">Effect</th>
+            <FigureHeads />
+            <th scope="col" class="number" title="About what it costs in a list: characters / 4">
+              Tokens
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {tools.map((tool) => (
+            <tr key={tool.name} data-tool={tool.name}>
+              <th scope="row" data-label="Tool">
+                <a href={hashOf("sources", source.name, tool.name)}>
+                  <ToolName name={tool.name} />
+                </a>
               </th>
+              <td data-label="State">
+                <Badge {...standingOf(tool)} />
+              </td>
+              <td data-label="Effect">
+                {tool.changes === true && <Badge text="changes" tone="warning" meaning="It changes something" />}
+                {tool.changes === false && <Badge text="reads" tone="good" meaning="It only reads" />}
+                {tool.approval !== "" && <Badge text="asks first" tone="info" meaning={tool.approval} />}
+              </td>
+              <FigureCells figures={tool.figures} tool={tool.name} />
+              <td data-label="Tokens" class="number" data-unit="tokens">
+                {tool.tokens?.toLocaleString("en") ?? ""}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {view.tools.map((tool) => (
-              <tr key={tool.name} data-tool={tool.name} aria-current={tool === chosen ? "true" : undefined}>
-                <th scope="row" data-label="Tool">
-                  <a href={hashOf("sources", source.name, tool.name)}>{tool.name}</a>
-                </th>
-                <td data-label="State">
-                  <Badge {...standingOf(tool)} />
-                </td>
-                <td data-label="Effect">
-                  {tool.changes === true && <Badge text="changes" tone="warning" meaning="It changes something" />}
-                  {tool.changes === false && <Badge text="reads" tone="good" meaning="It only reads" />}
-                  {tool.approval !== "" && <Badge text="asks first" tone="info" meaning={tool.approval} />}
-                </td>
-                <FigureCells figures={tool.figures} tool={tool.name} />
-                <td data-label="Tokens" class="number" data-unit="tokens">
-                  {tool.tokens?.toLocaleString("en") ?? ""}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {chosen && <ToolSheet tool={chosen} source={source} onClose={() => console.go(hashOf("sources", source.name))} />}
-    </>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -477,7 +484,9 @@ function Matrix({ view: { agents, tools, source } }: { view: SourceView }) {
           {tools.map((tool) => (
             <tr key={tool.name} data-tool={tool.name}>
               <th scope="row" data-label="Tool">
-                <a href={hashOf("sources", source.name, tool.name)}>{tool.name}</a>
+                <a href={hashOf("sources", source.name, tool.name)}>
+                  <ToolName name={tool.name} />
+                </a>
               </th>
               {agents.map((agent) => {
                 const standing = tool.access.get(agent.name) ?? "";
@@ -510,11 +519,13 @@ function Matrix({ view: { agents, tools, source } }: { view: SourceView }) {
         <tfoot>
           <tr>
             <th scope="row" data-label="Tool">
-              In the list: tools, tokens
+              In its list
             </th>
             {agents.map((agent) => (
               <td key={agent.name} data-label={agent.name}>
-                {agent.tools}, about {agent.tokens.toLocaleString("en")}
+                {agent.tools === 0
+                  ? "none"
+                  : `${plural(agent.tools, "tool")}, about ${agent.tokens.toLocaleString("en")} tokens`}
               </td>
             ))}
           </tr>

@@ -12,6 +12,7 @@ export const SHORTCUTS: [string[], string][] = [
   [["Alt", "↑", "↓"], "Move a node up or down; with ← and → out or in"],
   [["F2"], "Rename a node"],
   [["Del"], "Remove what is chosen"],
+  [["Ctrl", "Z"], "Undo in the tree; with Shift: redo"],
   [["Shift", "F10"], "Open the menu of a node"],
   [["Ctrl", "Enter"], "Run the open tool (⌘ on a Mac)"],
   [["Esc"], "Cancel the running call, close a dialog or clear the search"],

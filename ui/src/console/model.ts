@@ -170,7 +170,7 @@ export class Console {
       (tool) => names.has(tool),
       newKey,
       (message, action) => this.say(message, action ?? null),
-      () => this.authors(agent),
+      (nodeId) => this.authors(nodeId === undefined ? { agent } : { text: nodeId }),
     );
     this.hear((news) => {
       model.hear(news);
@@ -180,9 +180,9 @@ export class Console {
     return model;
   }
 
-  /** Who made an agent's latest changes of the tree, by the version that each led to and the tool. */
-  private async authors(agent: string): Promise<ReadonlyMap<string, Author>> {
-    const { items } = await this.api.audit({ ...NO_FILTER, kind: "call", agent, outcome: "success" }, null, 500);
+  /** Who made the latest changes of an agent or a node, by the version that each led to and the tool. */
+  private async authors(about: { agent: string } | { text: string }): Promise<ReadonlyMap<string, Author>> {
+    const { items } = await this.api.audit({ ...NO_FILTER, kind: "call", outcome: "success", ...about }, null, 500);
     return new Map(
       items.map((record) => [
         `${text(record.all, "version")} ${record.operation}`,

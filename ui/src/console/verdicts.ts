@@ -5,7 +5,7 @@ import type { Verdict } from "./facts";
 export const MEANINGS: Record<string, { tone: Tone; meaning: string }> = {
   granted: { tone: "good", meaning: "The agent sees it and can call it" },
   asks: { tone: "info", meaning: "The agent can call it; a person approves each call first" },
-  denied: { tone: "neutral", meaning: "The agent's definition does not give it" },
+  denied: { tone: "neutral", meaning: "The agent's section does not grant it" },
   masked: { tone: "neutral", meaning: "Hidden from this agent, though it selects the server" },
   unvalidated: { tone: "warning", meaning: "Its definition is not fit to be offered" },
   quarantined: { tone: "danger", meaning: "Its definition changed since someone accepted it" },

@@ -14,7 +14,7 @@ export function NodeHistory({ model, item }: { model: TreeModel; item: Item }) {
   const [problem, setProblem] = useState("");
   useEffect(() => {
     let here = true;
-    Promise.all([model.historyOf(item.id), model.authors()])
+    Promise.all([model.historyOf(item.id), model.authors(item.id)])
       .then(([next, known]) => {
         if (!here) return;
         setHappened(next);
@@ -36,7 +36,7 @@ export function NodeHistory({ model, item }: { model: TreeModel; item: Item }) {
     by: happened.find((one) => isObject(one.new) && get(payloadOf(one.new), key) !== undefined),
   }));
   return (
-    <div class="stack tight" data-testid="node-history">
+    <div class="stack tight node-history" data-testid="node-history">
       <section aria-label="Who last set each property">
         <h3>Who last set what</h3>
         <dl class="blame">
@@ -52,18 +52,18 @@ export function NodeHistory({ model, item }: { model: TreeModel; item: Item }) {
         <h3>What happened</h3>
         <ol class="lines">
           {happened.map((one, index) => (
-            <li key={`${one.version} ${index}`} class="item" data-testid="happening">
+            <li key={`${one.version} ${index}`} class="item happening" data-testid="happening">
               <span class="item-what">
                 <strong>{who(one)}</strong>{" "}
                 <Call id={authors.get(`${one.version} ${one.tool}`)?.callId} tool={one.tool} />
-                {differences(one, model).map(([key, before, after]) => (
-                  <span key={key} class="why">
-                    <code>{key}</code>: <del>{before}</del> <ins>{after}</ins>
-                  </span>
-                ))}
-                {one.reordered && <span class="why quiet">another place among its siblings</span>}
               </span>
               <span class="meta">{one.at === null ? "" : exact(one.at)}</span>
+              {differences(one, model).map(([key, before, after]) => (
+                <span key={key} class="why">
+                  <code>{key}</code>: <del>{before}</del> <ins>{after}</ins>
+                </span>
+              ))}
+              {one.reordered && <span class="why quiet">another place among its siblings</span>}
             </li>
           ))}
         </ol>

@@ -104,7 +104,10 @@ export function TreeList({
   const edit = (event: KeyboardEvent, id: string): boolean => {
     const item = model.forest.get(id);
     const direction = event.altKey ? NUDGES[event.key] : undefined;
+    const letter = event.ctrlKey || event.metaKey ? event.key.toLowerCase() : "";
     if (direction && mayMove && item) void nudge(model, item, direction).then(() => setActive(id));
+    else if (letter === "z" && !event.shiftKey && model.has("undo")) void model.undo();
+    else if ((letter === "y" || (letter === "z" && event.shiftKey)) && model.has("redo")) void model.redo();
     else if (event.key === "F2" && mayRename && id !== ROOT) setRenaming(id);
     else if (event.key === "Delete" && mayRemove) begin("remove", id);
     else if (event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) {

@@ -143,8 +143,8 @@ export class TreeModel {
     readonly has: (tool: string) => boolean,
     private readonly newKey: () => string,
     private readonly say: (message: string, action?: ToastAction) => void,
-    /** Who made the latest changes, by the version that each led to and the tool. */
-    readonly authors: () => Promise<ReadonlyMap<string, Author>> = async () => new Map(),
+    /** Who made the latest changes, of the agent or of one node, by the version that each led to and the tool. */
+    readonly authors: (nodeId?: string) => Promise<ReadonlyMap<string, Author>> = async () => new Map(),
   ) {
     this.tools = {
       call: async (tool, args) => {
@@ -216,7 +216,9 @@ export class TreeModel {
       if (found) await this.select(id);
       else this.say(`There is no node ${id} any more`);
     } catch (error) {
-      if (ticket === this.ticket) this.say(messageOf(error));
+      const gone = error instanceof ToolError && error.code === "not_found";
+      if (ticket === this.ticket)
+        this.say(gone ? `There is no node ${id}; it may have been removed` : messageOf(error));
     }
   }
 
