@@ -10,6 +10,12 @@ from typing import Any
 from toolgrove.store.postgres.connecting import Connection
 
 _REPLACE = re.compile(r"INSERT OR REPLACE INTO (\w+) \(([^)]+)\)")
+_COLUMNS = re.compile(r"\(([^)]+)\)$")
+_TYPES: Mapping[str, str] = {
+    **dict.fromkeys(("number", "revision", "base", "crc", "size"), "bigint"),
+    "at": "double precision",
+}
+"""Of the columns that are no text."""
 _KEYS: Mapping[str, str] = {
     "head": "one",
     "node": "id",
@@ -35,6 +41,13 @@ def translated(statement: str) -> bytes:
         rest = statement[found.end() :]
         statement = f"INSERT INTO {table} ({columns}){rest} ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {renewed}"
     return _MARK.sub("%s", statement).encode()
+
+
+@lru_cache(maxsize=64)
+def from_columns(opening: str) -> str:
+    """`INSERT INTO table (columns)` for any number of rows, given as one array for each column."""
+    arrays = [f"%b::{_TYPES.get(name, 'text')}[]" for name in _COLUMNS.findall(opening)[0].split(", ")]
+    return f"{opening} SELECT * FROM unnest({', '.join(arrays)})"  # noqa: S608  our own words
 
 
 def kept_as(value: Any) -> Any:
@@ -83,6 +96,12 @@ class PostgresTables:
         given = [kept_as(value) for value in values]
         text = translated(statement) if given else statement.encode()
         return Found(self, self.connection.execute(text, given or None))
+
+    def insert(self, opening: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows by a statement that is the same for any number of them, so that it is prepared once."""
+        if rows:
+            columns = [[kept_as(value) for value in column] for column in zip(*rows, strict=True)]
+            self.connection.execute(translated(from_columns(opening)), columns)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> None:
         """Run a statement for each row."""

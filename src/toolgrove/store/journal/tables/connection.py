@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 _ROWS = 256
 
@@ -32,8 +32,18 @@ class Connection(Protocol):
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object: ...
 
 
+@runtime_checkable
+class TakesRows(Protocol):
+    """A connection with a way of its own to insert many rows."""
+
+    def insert(self, opening: str, rows: Sequence[tuple[Any, ...]]) -> None: ...
+
+
 def insert(connection: Connection, opening: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Run `INSERT INTO table (columns)` for all rows; few statements, since each lets go of the interpreter."""
+    if isinstance(connection, TakesRows):
+        connection.insert(opening, rows)
+        return
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]
         place = f"({','.join('?' * len(part[0]))})"
