@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from toolgrove.store.state.postgres import Following, Member, StateDatabase
 
 
-SETTLE = 5.0
+SETTLE = 1.0
 """How many seconds pass between two looks for claims of replicas that are gone."""
 
 

@@ -269,3 +269,25 @@ async def test_of_two_like_calls_that_were_cut_off_together_the_next_is_stopped_
         else:
             assert doubt is None
         await journal.close()
+
+
+@pytest.mark.services
+async def test_a_replica_that_runs_closes_the_call_of_one_that_was_killed_and_settles_its_approval(
+    tmp_path: Path, database: str
+) -> None:
+    house = House(tmp_path, {"store": database}, approve=["up_hold"])
+    async with house.grove as grove:
+        agent = await grove.agent("a")
+        waiting = error_of(await agent.call("up_hold", PAY))["approvalId"]
+        await grove.approvals.decide(waiting, approve=True, by="grace")
+        await house.cut_off()
+
+        async def is_settled() -> bool:
+            return (await grove.approvals.get(waiting)).state == "unknown"
+
+        async def is_closed() -> bool:
+            return (await records(grove))[-1]["outcome"] in ("unknown",)
+
+        await eventually(is_settled)
+        await eventually(is_closed)
+        assert error_of(await agent.call("up_hold", PAY))["reason"] == "outcome_unknown"

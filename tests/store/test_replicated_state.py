@@ -12,6 +12,7 @@ import pytest
 from grove_kit import config
 from pool.test_approvals import ASKED
 from services.postgres import Postgres
+from services.proxy import Proxy
 from toolgrove import Grove
 from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
 from toolgrove.store.audit import AuditQuery
@@ -114,20 +115,25 @@ async def test_a_replica_that_lost_the_database_answers_from_its_copy_and_hears_
 
 
 async def test_the_claim_of_a_replica_that_is_gone_is_settled_by_another(
-    pair: Pair, database: str, postgres: Postgres
+    database: str, postgres: Postgres, tmp_path: Path
 ) -> None:
-    here, there = pair
-    asked = await here.approvals.request(ASKED)
-    await here.approvals.decide(asked.id, approve=True, by="grace")
-    claimed = await here.approvals.claim(ASKED, "c1")
-    assert claimed is not None
-    assert await there.approvals.abandoned() == []
-    schema = DatabaseAddress.of(database).schema
-    name = f"s{claimed.process:016x}"
-    await eventually(lambda: postgres.ask(f"SELECT 1 FROM {schema}.replica WHERE id = %s", name))
-    assert await there.approvals.abandoned() == []
-    postgres.ask(f"UPDATE {schema}.replica SET seen = seen - interval '1 minute' WHERE id = %s", name)
-    assert [one.id for one in await there.approvals.abandoned()] == [asked.id]
+    with Proxy(postgres.port) as proxy:
+        shaky = database.replace(f":{postgres.port}/", f":{proxy.port}/")
+        async with AsyncExitStack() as stack:
+            here, there = [
+                await stack.enter_async_context(Grove(config(workspace={"store": store}, state=str(tmp_path / name))))
+                for name, store in (("a", shaky), ("b", database))
+            ]
+            asked = await here.approvals.request(ASKED)
+            await here.approvals.decide(asked.id, approve=True, by="grace")
+            assert await here.approvals.claim(ASKED, "c1") is not None
+            assert await there.approvals.abandoned() == []
+            proxy.close()
+
+            async def is_settled() -> bool:
+                return (await there.approvals.get(asked.id)).state == "unknown"
+
+            await eventually(is_settled)
 
 
 async def test_an_approval_is_used_up_in_the_transaction_that_keeps_the_change(

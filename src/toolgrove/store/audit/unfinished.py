@@ -55,6 +55,10 @@ class Unfinished:
         """Forget what was heard since the copy was made."""
         self._open, self._doubts = dict(before._open), dict(before._doubts)
 
+    def share(self, others: Unfinished) -> None:
+        """Take over the doubts of a store that several processes write, which knows them all."""
+        self._doubts = dict(others._doubts)
+
     @property
     def is_empty(self) -> bool:
         """Whether every call that began has ended, and none is in doubt."""

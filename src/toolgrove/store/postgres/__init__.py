@@ -6,6 +6,7 @@ Only ``address`` and ``extra`` can be imported without psycopg.
 - ``extra``: loads what needs psycopg, or says how to install it
 - ``connecting``: connections with their time limits, and what failures of theirs mean
 - ``migrating``: brings a schema to the newest version, and gives an application's role its rights
+- ``presence``: which processes are there
 - ``migrations``: the steps, one file of SQL each
 """
 

@@ -7,7 +7,7 @@ Nothing here is imported before a project names such a store, since psycopg is a
 - ``holders``: processes that hold the head and fell silent
 - ``opening``: connecting, migrating and reading a store
 - ``audit_log``: the audit records, asked for and proved
-- ``replicas``: which processes are alive, and calls of those that are not
+- ``replicas``: which processes have the store open, and calls of those that are gone
 - ``settling``: approvals that a call used up, in the transaction of its record
 - ``doorbell``: rings when another process has written
 - ``following``: what others wrote since a revision

@@ -13,13 +13,14 @@ from contextlib import suppress
 import psycopg
 from psycopg import errors
 
+from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import Sealed, Unfinished
 from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.journal import Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.holders import end_silent_holders
-from toolgrove.store.journal.postgres.replicas import Replica
+from toolgrove.store.journal.postgres.replicas import Replica, calls
 from toolgrove.store.journal.postgres.settling import settle_used
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.entries import EntryTables, Outcome
@@ -27,12 +28,13 @@ from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.rows import Rows
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
+from toolgrove.store.postgres.presence import BEAT, GRACE
+from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
 LOCKED = " FOR UPDATE"
 _TRIES = 5
 _AGAIN = 0.25
-_STAY = 3.0
 _SILENT_MS = 2_000
 _KEPT, _NOT_KEPT = "what it was to keep is kept", "nothing of it was kept"
 
@@ -49,7 +51,13 @@ class PostgresLedger:
     """The tables as the writer sees them; between two transactions others may have changed them."""
 
     def __init__(
-        self, address: DatabaseAddress, tables: PostgresTables, head: Head, entries: EntryTables, replica: Replica
+        self,
+        address: DatabaseAddress,
+        tables: PostgresTables,
+        head: Head,
+        entries: EntryTables,
+        replica: Replica,
+        clock: Clock,
     ) -> None:
         self.is_cut = False
         """Whether the database could not be reached at the last try."""
@@ -58,7 +66,8 @@ class PostgresLedger:
         self._tables: PostgresTables | None = tables
         self._entries = entries
         self._replica = replica
-        self._stayed = 0.0
+        self._clock = clock
+        self._came = self._stayed = time.monotonic()
         self._closing = False
 
     @property
@@ -111,19 +120,39 @@ class PostgresLedger:
         raise Stalled
 
     def look(self, *, thoroughly: bool) -> None:
-        """Find out whether it could be written, and say that this process is alive."""
+        """Find out whether it could be written; say that this process lives, and close calls of those that do not."""
         tables = self._connected()
-        if not thoroughly and not self.is_cut and time.monotonic() - self._stayed < _STAY:
+        if not thoroughly and not self.is_cut and time.monotonic() - self._stayed < BEAT:
             return
+        before = self.unfinished.copy()
         try:
             self._replica.stay(tables)
             self._stayed = time.monotonic()
+            self._take_over(tables)
             self.tell_outside()
         except psycopg.Error as error:
-            if passes(error, is_cut=self._roll_back(self.unfinished)):
+            if passes(error, is_cut=self._roll_back(before)):
                 raise Stalled from None
             raise refusal(error) from None
         self.is_cut = False
+
+    def _take_over(self, tables: PostgresTables) -> None:
+        """Hear of calls that others left in doubt, and close those of processes that are gone."""
+        found = calls(tables)
+        self.unfinished.share(found.all)
+        if time.monotonic() - self._came < GRACE or not found.orphans.close(""):
+            return
+        with tables:
+            tables.execute("BEGIN")
+            head = Head.read(tables, lock=LOCKED) or self.head
+            records = calls(tables).orphans.close(to_milliseconds(self._clock.wall()))  # but for those closed meanwhile
+            _, head = self._entries.announce(tables, head, records, head.place)
+            self.head = self._entries.write_head(tables, head)
+            tables.execute("COMMIT")
+        for record in records:
+            log.warning(
+                "A replica is gone; the outcome of its call %s of %s is unknown.", record["callId"], record["operation"]
+            )
 
     def tell_outside(self) -> None:
         """Bring copies of the audit records up to the head."""
@@ -207,6 +236,7 @@ class PostgresLedger:
             try:
                 self._tables = PostgresTables(connect(self._address))
                 prepare(self._tables, self._replica)
+                self._came = time.monotonic()
             except (DatabaseUnavailable, psycopg.Error) as error:
                 self._drop()
                 if not self.is_cut:
@@ -246,4 +276,4 @@ def prepare(tables: PostgresTables, replica: Replica) -> None:
     tables.execute("SELECT set_config('toolgrove.replica', ?, false)", (replica.name,))
     for name in ("idle_in_transaction_session_timeout", "lock_timeout"):
         tables.execute("SELECT set_config(?, ?, false)", (name, str(_SILENT_MS)))
-    replica.stay(tables)
+    replica.come(tables)

@@ -14,9 +14,8 @@ from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.postgres.following import read_all
 from toolgrove.store.journal.postgres.ledger import LOCKED, PostgresLedger, prepare
 from toolgrove.store.journal.postgres.reading import PostgresReader
-from toolgrove.store.journal.postgres.replicas import Replica, orphans
+from toolgrove.store.journal.postgres.replicas import Replica, calls
 from toolgrove.store.journal.postgres.tables import PostgresTables
-from toolgrove.store.journal.tables import unfinished_calls
 from toolgrove.store.journal.tables.audit_bodies import AuditBodies
 from toolgrove.store.journal.tables.audit_copies import AuditCopies
 from toolgrove.store.journal.tables.audit_retention import AuditRetention, Days
@@ -94,15 +93,13 @@ def open_database(
             retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive, is_shared=True)
             tables.execute("BEGIN")
             head = Head.read(tables, lock=LOCKED) or head
-            unfinished = unfinished_calls.read(tables)
+            unfinished, left = calls(tables)
             entries = EntryTables(
                 keys, copies, retention, AuditBodies(record_bytes), unfinished, notary, is_shared=True
             )
-            ledger = PostgresLedger(address, tables, head, entries, replica)
+            ledger = PostgresLedger(address, tables, head, entries, replica, clock)
             now = to_milliseconds(clock.wall())
-            said = ledger.announce(
-                tables, resumption(tables, head, entries, archive, notary, now, left=orphans(tables))
-            )
+            said = ledger.announce(tables, resumption(tables, head, entries, archive, notary, now, left=left))
             tables.execute("COMMIT")
             ledger.tell_outside()
     except BaseException as error:

@@ -1,17 +1,15 @@
-"""Which processes have the store open: each says again and again that it is alive, by the database's clock."""
+"""The processes that have the store open, and the calls that those left which are gone."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from toolgrove.store.audit import Unfinished
 from toolgrove.store.journal.tables import unfinished_calls
 from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.postgres.presence import ALIVE, FORGET, HOLD, LEAVE, STAY
 
-LEASE = 15.0
-"""After how many seconds of silence a process counts as gone."""
-_SEEN = "INSERT INTO replica (id) VALUES (?) ON CONFLICT (id) DO UPDATE SET seen = clock_timestamp()"
-_ALIVE = "SELECT id FROM replica WHERE seen > clock_timestamp() - make_interval(secs => ?)"
-_FORGET = "DELETE FROM replica WHERE seen < clock_timestamp() - make_interval(secs => ?)"
-_ORPHANS = f"SELECT body, crc FROM unfinished WHERE replica IS NULL OR replica NOT IN ({_ALIVE})"  # noqa: S608  our own words
+_CALLS = f"SELECT body, crc, replica IS NULL OR replica NOT IN ({ALIVE}) FROM unfinished"  # noqa: S608  our own words
 
 
 class Replica:
@@ -20,16 +18,32 @@ class Replica:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def come(self, connection: Connection) -> None:
+        """Be there for as long as the connection is."""
+        connection.execute(HOLD, (self.name,))
+        self.stay(connection)
+
     def stay(self, connection: Connection) -> None:
         """Say that it is alive."""
-        connection.execute(_SEEN, (self.name,))
+        connection.execute(STAY, (self.name,))
 
     def leave(self, connection: Connection) -> None:
         """Say that it is gone."""
-        connection.execute("DELETE FROM replica WHERE id = ?", (self.name,))
-        connection.execute(_FORGET, (20 * LEASE,))
+        connection.execute(LEAVE, (self.name,))
+        connection.execute(FORGET)
 
 
-def orphans(connection: Connection) -> Unfinished:
-    """Calls that began in a process that is gone."""
-    return unfinished_calls.remembered(connection.execute(_ORPHANS, (LEASE,)).fetchall())
+class Calls(NamedTuple):
+    """Calls that have not ended, or in doubt: of all processes, and of those that are gone."""
+
+    all: Unfinished
+    orphans: Unfinished
+
+
+def calls(connection: Connection) -> Calls:
+    """Those that the store remembers."""
+    rows = connection.execute(_CALLS).fetchall()
+    return Calls(
+        all=unfinished_calls.remembered([row[:2] for row in rows]),
+        orphans=unfinished_calls.remembered([row[:2] for row in rows if row[2]]),
+    )

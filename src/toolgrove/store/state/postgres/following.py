@@ -15,9 +15,10 @@ import psycopg
 from psycopg import sql
 
 from toolgrove.store.postgres.connecting import session, settings
+from toolgrove.store.postgres.presence import BEAT, HOLD, STAY
 from toolgrove.store.state.postgres.copies import Copy
 from toolgrove.store.state.postgres.database import StateDatabase, channel
-from toolgrove.store.state.postgres.members import LEASE, STAY, Member
+from toolgrove.store.state.postgres.members import Member
 
 log = logging.getLogger("toolgrove.store")
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -78,6 +79,9 @@ class Following:
             statement, values = session(address)
             await connection.execute(statement.encode(), values)
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel(address))))
+            await connection.execute(HOLD, (self._member.id,))
+            self._member.came()
+            self._stayed = -math.inf
         except BaseException:
             await connection.close()
             raise
@@ -96,7 +100,7 @@ class Following:
                 pass
 
     async def _stay(self, connection: Connection) -> None:
-        if time.monotonic() - self._stayed >= LEASE / 3:
+        if time.monotonic() - self._stayed >= BEAT:
             await connection.execute(STAY, (self._member.id,))
             self._stayed = time.monotonic()
 

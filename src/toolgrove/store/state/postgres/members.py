@@ -1,16 +1,12 @@
-"""Which processes share the state: each says every few seconds that it is alive, by the database's clock."""
+"""Which processes share the state."""
 
 from __future__ import annotations
 
 import secrets
+import time
 
+from toolgrove.store.postgres.presence import ALIVE, GRACE, LEAVE
 from toolgrove.store.state.postgres.database import StateDatabase
-
-LEASE = 15.0
-"""After how many seconds of silence a process counts as gone."""
-STAY = "INSERT INTO replica (id) VALUES (%s) ON CONFLICT (id) DO UPDATE SET seen = clock_timestamp()"
-_LEAVE = "DELETE FROM replica WHERE id = %s"
-_ALIVE = "SELECT id FROM replica WHERE seen > clock_timestamp() - make_interval(secs => %s)"
 
 
 class Member:
@@ -19,23 +15,28 @@ class Member:
     def __init__(self, state: StateDatabase) -> None:
         self._state = state
         self.number = secrets.randbits(63)
+        self._came: float | None = None
 
     @property
     def id(self) -> str:
         """How the database knows it."""
         return name_of(self.number)
 
+    def came(self) -> None:
+        """It has a new connection: others, which lost theirs when it did, may need a moment longer."""
+        self._came = time.monotonic()
+
     def is_alive(self, number: int) -> bool:
-        """Whether a process is this one, or was heard of lately."""
-        if number == self.number:
+        """Whether a process is this one, or is there as far as one can tell."""
+        if number == self.number or (self._came is not None and time.monotonic() - self._came < GRACE):
             return True
         with self._state.reading() as connection:
-            return (name_of(number),) in connection.execute(_ALIVE, (LEASE,)).fetchall()
+            return (name_of(number),) in connection.execute(ALIVE.encode()).fetchall()
 
     def leave(self) -> None:
         """Say that it is gone."""
         with self._state.writing("approvals") as connection:
-            connection.execute(_LEAVE, (self.id,))
+            connection.execute(LEAVE, (self.id,))
 
 
 def name_of(number: int) -> str:
