@@ -25,6 +25,12 @@ SUBJECTS = {
     "mcp_proxy": "mcp-proxy",
     "forge": "ContextForge",
     "memory": "in memory",
+    "sqlite": "SQLite",
+    "postgres": "PostgreSQL",
+    "one": "one replica",
+    "two": "two replicas",
+    "ten": "10",
+    "hundred": "100",
     "alone": "alone",
 }
 

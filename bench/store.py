@@ -116,10 +116,10 @@ def report_mutations(folder: Path, seconds: float, rounds: int) -> None:
             print(f"  {name:12}{rate:10,.0f}/s   {rate / medians['bare SQLite']:6.2f} of bare SQLite")
 
 
-async def planted(path: Path, nodes: int) -> float:
+async def planted(store: str, nodes: int) -> float:
     """Put so many nodes into a store; the seconds that the last import took."""
     begun = time.perf_counter()
-    async with Grove(settings(f"sqlite:{path}")) as grove:
+    async with Grove(settings(store)) as grove:
         agent = await grove.agent("a0")
         for start in range(0, nodes, 10_000):
             items = [
@@ -153,7 +153,7 @@ async def opened(path: Path, rounds: int = 3) -> tuple[float, float]:
 
 async def opening(path: Path, nodes: int) -> None:
     print(f"\n## Opening a tree of {nodes:,} nodes\n")
-    print(f"import of the last 10,000: {await planted(path, nodes):.2f} s")
+    print(f"import of the last 10,000: {await planted(f'sqlite:{path}', nodes):.2f} s")
     wall, cpu = await opened(path)
     print(f"open: {wall:.2f} s, CPU {cpu:.2f} s, file {path.stat().st_size / 2**20:.1f} MiB")
 

@@ -20,14 +20,17 @@ from services.programs import program
 from waiting import wait_until
 
 OWNER = "postgres"
-_QUICK = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "max_connections=200", "log_min_messages=fatal")
+_COMMON = ("max_connections=200", "log_min_messages=fatal")
+_QUICK = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB")
 """What is lost in a power cut is no matter here; a killed server still finds all that it committed."""
 
 
 class Postgres:
     """Made once; `stop` in any manner, then `start` again on the same data and port."""
 
-    def __init__(self) -> None:
+    def __init__(self, *settings: str) -> None:
+        """Settings of its own go instead of those that make it quick."""
+        self._settings = (*_COMMON, *(settings or _QUICK))
         self._bin = program("initdb").parent
         self._folder = Path(tempfile.mkdtemp(prefix="grove-pg-"))
         self._data = self._folder / "data"
@@ -50,7 +53,7 @@ class Postgres:
     def start(self) -> None:
         """Run the server until it takes connections."""
         settings = (
-            *_QUICK,
+            *self._settings,
             f"port={self.port}",
             "listen_addresses=127.0.0.1",
             f"unix_socket_directories={self._folder}",
@@ -68,6 +71,12 @@ class Postgres:
         )
         log.close()
         wait_until(self.is_up)
+
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server belong to."""
+        assert self._server is not None
+        return self._server.pid
 
     @property
     def runs(self) -> bool:
