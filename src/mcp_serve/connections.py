@@ -49,6 +49,12 @@ class Connections:
         if connection in self._open:
             self._idle[connection] = None
 
+    def served(self, connection: asyncio.Transport) -> None:
+        """A request came and was answered at once."""
+        if connection in self._idle:
+            del self._idle[connection]
+            self._idle[connection] = None
+
     def closed(self, connection: asyncio.Transport) -> None:
         """Give its place to another."""
         self._idle.pop(connection, None)

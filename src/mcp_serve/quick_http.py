@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -13,10 +12,7 @@ from mcp_serve.eager import Beginner, Rest
 from mcp_serve.lane import Reply
 from mcp_serve.shortcut import Shortcut
 from mcp_serve.uvicorn_internals import StrictHttp
-from mcp_serve.whole import lines, on_the_wire
-
-_lines = lru_cache(maxsize=2)(lines)
-"""The lines that every answer has change once a second."""
+from mcp_serve.whole import Header, lines, on_the_wire
 
 
 class QuickHttp(StrictHttp):
@@ -39,6 +35,8 @@ class QuickHttp(StrictHttp):
         self._is_between = True
         self._unread: bytes | None = None
         self._rest: tuple[Rest[bytes], ASGIApp] | None = None
+        self._headers: list[Header] = []
+        self._lines = b""
         self._idle_since: float | None = None
         self._closing: asyncio.TimerHandle | None = None
 
@@ -74,11 +72,14 @@ class QuickHttp(StrictHttp):
 
     def _write(self, text: bytes, reply: Reply) -> None:
         self._deadline.cancel()
-        self._unset_keepalive_if_required()
-        self.transport.write(on_the_wire(_lines(tuple(self.server_state.default_headers)), text, reply.more))
+        if self.timeout_keep_alive_task is not None:
+            self._unset_keepalive_if_required()
+        if self._headers is not self.server_state.default_headers:  # others once a second
+            self._headers = self.server_state.default_headers
+            self._lines = lines(self._headers)
+        self.transport.write(on_the_wire(self._lines, text, reply.more))
         self.server_state.total_requests += 1
-        self._connections.asked(self.transport)
-        self._connections.answered(self.transport)
+        self._connections.served(self.transport)
         self._idle_since = self.loop.time()
         if self._closing is None:  # one clock runs through many requests
             self._closing = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)

@@ -23,7 +23,7 @@ async def send_whole(scope: Scope, send: Send, body: bytes, *more: Header) -> No
 def on_the_wire(first: bytes, body: bytes, more: Iterable[Header]) -> bytes:
     """The same answer as HTTP/1.1 has it; `first` are the lines of headers that every answer has."""
     form = b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\ncontent-type: application/json\r\n%b\r\n%b"
-    return form % (first, len(body), lines(more), body)
+    return form % (first, len(body), lines(more) if more else b"", body)
 
 
 def lines(headers: Iterable[Header]) -> bytes:

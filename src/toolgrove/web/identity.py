@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import anyio
 from starlette.authentication import AuthCredentials, BaseUser
@@ -58,8 +59,15 @@ def holder_of(given: Sequence[bytes], holder: Holder) -> Principal | None:
     """Who asks, by the headers that say so: exactly one must, with a token that is good."""
     if len(given) != 1:
         return None
-    scheme, _, token = given[0].decode("latin-1").partition(" ")
-    return holder(token.strip()) if scheme.lower() == "bearer" else None
+    token = _token(given[0])
+    return None if token is None else holder(token)
+
+
+@lru_cache(maxsize=256)
+def _token(given: bytes) -> str | None:
+    """The bearer token in a header; a client sends the same one again and again."""
+    scheme, _, token = given.decode("latin-1").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def source_of(scope: Scope) -> str:

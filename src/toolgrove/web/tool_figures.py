@@ -53,7 +53,9 @@ class ToolFigures:
         )
 
     def _add(self, tool: str, took: float | None, *, failures: int = 0, refusals: int = 0) -> None:
-        tally = self._tallies.setdefault(tool, _Tally())
+        tally = self._tallies.get(tool)
+        if tally is None:
+            tally = self._tallies[tool] = _Tally()
         tally.calls += 1
         tally.failures += failures
         tally.refusals += refusals

@@ -41,11 +41,13 @@ class _Count:
 
     def add(self, outcome: Outcome, seconds: float) -> None:
         self.calls += 1
-        self.refusals += outcome == "refused"
-        self.waiting += outcome == "waiting"
-        self.failures += outcome not in (*_DONE, "refused", "waiting")
+        if outcome not in _DONE:
+            self.refusals += outcome == "refused"
+            self.waiting += outcome == "waiting"
+            self.failures += outcome not in ("refused", "waiting")
         self.seconds += seconds
-        self.slowest = max(self.slowest, seconds)
+        if seconds > self.slowest:
+            self.slowest = seconds
 
     def merge(self, other: _Count) -> None:
         self.calls += other.calls
@@ -72,7 +74,10 @@ class Traffic:
             self._forget()
         if agent not in agents and len(agents) >= SOURCES:
             agent = _OTHERS
-        agents.setdefault(agent, _Count()).add(outcome, seconds)
+        count = agents.get(agent)
+        if count is None:
+            count = agents[agent] = _Count()
+        count.add(outcome, seconds)
 
     async def recall(self, log: AuditLog, last: int) -> None:
         """Count in what the log has of the last day up to a record: the newest first, and not more than a lot."""
