@@ -61,8 +61,11 @@ class _OfAgent(_Timestamped):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _OfCall(_OfAgent):
+    """One call; `by` is who made it for the agent, where the agent did not call itself."""
+
     call_id: str
     tool: str
+    by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,7 @@ from toolgrove.errors import GroveError, PromptNotFound, ResourceNotFound
 from toolgrove.notation.json_value import compact
 from toolgrove.pool.prompts import PromptServer
 from toolgrove.pool.resources import ResourceServer, Watch
+from toolgrove.store.state import OPERATOR
 from toolgrove.types import Arguments, Call, Listed, Result, ToolSpec
 
 SESSION = "toolgrove/session"
@@ -225,7 +226,7 @@ def session_of(agent: str, caller: str | None, wanted: object = None) -> str | N
     """The session of a request: the one it names, and never the agent's own where somebody else acts for it."""
     named = wanted if isinstance(wanted, str) and 0 < len(wanted) <= MAX_SESSION else None
     if caller is None or caller == agent:
-        return named
+        return None if named is not None and named.startswith(OPERATOR) else named  # no agent passes for a person
     return caller if named is None else f"{caller}/{named}"
 
 

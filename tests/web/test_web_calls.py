@@ -8,9 +8,11 @@ from typing import Any
 import anyio
 import pytest
 
+from e2e.wire import call_body, modern_headers
 from mcp_text import told_on_wire
 from runners.endpoint import obeying
 from runners.endpoint import serving as serving_model
+from toolgrove.events import ToolSucceeded
 from waiting import eventually
 from web.operating import Desk, operating
 
@@ -153,6 +155,30 @@ async def test_a_run_can_be_looked_at_with_its_sub_agents_and_what_they_said() -
             spawning = await latest(desk, "spawn_agents")
             assert [one["agent"] for one in spawning["delegated"]] == ["gardener", "gardener"]
             assert summary["calls"] == len(await _records(desk, run=summary["id"]))
+
+
+async def test_a_call_of_a_sub_agent_tells_by_which_rule_it_had_the_tool() -> None:
+    async with serving_model(obeying) as model:
+        runner = {"kind": "openai", "url": model.url, "model": "obeying"}
+        async with operating({**PROJECT, "runner": runner}) as desk:
+            spawned = {"agents": [{"agent": "gardener", "input": json.dumps(["list_bookmarks", {}])}]}
+            await desk.operator.post("/agents/chief/runs", json={"input": json.dumps(["spawn_agents", spawned])})
+            story = await latest(desk, "list_bookmarks")
+            assert story["record"]["chain"] == ["chief", "gardener"]
+            assert (story["access"]["verdict"]["rule"], story["access"]["same"]) == ("tools: *", True)
+
+
+async def test_events_tell_the_operator_from_the_agent_and_no_agent_passes_for_one() -> None:
+    async with operating(PROJECT) as desk:
+        heard: list[Any] = []
+        desk.grove.listen(heard.append)
+        for by in ("gardener", "(operator)"):
+            await desk.mcp("gardener", "get_node", by=by, nodeId="root")
+        assert [event.by for event in heard if isinstance(event, ToolSucceeded)] == [None, "operator"]
+        body = call_body("get_node", {"nodeId": "root"}, _meta={"toolgrove/session": "(operator)/me"})
+        headers = modern_headers("tools/call", "get_node")
+        await desk.http["gardener"].post("/agents/gardener/mcp", json=body, headers=headers)
+        assert (await latest(desk, "get_node"))["record"]["session"] == "gardener"
 
 
 async def test_what_sub_agents_did_for_a_call_is_told_from_the_log() -> None:

@@ -153,8 +153,8 @@ test("quiet minutes are filled in, and older ones left out", () => {
   const now = 100 * 60_000 + 5_000;
   const traffic = trafficOf(
     [
-      { minute: 99 * 60, calls: 5, failures: 1, refusals: 2, waiting: 1, meanMs: 2, slowestMs: 9 },
-      { minute: 1, calls: 9, failures: 0, refusals: 0, waiting: 0, meanMs: 1, slowestMs: 1 },
+      { minute: 99 * 60, calls: 5, failures: 1, refusals: 2, waiting: 1, cancelled: 0, meanMs: 2, slowestMs: 9 },
+      { minute: 1, calls: 9, failures: 0, refusals: 0, waiting: 0, cancelled: 0, meanMs: 1, slowestMs: 1 },
     ],
     now,
   );

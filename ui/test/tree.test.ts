@@ -32,6 +32,7 @@ const changed = (agent: string, tool: string, ...nodeIds: string[]): TreeNews =>
   type: "tree",
   callId: "c1",
   agent,
+  byOperator: false,
   tool,
   nodeIds,
   at: 0,
@@ -93,7 +94,7 @@ test("what an agent changes shows by itself, marked with who did it", async () =
   model.hear(changed("writer", "update_payload_property", "kitchen"));
   await settled();
   expect(item(model, "kitchen").payload).toEqual(toJson({ name: "Kitchen", size: 14 }));
-  expect(model.marks.value.get("kitchen")).toMatchObject({ agent: "writer", tool: "update_payload_property" });
+  expect(model.marks.value.get("kitchen")).toMatchObject({ by: "writer", tool: "update_payload_property" });
   workspace.add("house", { name: "Attic" }, "attic");
   model.hear(changed("writer", "add_child", "attic"));
   workspace.move("bath", "shed");

@@ -52,6 +52,7 @@ class AuditStep:
             if not call.settled:
                 with anyio.CancelScope(shield=True):
                     await self._record_quietly(call, "unknown" if call.cut_off and call.begun else "cancelled", None)
+                self._listeners.publish(failed(call, self._clock.wall()))
             raise
         except Exception:
             log.exception("call %s of %s by %s failed", call.id, call.name, call.caller.agent)

@@ -12,7 +12,7 @@ from toolgrove.store.audit import AuditQuery
 SESSION = "sample"
 """Marks the records of what nobody but the sample did."""
 BACK = 25 * 3600.0
-_STEP = 600.0
+_STEP = 300.0
 _BUSY = (0, 0, 0, 0, 0, 1, 3, 4, 2, 1, 1, 2, 3, 2, 1, 1, 2, 3, 4, 3, 2, 1, 0, 0)
 """How much there is to do in each hour of a gardener's day."""
 
@@ -56,20 +56,21 @@ async def live_through(grove: Grove, clock: SampleClock) -> None:
         busy = _BUSY[time.localtime(clock.wall()).tm_hour]
         if beds and busy:
             await water(sprinkler, beds[turn % len(beds)])
-        if turn % 3 == 0:
+        if turn % 6 == 0:
             await researcher.call("select_nodes", queryDsl="//Bed/Crop[status = growing]")
         for number in range(busy):
             await researcher.call("get_view", rootNodeId="beds", maxTokens=300 + 50 * number)
-        if busy > 2 and turn % 2 == 0:
+            await gardener.call("get_node", nodeId="beds")
+        if busy > 2 and turn % 4 == 0:
             await gardener.do("tag_node", nodeId="courgette", tags=[f"seen-{turn}"])
         await _stumble(turn, sprinkler, researcher)
 
 
 async def _stumble(turn: int, sprinkler: Hand, researcher: Hand) -> None:
     """Now and then something is refused, or does not work."""
-    if turn % 23 == 5:
+    if turn % 46 == 5:
         await sprinkler.change("update_payload", nodeId="shed", patch={"wet": True})
-    if turn % 37 == 8:
+    if turn % 74 == 8:
         await researcher.call("select_nodes", queryDsl="//Crop[status = = growing]")
-    if turn % 41 == 12:
+    if turn % 82 == 12:
         await researcher.call("get_node", nodeId="greenhouse")

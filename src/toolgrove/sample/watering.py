@@ -10,7 +10,7 @@ from toolgrove.grove import Grove
 from toolgrove.notation.times import to_seconds
 from toolgrove.sample.hand import Hand
 
-PAUSE = 5.0
+PAUSE = 10.0
 LITRES = 15
 
 

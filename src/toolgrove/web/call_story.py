@@ -51,11 +51,11 @@ def _change(project: Project, record: Record) -> schemas.TreeChange | None:
 
 
 async def _access(project: Project, record: Record) -> schemas.Access | None:
-    """The agent as it is now; a sub-agent may have had less, which its own record does not say."""
-    if len(record["chain"]) > 1:
-        return None
+    """The agent as it is now; of a sub-agent, within the bounds of those above it."""
     try:
-        agent = await project.agent(record["agent"])
+        agent = await project.agent(record["chain"][0])
+        for name in record["chain"][1:]:
+            agent = await project.agent(name, within=agent.bounds)
     except AgentNotFound:
         return None
     verdict = agent.receipt.get(record["operation"])

@@ -105,7 +105,7 @@ class Metrics(Collector):
                 self.traffic.add(event.agent, "success", event.duration)
             case ToolFailed():
                 outcome = outcome_of(event.error)
-                told = outcome if outcome == "waiting" else str(event.error["code"])
+                told = outcome if outcome in ("waiting", "cancelled") else str(event.error["code"])
                 self._call(event.agent, _known_tool(event), told, event.duration)
                 self.traffic.add(event.agent, outcome, event.duration)
             case TreeChanged(elsewhere=None):

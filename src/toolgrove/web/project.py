@@ -20,7 +20,7 @@ from toolgrove.store.audit import AuditLog
 from toolgrove.store.journal import Extent, Trouble
 from toolgrove.store.state import Pins, Tokens
 from toolgrove.tree.account import Account
-from toolgrove.types import Clock
+from toolgrove.types import Bounds, Clock
 
 
 class Project(Protocol):
@@ -57,7 +57,7 @@ class Project(Protocol):
 
     def account_of(self, version: str, *, agent: str, tool: str) -> Account | None: ...
 
-    async def agent(self, name: str, *, session: str | None = None) -> Agent: ...
+    async def agent(self, name: str, *, session: str | None = None, within: tuple[Bounds, ...] = ()) -> Agent: ...
 
     async def model_run(self, agent: str, *, session: str | None = None) -> ModelRun: ...
 

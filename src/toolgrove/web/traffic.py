@@ -28,6 +28,7 @@ _RECORD = re.compile(
     r'.*?"durationMs":(?P<took>[\d.eE+-]+)'
 )
 _DONE = frozenset(("success", "replayed"))
+_UNFINISHED = frozenset(("cancelled", "unknown"))
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class _Count:
     failures: int = 0
     refusals: int = 0
     waiting: int = 0
+    cancelled: int = 0
     seconds: float = 0.0
     slowest: float = 0.0
 
@@ -44,7 +46,8 @@ class _Count:
         if outcome not in _DONE:
             self.refusals += outcome == "refused"
             self.waiting += outcome == "waiting"
-            self.failures += outcome not in ("refused", "waiting")
+            self.failures += outcome == "failure"
+            self.cancelled += outcome in _UNFINISHED
         self.seconds += seconds
         if seconds > self.slowest:
             self.slowest = seconds
@@ -54,6 +57,7 @@ class _Count:
         self.failures += other.failures
         self.refusals += other.refusals
         self.waiting += other.waiting
+        self.cancelled += other.cancelled
         self.seconds += other.seconds
         self.slowest = max(self.slowest, other.slowest)
 
@@ -101,6 +105,7 @@ class Traffic:
                 failures=total.failures,
                 refusals=total.refusals,
                 waiting=total.waiting,
+                cancelled=total.cancelled,
                 mean_ms=round(total.seconds * 1000 / total.calls, 3),
                 slowest_ms=round(total.slowest * 1000, 3),
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from browser.modules import EVIL, Hostile, sample_registry
 from e2e.modules import Journal
 from e2e.servers import serving as serving_modules
 from modules import Sample
-from runners.endpoint import obeying
+from runners.endpoint import Reply, obeying
 from runners.endpoint import serving as serving_model
 from web.gateway import Gateway, serving
 
@@ -51,6 +53,13 @@ ORDER = {
     "inputSchema": {"type": "object", "properties": {"number": {"type": "string"}, "what": {"type": "string"}}},
 }
 EXTENSIONS = Path(__file__).parents[3] / "examples" / "extensions"
+
+
+def metered(request: dict[str, Any]) -> Reply:
+    """A model that does as it is told and says how many tokens that took."""
+    reply = obeying(request)
+    usage = {"prompt_tokens": 1_200, "completion_tokens": 30, "total_tokens": 1_230}
+    return replace(reply, body=json.dumps({**json.loads(reply.body), "usage": usage}).encode())
 
 
 def project(upstream: str, model: str = "http://127.0.0.1:9/v1") -> dict[str, Any]:
@@ -86,7 +95,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, modules: Registry) -> Iter
     with (
         serving_modules(modules) as upstream,
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(serving_model(obeying)) as model,
+        portal.wrap_async_context_manager(serving_model(metered)) as model,
         serving(tmp_path_factory.mktemp("project"), project(upstream.mcp, model.url)) as served,
     ):
         yield served

@@ -34,6 +34,12 @@ class Hand:
         result = messages(response)[-1]["result"]
         return told_on_wire(result)
 
+    def patient(self, tool: str, **arguments: Any) -> list[Any]:
+        """All that a client hears which sent a progress token: what is said meanwhile, and the answer."""
+        arguments.setdefault("versionToken", self.version())
+        body, headers = call_body(tool, arguments, _meta={"progressToken": 7}), modern_headers("tools/call", tool)
+        return messages(self._http.post(f"/agents/{self.agent}/mcp", json=body, headers=headers))
+
     def status(self, tool: str, **arguments: Any) -> int:
         """The status of the answer."""
         body, headers = call_body(tool, arguments), modern_headers("tools/call", tool)

@@ -167,7 +167,7 @@ def test_on_whose_behalf_an_agent_asks_is_shown_to_who_decides_and_on_record(vis
     expect(page.by("decided")).to_be_visible()
     page.go("audit")
     rows = page.by("records").locator("tbody tr")
-    for filtered in (rows.filter(has_text="approval.approved"), rows.filter(has_text="remove_node")):
+    for filtered in (rows.filter(has_text="Approval: approved"), rows.filter(has_text="remove_node")):
         filtered.first.get_by_role("button").click()
         expect(page.by("record")).to_contain_text("writer → asker")
         expect(page.by("record")).to_contain_text("Works for call")

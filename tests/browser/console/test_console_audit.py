@@ -54,7 +54,7 @@ def test_records_are_filtered_and_looked_into(visit: Visit, writer: Hand) -> Non
     expect(call).to_contain_text("previous")
     page.page.go_back()
     expect(page.field("Outcome")).to_have_value("failure")  # what was chosen stands in the address
-    page.field("Since").select_option(label="Last hour")
+    page.field("Time").select_option(label="Last hour")
     expect(rows.filter(has_text="=cmd()").first).to_be_visible()
     page.field("Tool").fill("no_such_tool")
     expect(page.by("audit")).to_contain_text("Nothing matches")
@@ -69,7 +69,7 @@ def test_a_record_tells_what_was_given_what_came_back_and_who_approved_it(visit:
     writer.ok("remove_node", nodeId="on-record")
     page.go("audit")
     rows = page.by("records").locator("tbody tr")
-    decided = rows.filter(has_text="approval.approved").first
+    decided = rows.filter(has_text="Approval: approved").first
     expect(decided).to_contain_text("operator about writer")
     decided.get_by_role("button").click()
     expect(page.by("record-details")).to_contain_text(asked["approvalId"])

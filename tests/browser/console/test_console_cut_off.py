@@ -107,7 +107,7 @@ def test_a_log_that_was_put_back_shows_its_break(page: ConsolePage) -> None:
 
 def test_the_latest_calls_are_calls_each_of_them_once(page: ConsolePage) -> None:
     latest = page.by("latest-calls").locator(".item")
-    expect(latest.filter(has_text="up_hold").filter(has_text="internal")).to_have_count(1)
+    expect(latest.filter(has_text="up_hold").filter(has_text="unknown")).to_have_count(1)
     expect(latest.filter(has_text="begun")).to_have_count(0)
-    for other in ("token.made", "configuration.taken", "audit.broken", "approval.approved"):
+    for other in ("Token", "Configuration", "Audit log", "Approval"):
         expect(latest.filter(has_text=other)).to_have_count(0)

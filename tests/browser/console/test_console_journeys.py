@@ -1,6 +1,8 @@
 """What a person does with calls that wait, with figures, and with links: from where it is seen to where it leads."""
 
+import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
@@ -8,6 +10,7 @@ from playwright.sync_api import expect
 
 from browser.console.hand import Hand, branch
 from browser.console.page import Visit
+from mcp_text import told_on_wire
 from web.gateway import Gateway
 
 pytestmark = pytest.mark.browser
@@ -42,6 +45,57 @@ def test_a_key_rejects_and_typing_a_reason_decides_nothing(visit: Visit, writer:
     page.page.keyboard.press("r")
     expect(page.by("decided")).to_contain_text("rejected")
     assert "a rare one" in writer.refused("remove_node", nodeId="nettle")["message"]
+
+
+def test_a_quick_yes_is_the_answer_to_a_client_that_waits(visit: Visit, writer: Hand) -> None:
+    writer.plant(branch("bindweed"))
+    page = visit("approvals")
+    with ThreadPoolExecutor() as beside:
+        held = beside.submit(writer.patient, "remove_node", nodeId="bindweed")
+        expect(page.by("approval-effect")).to_contain_text("bindweed")
+        page.page.get_by_role("heading", name="Approvals").click()
+        page.page.keyboard.press("a")
+        *said, answer = held.result()
+    assert "Waiting for a person to approve remove_node" in json.dumps(said)
+    assert told_on_wire(answer["result"])["removedCount"] == 1
+    expect(page.by("approval-detail")).to_have_attribute("data-state", "used")
+    expect(page.by("approval-result")).to_contain_text("1 node changed: bindweed")
+    page.assert_accessible("a call that was held open")
+
+
+NOTICES = """
+window.shown = [];
+window.Notification = class {
+  static permission = "default";
+  static requestPermission() { return Promise.resolve((Notification.permission = "granted")); }
+  constructor(title, options) { window.shown.push(this); Object.assign(this, { title, ...options }); }
+  close() {}
+};
+"""
+HIDDEN = """
+Object.defineProperty(document, "hidden", { get: () => true });
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+
+
+def test_a_browser_that_may_tells_of_calls_that_wait_while_nobody_looks(
+    visit: Visit, writer: Hand, gateway: Gateway
+) -> None:
+    writer.plant(branch("bramble"))
+    page = visit("approvals")
+    page.page.add_init_script(NOTICES)  # the browser's own cannot be seen from here
+    page.page.reload()
+    page.by("notify").click()
+    expect(page.by("notices-on")).to_be_visible()
+    page.expect_live()
+    page.page.evaluate(HIDDEN)
+    asked = writer.refused("remove_node", nodeId="bramble")
+    page.page.wait_for_function("window.shown.length === 1")
+    title, body = page.page.evaluate("[shown[0].title, shown[0].body]")
+    assert (title, body) == ("writer wants to run remove_node", "It waits for your approval.")
+    page.page.evaluate("window.shown[0].onclick()")
+    expect(page.page).to_have_url(re.compile(re.escape(asked["approvalId"])))
+    expect(page.by("approval-effect")).to_contain_text("bramble")
 
 
 def test_the_operator_approves_and_runs_in_the_playground_at_once(visit: Visit, writer: Hand) -> None:
@@ -80,6 +134,61 @@ def test_figures_lead_to_the_very_calls_that_they_count(visit: Visit, writer: Ha
     page.by("follow").check()
     writer.ok("list_bookmarks")
     expect(rows.first).to_contain_text("list_bookmarks")
+
+
+def test_the_chart_tells_how_many_how_long_and_whose_and_leads_to_the_calls(visit: Visit, writer: Hand) -> None:
+    writer.ok("list_bookmarks")
+    page = visit()
+    busy = page.page.locator('[data-testid=bar]:not([data-calls="0"])').last
+    busy.hover()
+    tip = page.by("chart-tip")
+    expect(tip).to_contain_text(re.compile(r"\d call"))
+    expect(tip).to_contain_text("on average, slowest")
+    page.assert_accessible("a chart with its tip")
+    page.field("Measure").select_option("latency")
+    expect(page.by("latest-calls").locator("..").get_by_text("on average").first).to_be_visible()
+    page.field("Agent").select_option("asker")  # who made none
+    expect(page.by("traffic")).to_have_attribute("aria-label", re.compile("last hour: 0 calls"))
+    page.field("Agent").select_option("writer")
+    page.field("Span").select_option("day")
+    expect(page.by("traffic")).to_have_attribute("aria-label", re.compile(r"last day: [1-9]\d* call"))
+    busy.click()
+    expect(page.field("Agent")).to_have_value("writer")
+    expect(page.by("records").locator("tbody tr").filter(has_text="list_bookmarks").first).to_be_visible()
+    assert {"since", "until"} <= set(re.findall(r"(\w+)=", page.page.url))
+    page.field("To").fill("2020-01-01T00:00")
+    expect(page.by("audit")).to_contain_text("Nothing matches")
+    page.page.reload()  # the address has it all
+    expect(page.field("To")).to_have_value("2020-01-01T00:00")
+    page.assert_accessible("a range")
+    page.field("Time").select_option(label="Last day")
+    expect(page.by("records")).to_contain_text("list_bookmarks")
+
+
+def test_a_run_shows_its_sub_agents_what_they_said_and_what_it_took(visit: Visit, gateway: Gateway) -> None:
+    below = json.dumps(["get_node", {"nodeId": "root"}])
+    task = json.dumps(["spawn_agents", {"agents": [{"agent": "asker", "input": below}]}])
+    with httpx2.Client(base_url=gateway.base, headers=gateway.headers("writer"), timeout=30) as http:
+        assert http.post("/agents/writer/runs", json={"input": task}).status_code == 200
+    page = visit("runs")
+    page.by("run-row").filter(has_text="with its model").first.click()
+    expect(page.by("run-task")).to_contain_text("spawn_agents")
+    moments = page.by("timeline").locator("li")
+    nested = moments.filter(has_text="asker").filter(has=page.page.get_by_role("link", name="get_node"))
+    expect(nested.first).to_be_visible()
+    spawning = moments.filter(has=page.page.get_by_role("link", name="spawn_agents")).first
+    inner, outer = nested.first.locator(".mark").bounding_box(), spawning.locator(".mark").bounding_box()
+    assert inner is not None
+    assert outer is not None
+    assert inner["x"] > outer["x"]  # who was sent stands further in
+    expect(page.by("timeline").locator("[data-type=text]").first).to_contain_text("root")
+    expect(page.by("run-usage")).to_contain_text("by sub-agents")
+    expect(page.by("run-usage")).to_contain_text(re.compile(r"Tokens of obeying.*read, .*written"))
+    page.assert_accessible("a run with sub-agents")
+    nested.first.get_by_role("link", name="get_node").click()
+    expect(page.by("call-facts")).to_contain_text("writer → asker")
+    expect(page.by("call-facts")).to_contain_text("granted by tools: *")
+    page.assert_accessible("a call of a sub-agent")
 
 
 def test_a_run_is_a_timeline_that_leads_to_its_calls(visit: Visit, gateway: Gateway) -> None:

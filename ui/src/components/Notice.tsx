@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./Icon";
 
 interface CalloutProps {
-  tone: "info" | "warning" | "danger";
+  tone: "good" | "info" | "warning" | "danger";
   title: string;
   children?: ComponentChildren;
   id?: string;
@@ -13,7 +13,7 @@ interface CalloutProps {
 export function Callout({ tone, title, children, id, testId }: CalloutProps) {
   return (
     <div class={`callout ${tone}`} id={id} data-testid={testId}>
-      <Icon name={tone === "info" ? "info" : "warning"} />
+      <Icon name={tone === "good" ? "check" : tone === "info" ? "info" : "warning"} />
       <div class="callout-text">
         <p class="callout-title">{title}</p>
         {children}

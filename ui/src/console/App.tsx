@@ -12,6 +12,7 @@ import { Audit } from "./Audit";
 import { CallPage } from "./CallPage";
 import { Explanation } from "./Explanation";
 import { FileBanner } from "./FileBanner";
+import { tickVisit } from "./first-steps";
 import { Header } from "./Header";
 import { SHORTCUTS } from "./keys";
 import { Manual } from "./Manual";
@@ -62,6 +63,9 @@ function Frame() {
     const count = pending > 0 ? `(${pending}) ` : "";
     document.title = count + [TITLES[view], project?.name, "Toolgrove"].filter(Boolean).join(" · ");
   }, [view, project?.name, pending]);
+  useEffect(() => {
+    if (project) tickVisit(project, console.route.value);
+  }, [console.route.value, project?.name]);
   // A new view begins at its top, for eyes and for screen readers.
   useEffect(() => {
     if (!first.current) main.current?.focus();

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Badge, type Tone } from "../components/Badge";
+import { Badge } from "../components/Badge";
 import { CopyButton } from "../components/CopyButton";
 import { Diff } from "../components/Diff";
 import { Icon } from "../components/Icon";
@@ -11,6 +11,7 @@ import { ago, plural } from "../lib/format";
 import { printJson } from "../lib/json-print";
 import type { Decision as DecisionBody } from "./api-types";
 import { Outcome } from "./CallPage";
+import { DECISION_TONES, decisionWord } from "./decisions";
 import { type Approval, type Pin, text } from "./facts";
 import { useConsole } from "./model";
 import { exact, until } from "./moment";
@@ -18,26 +19,6 @@ import { hashOf } from "./route";
 import type { CallStory } from "./stories";
 import { ViewHead } from "./ViewHead";
 
-const TONES: Record<string, Tone> = {
-  pending: "warning",
-  approved: "good",
-  claimed: "info",
-  used: "good",
-  unknown: "danger",
-  rejected: "danger",
-  revoked: "neutral",
-  expired: "neutral",
-};
-const WORDS: Record<string, string> = {
-  pending: "waiting",
-  approved: "approved",
-  claimed: "running now",
-  used: "approved and used",
-  unknown: "outcome unknown",
-  rejected: "rejected",
-  revoked: "revoked",
-  expired: "expired",
-};
 const LASTING = [
   ["15m", "15 minutes"],
   ["1h", "1 hour"],
@@ -106,8 +87,8 @@ function Entries({ entries, chosen, now }: { entries: Approval[]; chosen: Approv
             <span class="entry-head">
               <code class="entry-name">{one.tool}</code>
               <Badge
-                text={WORDS[one.state] ?? one.state}
-                tone={TONES[one.state] ?? "neutral"}
+                text={decisionWord(one.state)}
+                tone={DECISION_TONES[one.state] ?? "neutral"}
                 meaning="State of the request"
               />
             </span>
@@ -140,7 +121,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
       {approval.effect !== "" && (
         <section class="card" aria-label="Effect">
           <div class="card-head">
-            <h3>What it would change</h3>
+            <h3>{didRun(approval) ? "What it changed" : "What it would change"}</h3>
           </div>
           <p class="card-body effect" data-testid="approval-effect">
             {approval.effect}
@@ -151,7 +132,8 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
       {approval.sends && (
         <section class="card" aria-label="Request">
           <div class="card-head">
-            <h3>What will be sent, with the arguments below as its content</h3>
+            <h3>{didRun(approval) ? "What was sent" : "What will be sent"}</h3>
+            <span class="meta">with the arguments below</span>
           </div>
           <p class="card-body outgoing mono" data-testid="approval-sends">
             <strong>{approval.sends.method}</strong> <span>{approval.sends.url}</span>
@@ -162,7 +144,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
         <Callout tone="danger" title="It may have run already" testId="approval-earlier">
           <p>
             The gateway stopped while the same call was under way, begun at{" "}
-            {exact(Date.parse(approval.earlier.begunAt))}. Look whether it had its effect before you approve it again.
+            {exact(Date.parse(approval.earlier.begunAt))}. Check whether it had its effect before you approve it again.{" "}
             <a href={hashOf("calls", approval.earlier.callId)}>Look at that call</a>.
           </p>
         </Callout>
@@ -170,12 +152,13 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
       {approval.replaces !== "" && (
         <Callout tone="warning" title="It was approved before, with another effect">
           <p>
-            The tree has changed since, so the call asks anew:{" "}
+            The tree has changed since, so the call asks again:{" "}
             <a href={hashOf("approvals", approval.replaces)}>the earlier request</a>.
           </p>
         </Callout>
       )}
       {approval.state !== "pending" && <Decided approval={approval} now={now} />}
+      {approval.callId !== "" && <Outcomes key={approval.callId} approval={approval} />}
       <section class="card" aria-label="Arguments">
         <div class="card-head">
           <h3>The exact arguments</h3>
@@ -317,8 +300,8 @@ function Decided({ approval, now }: { approval: Approval; now: number }) {
     <div class={`verdict card ${approval.state}`} data-testid="decided">
       <p ref={heading} tabIndex={-1}>
         <Badge
-          text={WORDS[approval.state] ?? approval.state}
-          tone={TONES[approval.state] ?? "neutral"}
+          text={decisionWord(approval.state)}
+          tone={DECISION_TONES[approval.state] ?? "neutral"}
           meaning="State of the request"
         />{" "}
         {approval.decidedAt !== null && (
@@ -345,7 +328,6 @@ function Decided({ approval, now }: { approval: Approval; now: number }) {
         <p>The gateway stopped while the call ran: it may have had its effect. Look before it is repeated.</p>
       )}
       {approval.state === "approved" && <Revoke approval={approval} />}
-      {approval.callId !== "" && <Outcomes key={approval.callId} approval={approval} />}
     </div>
   );
 }
@@ -367,23 +349,31 @@ function Outcomes({ approval }: { approval: Approval }) {
   if (story === null) return null;
   const { record, changes } = story;
   return (
-    <div class="stack" data-testid="approval-result">
-      <p>
-        <Outcome outcome={record.outcome} /> <a href={hashOf("calls", approval.callId)}>Look at the call</a>
+    <section class="card" aria-label="Result" data-testid="approval-result">
+      <div class="card-head">
+        <h3>
+          What came of it <Outcome outcome={record.outcome} />
+        </h3>
+        <a href={hashOf("calls", approval.callId)}>Look at the call</a>
+      </div>
+      <div class="card-body stack">
         {changes !== null && changes.length > 0 && (
-          <span class="quiet">
-            {" "}
+          <p>
             {plural(changes.length + story.leftOut, "node")} changed:{" "}
             {changes
               .slice(0, 3)
               .map((one) => one.name)
               .join(", ")}
-          </span>
+          </p>
         )}
-      </p>
-      {record.message !== "" && <p class="pre">{record.message}</p>}
-      {record.result !== undefined && record.result !== null && <JsonText value={record.result} label="Result" />}
-    </div>
+        {record.message !== "" && <p class="pre">{record.message}</p>}
+        {record.result !== undefined && record.result !== null ? (
+          <JsonText value={record.result} label="Result" />
+        ) : (
+          record.message === "" && <p class="quiet">What it answered was not recorded.</p>
+        )}
+      </div>
+    </section>
   );
 }
 
@@ -393,9 +383,11 @@ function NotifyButton() {
   const state = console.notices.value;
   if (state === "on") return <span data-testid="notices-on">This browser tells you of new ones.</span>;
   if (state === "unavailable") return null;
+  if (state === "denied")
+    return <span data-testid="notices-denied">To be notified, allow notifications for this page in your browser.</span>;
   return (
     <button type="button" class="link-button" data-testid="notify" onClick={() => void console.askForNotices()}>
-      {state === "denied" ? "This browser does not let the page notify you" : "Notify me"}
+      Notify me
     </button>
   );
 }
@@ -445,6 +437,10 @@ function Chain({ agents }: { agents: string[] }) {
 function isTyping({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   const types = target instanceof HTMLElement && target.matches("input, textarea, select, [contenteditable]");
   return types || ctrlKey || metaKey || altKey || document.querySelector("dialog[open]") !== null;
+}
+
+function didRun({ state }: Approval): boolean {
+  return state === "used" || state === "claimed" || state === "unknown";
 }
 
 /** Whether it lets calls through for a while. */

@@ -14,7 +14,7 @@ import { printJson } from "../lib/json-print";
 import { throttled } from "../lib/throttle";
 import { type AuditFilter, NO_FILTER } from "./api";
 import { Fact, Outcome } from "./CallPage";
-import type { AuditRecord, Verification } from "./facts";
+import { type AuditRecord, objectOr, text, type Verification } from "./facts";
 import { useConsole, useNews } from "./model";
 import { exact } from "./moment";
 import { OUTCOME_MEANINGS, OUTCOMES } from "./outcomes";
@@ -39,6 +39,7 @@ const SPANS: [string, string][] = [
   ["24h", "Last day"],
   ["7d", "Last week"],
 ];
+const RANGE = "range";
 const UNITS: Record<string, number> = { h: 3_600_000, d: 86_400_000 };
 
 /** A time as the log writes it: `1h` is so long ago, anything else a time of the reader's own zone. */
@@ -46,6 +47,11 @@ function momentOf(text: string): string {
   const span = /^(\d{1,4})([hd])$/.exec(text);
   const at = span ? Date.now() - Number(span[1]) * (UNITS[span[2] as string] as number) : Date.parse(text);
   return Number.isNaN(at) ? "" : new Date(at).toISOString().replace("Z", "+00:00");
+}
+
+/** Whether two moments bound it, not a stretch of time that ends now. */
+function isRange({ since, until }: AuditFilter): boolean {
+  return until !== "" || !SPANS.some(([span]) => span === since);
 }
 
 function filterOf({ subject, query }: Route): AuditFilter {
@@ -127,7 +133,7 @@ export function Audit() {
                   if (event.currentTarget.checked) void load(null);
                 }}
               />
-              Follow
+              Follow live
             </label>
             <Export filter={asked(filter)} format="jsonl" />
             <Export filter={asked(filter)} format="csv" />
@@ -183,21 +189,21 @@ export function Audit() {
             onChange={(outcome) => narrow({ outcome })}
           />
           <Select
-            label="Since"
-            value={filter.since}
-            options={[
-              ...SPANS,
-              ...(SPANS.some(([span]) => span === filter.since)
-                ? []
-                : [[filter.since, shortTime(filter.since)] as const]),
-            ]}
-            onChange={(since) => narrow({ since, until: "" })}
+            label="Time"
+            value={isRange(filter) ? RANGE : filter.since}
+            options={[...SPANS, [RANGE, "From … to …"]]}
+            onChange={(since) =>
+              narrow(since === RANGE ? { since: momentOf("24h"), until: momentOf("0h") } : { since, until: "" })
+            }
           />
-          {(filter.until !== "" || filter.run !== "" || filtered) && (
+          {isRange(filter) && (
+            <>
+              <Moment label="From" value={filter.since} onChange={(since) => narrow({ since })} />
+              <Moment label="To" value={filter.until} onChange={(until) => narrow({ until })} />
+            </>
+          )}
+          {filtered && (
             <span class="chips">
-              {filter.until !== "" && (
-                <Chip label={`until ${shortTime(filter.until)}`} onRemove={() => narrow({ until: "" })} />
-              )}
               {filter.run !== "" && <Chip label="one run" onRemove={() => narrow({ run: "" })} />}
               <button type="button" class="button small ghost" data-testid="clear" onClick={() => narrow(NO_FILTER)}>
                 Clear
@@ -236,9 +242,35 @@ function Chip({ label, onRemove }: { label: string; onRemove: () => void }) {
   );
 }
 
-function shortTime(text: string): string {
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? text : exact(at);
+/** A moment as the reader's own clock says it. */
+function Moment({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
+  const at = Date.parse(momentOf(value));
+  const local = Number.isNaN(at) ? "" : new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString();
+  return (
+    <label class="filter">
+      <span class="eyebrow">{label}</span>
+      <input
+        class="input"
+        type="datetime-local"
+        step="60"
+        value={local.slice(0, 16)}
+        onChange={(event) => onChange(momentOf(event.currentTarget.value))}
+      />
+    </label>
+  );
+}
+
+/** What a person or a stranger did, in words. */
+function deedOf({ kind, operation }: AuditRecord): string {
+  const rest = operation.slice(operation.indexOf(".") + 1).replaceAll("_", " ");
+  const name = KINDS[kind] ?? kind;
+  return operation.includes(".") ? `${name}: ${rest}` : name;
+}
+
+/** Without the beginnings of calls whose end is in the list: each call counts once. */
+function eachOnce(newestFirst: AuditRecord[]): AuditRecord[] {
+  const ended = new Set(newestFirst.flatMap(({ outcome, callId }) => (outcome === "begun" ? [] : [callId])));
+  return newestFirst.filter(({ outcome, callId }) => outcome !== "begun" || !ended.has(callId));
 }
 
 function Records({
@@ -271,7 +303,7 @@ function Records({
           </tr>
         </thead>
         <tbody>
-          {records.map((record) => (
+          {eachOnce(records).map((record) => (
             // The button in it is what the keyboard and screen readers use; the rest of the row is its larger target.
             <tr
               key={record.number}
@@ -295,14 +327,13 @@ function Records({
                 <Who record={record} />
               </td>
               <th scope="row" data-label="What">
-                {record.operation}
-                {record.kind !== "call" && <span class="quiet small"> {KINDS[record.kind] ?? record.kind}</span>}
+                {record.kind === "call" ? record.operation : deedOf(record)}
               </th>
               <td data-label="Outcome">
                 <Outcome outcome={record.outcome} />
                 {record.code !== "" && record.outcome !== "waiting" && <span class="quiet small"> {record.code}</span>}
               </td>
-              <td data-label="Nodes" class="targets">
+              <td data-label={record.kind === "call" ? "Nodes" : "About"} class="targets">
                 {record.targets.slice(0, 3).join(", ")}
                 {record.targets.length > 3 && ` +${record.targets.length - 3}`}
               </td>
@@ -320,7 +351,7 @@ function Records({
 function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () => void }) {
   return (
     <Dialog
-      title={`Record ${record.number}: ${record.operation}`}
+      title={`Record ${record.number}: ${record.kind === "call" ? record.operation : deedOf(record)}`}
       kind="sheet"
       testId="record"
       onClose={onClose}
@@ -345,7 +376,8 @@ function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () =>
           <Fact label="Kind">{KINDS[record.kind] ?? record.kind}</Fact>
         )}
         <Fact label="Outcome">
-          <Outcome outcome={record.outcome} /> {record.code} {OUTCOME_MEANINGS[record.outcome]}
+          <Outcome outcome={record.outcome} /> {record.code}{" "}
+          {record.kind === "call" && OUTCOME_MEANINGS[record.outcome]}
         </Fact>
         {record.message !== "" && <Fact label="Message">{record.message}</Fact>}
         {record.approval && (
@@ -353,7 +385,14 @@ function RecordDialog({ record, onClose }: { record: AuditRecord; onClose: () =>
             <a href={hashOf("approvals", record.approval.id)}>{record.approval.id}</a> by {record.approval.by}
           </Fact>
         )}
-        {record.targets.length > 0 && <Fact label="Nodes">{record.targets.join(", ")}</Fact>}
+        {record.kind === "approval" && text(objectOr(record.details), "approvalId") !== "" && (
+          <Fact label="Request">
+            <a href={hashOf("approvals", text(objectOr(record.details), "approvalId"))}>Look at it in the inbox</a>
+          </Fact>
+        )}
+        {record.targets.length > 0 && (
+          <Fact label={record.kind === "call" ? "Nodes" : "About"}>{record.targets.join(", ")}</Fact>
+        )}
       </dl>
       <Body title="Arguments" value={record.arguments} />
       <Body title="Result" value={record.result} />

@@ -12,7 +12,8 @@ import { duration, plural } from "../lib/format";
 import { isObject, type Json } from "../lib/json";
 import { printJson } from "../lib/json-print";
 import { toBase64Url } from "../lib/link";
-import { type AuditRecord, text } from "./facts";
+import { decisionWord } from "./decisions";
+import { type Approval, type AuditRecord, at, text } from "./facts";
 import { useConsole, useNews } from "./model";
 import { OUTCOME_MEANINGS, OUTCOME_TONES } from "./outcomes";
 import { auditHash, hashOf } from "./route";
@@ -60,7 +61,6 @@ export function CallPage() {
 function Story({ story }: { story: CallStory }) {
   const { record, approval } = story;
   const now = useNow(5_000);
-  const ran = approval && approval.callId !== "" && approval.callId !== record.callId ? approval.callId : "";
   return (
     <div class="view narrow" data-testid="call" data-outcome={record.outcome}>
       <header class="view-head across">
@@ -75,31 +75,20 @@ function Story({ story }: { story: CallStory }) {
             Called by <a href={hashOf("agents", record.agent)}>{record.agent}</a>
             {record.byOperator && " (you, as the operator, through this agent)"},{" "}
             <When at={Date.parse(record.timestamp)} now={now} />
-            {record.outcome !== "begun" && `, took ${duration(record.durationMs)}`}. {OUTCOME_MEANINGS[record.outcome]}.
+            {TOOK.has(record.outcome) && `, took ${duration(record.durationMs)}`}.{" "}
+            {record.outcome !== "waiting" && `${OUTCOME_MEANINGS[record.outcome]}.`}
           </p>
         </div>
         <span class="actions">
           <RunAgain record={record} />
         </span>
       </header>
-      {record.outcome === "waiting" && approval && (
-        <Callout tone="info" title={`${record.operation} waits for your approval`} testId="call-waits">
-          <p>
-            {approval.effect !== "" && <>It {approval.effect}. </>}
-            {ran !== "" ? (
-              <>
-                It was approved, and ran as <a href={hashOf("calls", ran)}>another call</a>.
-              </>
-            ) : (
-              <a href={hashOf("approvals", approval.id)}>
-                {approval.state === "pending" ? "Decide about it" : `It is ${approval.state}`}
-              </a>
-            )}
-          </p>
-        </Callout>
-      )}
+      {record.outcome === "waiting" && <Waited approval={approval} callId={record.callId} />}
       {record.message !== "" && record.outcome !== "waiting" && (
-        <Callout tone={record.outcome === "refused" ? "warning" : "danger"} title={record.code}>
+        <Callout
+          tone={record.outcome === "refused" ? "warning" : "danger"}
+          title={`${record.outcome === "refused" ? "Refused" : "Failed"}: ${record.code}`}
+        >
           <p class="pre">{record.message}</p>
         </Callout>
       )}
@@ -113,13 +102,9 @@ function Story({ story }: { story: CallStory }) {
         />
         <Body
           title="Response"
-          value={record.result}
+          value={record.result ?? (record.outcome === "waiting" ? undefined : at(record.all, "error"))}
           testId="call-response"
-          empty={
-            record.outcome === "success" || record.outcome === "replayed"
-              ? "The result was not recorded, or had to make room."
-              : "There was no result."
-          }
+          empty={NO_RESPONSE[record.outcome] ?? "There was no response."}
         />
       </div>
       <Facts story={story} now={now} />
@@ -132,6 +117,50 @@ function Story({ story }: { story: CallStory }) {
         </div>
       </details>
     </div>
+  );
+}
+
+const TOOK = new Set(["success", "replayed", "failure", "refused", "cancelled"]);
+
+const NO_RESPONSE: Record<string, string> = {
+  success: "The result was not recorded, or had to make room.",
+  replayed: "The result was not recorded, or had to make room.",
+  waiting: "Nothing ran. The client was told that the call needs an approval.",
+  cancelled: "The client went away before there was one.",
+  begun: "There is none yet.",
+  unknown: "Nobody knows: the gateway stopped while the call ran.",
+};
+
+/** What became of a call that had to wait: it ran as another call, or never. */
+function Waited({ approval, callId }: { approval: Approval | null; callId: string }) {
+  if (approval === null)
+    return (
+      <Callout tone="info" title="It needed an approval" testId="call-waits">
+        <p>The request is not in the inbox any more.</p>
+      </Callout>
+    );
+  const { state, effect, id, decidedBy } = approval;
+  const ran = approval.callId !== callId ? approval.callId : "";
+  const title =
+    state === "pending"
+      ? "It waits for your approval"
+      : ran !== ""
+        ? "It was approved, and ran"
+        : `It is ${decisionWord(state)}`;
+  return (
+    <Callout tone={ran !== "" ? "good" : state === "rejected" ? "danger" : "info"} title={title} testId="call-waits">
+      {effect !== "" && <p>{state === "pending" ? `It ${effect}.` : `It was to do this: ${effect}.`}</p>}
+      <p>
+        {state === "pending" && <a href={hashOf("approvals", id)}>Decide about it</a>}
+        {state !== "pending" && ran !== "" && <a href={hashOf("calls", ran)}>Look at the call that ran</a>}
+        {state !== "pending" && ran === "" && (
+          <>
+            {decidedBy !== "" && `Decided by ${decidedBy}. `}
+            <a href={hashOf("approvals", id)}>Look at the request</a>
+          </>
+        )}
+      </p>
+    </Callout>
   );
 }
 
@@ -247,7 +276,7 @@ function Facts({ story, now }: { story: CallStory; now: number }) {
   const { record, approval, access } = story;
   const session = text(record.all, "session");
   return (
-    <Card title="Who agreed, and why it was allowed" testId="call-facts">
+    <Card title="Access and approval" testId="call-facts">
       <dl class="record-facts card-body">
         {record.chain.length > 1 && (
           <Fact label="Through">
@@ -262,7 +291,7 @@ function Facts({ story, now }: { story: CallStory; now: number }) {
         <Fact label="Approval">
           {approval ? (
             <>
-              <a href={hashOf("approvals", approval.id)}>{approval.state}</a>
+              <a href={hashOf("approvals", approval.id)}>{decisionWord(approval.state)}</a>
               {approval.decidedBy !== "" && (
                 <>
                   {" "}
@@ -293,12 +322,13 @@ function Facts({ story, now }: { story: CallStory; now: number }) {
               </>
             )}{" "}
             <a href={hashOf("agents", record.agent)}>All of its access</a>
+            {access.ancestor !== "" && <span class="quiet"> (a rule of {access.ancestor}, who sent it)</span>}
             {!access.same && <span class="quiet"> (as it is now; it has changed since the call)</span>}
           </Fact>
         )}
         {record.targets.length > 0 && <Fact label="Nodes">{record.targets.join(", ")}</Fact>}
         {session !== "" && session !== record.agent && <Fact label="Session">{session}</Fact>}
-        <Fact label="Call">
+        <Fact label="Call id">
           <code>{record.callId}</code>{" "}
           <a href={auditHash({ agent: record.agent, toolPart: record.operation })}>Calls like it</a>
         </Fact>

@@ -10,7 +10,7 @@ import { ago, duration, plural } from "../lib/format";
 import { NO_FILTER } from "./api";
 import { type AuditRecord, type Minute, type Project, waits } from "./facts";
 import { useConsole } from "./model";
-import type { CallNews } from "./news";
+import { actorOf, type CallNews } from "./news";
 import { latestOfEach, OUTCOME_MEANINGS, OUTCOME_TONES } from "./outcomes";
 import { auditHash, hashOf } from "./route";
 import { type Measure, TrafficChart } from "./TrafficChart";
@@ -22,7 +22,7 @@ import { When } from "./When";
 const RECENT = 12;
 /** From how many calls of an agent on they are told in one line. */
 const FOLDED = 4;
-const MOST = 60;
+const MOST = 200;
 
 /** The project at a glance. */
 export function Overview() {
@@ -93,13 +93,13 @@ function Figures({ project }: { project: Project }) {
         label="Refused, last hour"
         value={traffic.refusals}
         href={lastHour("refused")}
-        note={traffic.refusals > 0 ? "a rule stopped them" : "no refusals"}
+        note={traffic.refusals > 0 ? "see which rule" : "no refusals"}
       />
       <Figure
         label="Failed, last hour"
         value={traffic.failures}
         href={lastHour("failure")}
-        note={traffic.failures > 0 ? "they did not work" : "no failures"}
+        note={traffic.failures > 0 ? "see what went wrong" : "no failures"}
         tone={traffic.failures > 0 ? "bad" : ""}
       />
       <Figure
@@ -166,6 +166,7 @@ function Calls({ project }: { project: Project }) {
     if (own) console.api.traffic(agent).then(setDay, () => setDay([]));
   }, [own, agent, project.traffic]);
   const told = own ? day : project.traffic;
+  const shown = span === "hour" ? trafficOf(told, now) : dayOf(told, now);
   const stamp = (seconds: number): string => new Date(seconds * 1_000).toISOString();
   return (
     <Card
@@ -201,7 +202,7 @@ function Calls({ project }: { project: Project }) {
     >
       <div class="card-body">
         <TrafficChart
-          traffic={span === "hour" ? trafficOf(told, now) : dayOf(told, now)}
+          traffic={shown}
           measure={measure}
           onOpen={(from, until) =>
             console.go(auditHash({ kind: "call", agent, since: stamp(from), until: stamp(until) }))
@@ -212,6 +213,12 @@ function Calls({ project }: { project: Project }) {
             <>
               <span class="key good" /> done <span class="key waiting" /> waiting <span class="key refused" /> refused{" "}
               <span class="key failed" /> failed
+              {shown.cancelled > 0 && (
+                <>
+                  {" "}
+                  <span class="key slow" /> cancelled
+                </>
+              )}
             </>
           ) : (
             <>
@@ -281,14 +288,17 @@ function Recent() {
                     </>
                   ) : (
                     <>
-                      <code>{line.tools[0]}</code>{" "}
-                      <span class="quiet">by {line.byOperator ? `operator through ${line.agent}` : line.agent}</span>
+                      <code>{line.tools[0]}</code> <span class="quiet">by {actorOf(line)}</span>
                     </>
                   )}
                 </span>
                 {line.outcome !== "success" && line.outcome !== "replayed" && (
                   <Badge
-                    text={line.outcome === "waiting" ? "waiting" : line.code || line.outcome}
+                    text={
+                      line.outcome === "refused" || line.outcome === "failure"
+                        ? line.code || line.outcome
+                        : line.outcome
+                    }
                     tone={OUTCOME_TONES[line.outcome] ?? "neutral"}
                     meaning={OUTCOME_MEANINGS[line.outcome] ?? "How the call ended"}
                   />
@@ -315,7 +325,7 @@ function lineOf(call: CallNews): Line {
     tools: [call.tool],
     outcome: call.outcome,
     code: call.code,
-    byOperator: false,
+    byOperator: call.byOperator,
     at: call.at,
     took: call.took,
   };
@@ -358,13 +368,21 @@ function folded(lines: Line[]): Line[] {
   return groups;
 }
 
-export function Mark({ outcome }: { outcome: string }) {
-  const good = outcome === "success" || outcome === "replayed";
-  const waits = outcome === "waiting" || outcome === "begun";
+const MARKS: Record<string, [tone: string, icon: IconName, words: string]> = {
+  success: ["good", "check", "succeeded"],
+  replayed: ["good", "check", "succeeded"],
+  waiting: ["info", "clock", "waits"],
+  begun: ["info", "clock", "is under way"],
+  refused: ["warn", "close", "was refused"],
+  cancelled: ["plain", "stop", "was cancelled"],
+};
+
+function Mark({ outcome }: { outcome: string }) {
+  const [tone, icon, words] = MARKS[outcome] ?? ["bad", "close", "failed"];
   return (
-    <span class={`mark ${good ? "good" : waits ? "warn" : "bad"}`}>
-      <Icon name={good ? "check" : waits ? "clock" : "close"} size={12} />
-      <span class="visually-hidden">{good ? "succeeded" : waits ? "waits" : "did not succeed"}</span>
+    <span class={`mark ${tone}`}>
+      <Icon name={icon} size={12} />
+      <span class="visually-hidden">{words}</span>
     </span>
   );
 }

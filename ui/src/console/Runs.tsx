@@ -240,13 +240,14 @@ function Said({ event }: { event: RunEvent }) {
 function Ending({ event }: { event: RunEvent }) {
   const usage = objectOr(at(event.all, "usage"));
   const delegated = objectOr(at(event.all, "delegated"));
+  const helped = amount(delegated, "succeeded") + amount(delegated, "failed");
   return (
     <Card title="In all" testId="run-usage">
       <dl class="record-facts card-body">
         <Fact label="Took">{duration(amount(event.all, "seconds") * 1_000)}</Fact>
         <Fact label="Calls">
-          {plural(amount(event.all, "toolCalls"), "call")}, {amount(event.all, "failed")} of its own failed;{" "}
-          {amount(delegated, "succeeded") + amount(delegated, "failed")} by other agents
+          {plural(amount(event.all, "toolCalls"), "call")}, {amount(event.all, "failed")} of its own failed
+          {helped > 0 && `; ${helped} by sub-agents`}
         </Fact>
         {Object.entries(usage).map(([model, tokens]) => (
           <Fact key={model} label={`Tokens of ${model}`}>

@@ -99,7 +99,11 @@ export function TrafficChart({
       {shown && hovered !== null && (
         <div
           class="chart-tip"
-          style={{ left: `${Math.min(Math.max(LEFT + hovered * step, 90), width - 90)}px` }}
+          style={
+            hovered < minutes.length / 2
+              ? { left: `${LEFT + (hovered + 1) * step + 6}px` }
+              : { right: `${width - LEFT - hovered * step + 6}px` }
+          }
           data-testid="chart-tip"
         >
           <strong>
@@ -110,6 +114,7 @@ export function TrafficChart({
           {shown.waiting > 0 && <span>{shown.waiting} waiting</span>}
           {shown.refusals > 0 && <span>{shown.refusals} refused</span>}
           {shown.failures > 0 && <span>{shown.failures} failed</span>}
+          {shown.cancelled > 0 && <span>{shown.cancelled} cancelled</span>}
           {shown.calls > 0 && (
             <span>
               {duration(shown.meanMs)} on average, slowest {duration(shown.slowestMs)}
@@ -128,7 +133,8 @@ function partsOf(minute: Minute, measure: Measure): [string, number][] {
       ["slow", minute.slowestMs - minute.meanMs],
     ];
   return [
-    ["good", minute.calls - minute.failures - minute.refusals - minute.waiting],
+    ["good", minute.calls - minute.failures - minute.refusals - minute.waiting - minute.cancelled],
+    ["slow", minute.cancelled],
     ["waiting", minute.waiting],
     ["refused", minute.refusals],
     ["failed", minute.failures],

@@ -1,28 +1,18 @@
 import { useEffect, useState } from "preact/hooks";
 import { Icon } from "../components/Icon";
-import { browserStorage } from "../lib/storage";
 import { NO_FILTER } from "./api";
 import type { Project } from "./facts";
+import { doneSteps, isSample, type Step, tick as ticked } from "./first-steps";
 import { useConsole } from "./model";
 import { hashOf } from "./route";
-
-const KEY = "toolgrove.welcome";
-type Step = "approve" | "access" | "watch" | "connect";
 
 /** What to do in the first minutes; steps tick themselves as they are done. */
 export function Welcome({ project }: { project: Project }) {
   const console = useConsole();
-  const kept = `${KEY}.${project.name}`;
-  const [done, setDone] = useState<ReadonlySet<string>>(() => new Set((browserStorage.read(kept) ?? "").split(" ")));
-  const tick = (step: Step | "dismissed"): void =>
-    setDone((before) => {
-      if (before.has(step)) return before;
-      const after = new Set([...before, step]);
-      browserStorage.write(kept, [...after].join(" ").trim());
-      return after;
-    });
+  const [done, setDone] = useState(() => doneSteps(project));
+  const tick = (step: Step | "dismissed"): void => setDone(ticked(project, step));
   const names = project.agents.map((agent) => agent.name);
-  const sample = names.includes("sprinkler") && names.includes("researcher");
+  const sample = isSample(project);
   const pending = console.approvals.value?.find((one) => one.state === "pending");
   const decided = console.approvals.value?.some(
     (one) => one.decidedBy === "operator" && (!sample || one.tool === "shop_place_order"),
@@ -56,13 +46,13 @@ export function Welcome({ project }: { project: Project }) {
     [
       "access",
       hashOf("agents", reader ?? null),
-      sample ? "See why the researcher cannot" : "See who may use what, and why",
-      sample ? "It may not order or remove anything; each tool says by which rule." : "Each tool says by which rule.",
+      sample ? "See why the researcher can’t" : "See who may use what, and why",
+      sample ? "It may not order or remove anything; each tool names the rule." : "Each tool names its rule.",
       names.length > 0,
     ],
     [
       "watch",
-      sample ? hashOf("tree", "sprinkler", "beds") : hashOf("tree"),
+      sample ? hashOf("tree", "sprinkler", "bed-roots") : hashOf("tree"),
       sample ? "Watch the sprinkler" : "Watch the tree",
       sample ? "It waters one bed after the other, and the tree shows it." : "What agents change shows at once.",
       project.tree,
@@ -71,7 +61,7 @@ export function Welcome({ project }: { project: Project }) {
       "connect",
       hashOf("agents", sample ? "gardener" : (names[0] ?? null)),
       "Connect your own client",
-      "Claude, Cursor, VS Code or any MCP client: the agent’s page has the entry to copy.",
+      "Claude, Cursor, VS Code or any MCP client: copy the entry from the agent’s page.",
       names.length > 0,
     ],
   ];
@@ -95,15 +85,7 @@ export function Welcome({ project }: { project: Project }) {
       <ol class="steps">
         {shown.map(([step, href, title, about], index) => (
           <li key={step}>
-            <a
-              class="step"
-              href={href}
-              data-testid={`step-${step}`}
-              data-done={done.has(step)}
-              onClick={() => {
-                if (step === "access" || step === "watch") tick(step);
-              }}
-            >
+            <a class="step" href={href} data-testid={`step-${step}`} data-done={done.has(step)}>
               <span class={`mark ${done.has(step) ? "good" : "plain"}`} aria-hidden="true">
                 {done.has(step) ? <Icon name="check" size={12} /> : index + 1}
               </span>

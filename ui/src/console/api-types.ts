@@ -640,6 +640,8 @@ export interface TrafficMinute {
   refusals: number;
   /** Those that ended with a question to a person. */
   waiting: number;
+  /** Those that were ended before they were done, or cut off. */
+  cancelled: number;
   /** How long a call took on average. */
   meanMs: number;
   slowestMs: number;

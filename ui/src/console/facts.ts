@@ -164,6 +164,7 @@ function minuteOf(json: Json): Minute {
     failures: amount(minute, "failures"),
     refusals: amount(minute, "refusals"),
     waiting: amount(minute, "waiting"),
+    cancelled: amount(minute, "cancelled"),
     meanMs: amount(minute, "meanMs"),
     slowestMs: amount(minute, "slowestMs"),
   };

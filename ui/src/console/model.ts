@@ -294,7 +294,12 @@ export class Console {
         if (
           this.approvals
             .peek()
-            ?.some((one) => one.state === "approved" && one.agent === news.agent && one.tool === news.tool)
+            ?.some(
+              (one) =>
+                (one.state === "approved" || one.state === "claimed") &&
+                one.agent === news.agent &&
+                one.tool === news.tool,
+            )
         )
           this.refreshWaiting();
         break;

@@ -3,6 +3,11 @@ import { get, isObject, type Json, type JsonObject } from "../lib/json";
 import { amount, objectOr, text, texts } from "./facts";
 import { outcomeOf } from "./outcomes";
 
+/** Who did it, in a word: the agent, or the operator who called as the agent. */
+export function actorOf({ agent, byOperator }: { agent: string; byOperator: boolean }): string {
+  return byOperator ? `operator as ${agent}` : agent;
+}
+
 interface Told {
   /** Milliseconds since 1970. */
   at: number;
@@ -19,6 +24,8 @@ export interface CallNews extends Told {
   /** As the audit log names it. */
   outcome: string;
   replayed: boolean;
+  /** Whether the operator called as the agent, as this page does. */
+  byOperator: boolean;
   /** Milliseconds. */
   took: number;
 }
@@ -27,6 +34,7 @@ export interface TreeNews extends Told {
   type: "tree";
   callId: string;
   agent: string;
+  byOperator: boolean;
   tool: string;
   nodeIds: string[];
 }
@@ -61,6 +69,7 @@ export function newsOf(json: Json | undefined): News | null {
         type: "tree",
         callId: text(json, "callId"),
         agent: text(json, "agent"),
+        byOperator: text(json, "by") === "operator",
         tool: text(json, "tool"),
         nodeIds: texts(json, "nodeIds"),
         at: momentOf(json),
@@ -95,6 +104,7 @@ function callOf(json: JsonObject): CallNews {
     message: text(error, "message"),
     outcome: replayed ? "replayed" : outcomeOf(text(error, "code"), text(error, "reason")),
     replayed,
+    byOperator: text(json, "by") === "operator",
     took: amount(json, "duration") * 1_000,
     at: momentOf(json),
   };

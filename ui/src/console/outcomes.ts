@@ -39,6 +39,7 @@ export const OUTCOME_MEANINGS: Record<string, string> = {
 export function outcomeOf(code: string, reason: string): string {
   if (code === "") return "success";
   if (reason === "approval_required") return "waiting";
+  if (reason === "cancelled" || reason === "cut_off") return "cancelled";
   return code === "forbidden" || code === "rate_limited" ? "refused" : "failure";
 }
 

@@ -39,7 +39,7 @@ export interface CallStory {
   /** Null where it changed nothing in the tree, or the history does not reach back. */
   changes: NodeChange[] | null;
   leftOut: number;
-  access: { verdict: string; rule: string; approval: string; same: boolean } | null;
+  access: { verdict: string; rule: string; ancestor: string; approval: string; same: boolean } | null;
   delegated: AuditRecord[];
 }
 
@@ -103,6 +103,7 @@ function accessOf(json: JsonObject): CallStory["access"] {
   return {
     verdict: text(verdict, "verdict"),
     rule: text(verdict, "rule"),
+    ancestor: text(verdict, "ancestor"),
     approval: text(given, "approval"),
     same: at(given, "same") === true,
   };

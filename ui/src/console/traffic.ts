@@ -14,6 +14,7 @@ export interface Traffic {
   failures: number;
   refusals: number;
   waiting: number;
+  cancelled: number;
 }
 
 /** The last hour by minutes. */
@@ -38,7 +39,7 @@ function traffic(told: readonly Minute[], now: number, count: number, step: numb
     const start = last - (count - 1 - index) * length;
     return known.get(start) ?? quiet(start);
   });
-  const sum = (key: "calls" | "failures" | "refusals" | "waiting"): number =>
+  const sum = (key: "calls" | "failures" | "refusals" | "waiting" | "cancelled"): number =>
     minutes.reduce((total, minute) => total + minute[key], 0);
   return {
     minutes,
@@ -48,6 +49,7 @@ function traffic(told: readonly Minute[], now: number, count: number, step: numb
     failures: sum("failures"),
     refusals: sum("refusals"),
     waiting: sum("waiting"),
+    cancelled: sum("cancelled"),
   };
 }
 
@@ -59,13 +61,14 @@ function joined(a: Minute, b: Minute): Minute {
     failures: a.failures + b.failures,
     refusals: a.refusals + b.refusals,
     waiting: a.waiting + b.waiting,
+    cancelled: a.cancelled + b.cancelled,
     meanMs: calls === 0 ? 0 : (a.meanMs * a.calls + b.meanMs * b.calls) / calls,
     slowestMs: Math.max(a.slowestMs, b.slowestMs),
   };
 }
 
 function quiet(minute: number): Minute {
-  return { minute, calls: 0, failures: 0, refusals: 0, waiting: 0, meanMs: 0, slowestMs: 0 };
+  return { minute, calls: 0, failures: 0, refusals: 0, waiting: 0, cancelled: 0, meanMs: 0, slowestMs: 0 };
 }
 
 /** A round number at or above the peak, for the top of a chart. */

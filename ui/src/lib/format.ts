@@ -22,7 +22,14 @@ export function ago(then: number, now: number): string {
   if (seconds < 45) return "just now";
   if (seconds < 3_600) return `${Math.max(1, Math.round(seconds / 60))} min ago`;
   if (seconds < 86_400) return `${Math.round(seconds / 3_600)} h ago`;
-  return new Date(then).toLocaleDateString("en", { year: "numeric", month: "short", day: "numeric" });
+  const year = new Date(then).getFullYear() === new Date(now).getFullYear() ? undefined : "numeric";
+  return new Date(then).toLocaleString("en-GB", {
+    year,
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
 }
 
 export function byteLength(text: string): number {

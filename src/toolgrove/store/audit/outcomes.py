@@ -7,11 +7,12 @@ from typing import Any
 
 from toolgrove.store.audit.record import Outcome
 
+_BY_REASON: dict[Any, Outcome] = {"approval_required": "waiting", "cancelled": "cancelled", "cut_off": "cancelled"}
 _REFUSALS = frozenset(("forbidden", "rate_limited"))
 
 
 def outcome_of(error: Mapping[str, Any]) -> Outcome:
-    """How a call ended that answered with an error: one that a person is asked about waits, and has not failed."""
-    if error.get("reason") == "approval_required":
-        return "waiting"
+    """How a call ended that has an error: one that asks a person waits, one that was ended has not failed."""
+    if (reason := error.get("reason")) in _BY_REASON:
+        return _BY_REASON[reason]
     return "refused" if error["code"] in _REFUSALS else "failure"

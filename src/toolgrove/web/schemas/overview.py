@@ -67,6 +67,7 @@ class TrafficMinute(Answer):
     failures: int
     refusals: int
     waiting: Annotated[int, Field(description="Those that ended with a question to a person.")]
+    cancelled: Annotated[int, Field(description="Those that were ended before they were done, or cut off.")]
     mean_ms: Annotated[float, Field(description="How long a call took on average.")]
     slowest_ms: float
 

@@ -1,6 +1,7 @@
 import { Empty } from "../../components/Notice";
 import { useNow } from "../../components/useNow";
 import { ago, plural } from "../../lib/format";
+import { actorOf } from "../news";
 import { hashOf } from "../route";
 import type { TreeModel } from "./model";
 
@@ -22,7 +23,7 @@ export function Changes({ model, onChoose }: { model: TreeModel; onChoose: (id: 
       {changes.map((change, index) => (
         <li key={`${change.at}-${index}`} class="item change">
           <span class="item-what">
-            <strong>{change.agent}</strong>{" "}
+            <strong>{actorOf(change)}</strong>{" "}
             {change.callId === "" ? (
               <code>{change.tool}</code>
             ) : (

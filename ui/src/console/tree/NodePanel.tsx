@@ -59,7 +59,7 @@ export function NodePanel({
         </p>
         {mark && (
           <p class="tree-mark" role="status">
-            just changed by {mark.agent} with {mark.tool}
+            just changed by {mark.by} with {mark.tool}
           </p>
         )}
       </header>

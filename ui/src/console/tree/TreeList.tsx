@@ -411,7 +411,7 @@ function RowView({
       {item.count > 0 && <span class="tree-count">{item.count.toLocaleString("en")}</span>}
       {mark && (
         <span class="tree-mark" data-testid="tree-mark">
-          {mark.agent} · {mark.tool}
+          {mark.by} · {mark.tool}
         </span>
       )}
     </div>

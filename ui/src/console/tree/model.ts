@@ -6,7 +6,7 @@ import { get, isObject, type Json, type JsonObject, sameJson } from "../../lib/j
 import { throttled } from "../../lib/throttle";
 import { ToolError } from "../client";
 import { list, objectOr, text, texts } from "../facts";
-import type { News, TreeNews } from "../news";
+import { actorOf, type News, type TreeNews } from "../news";
 import { Forest, type Tools } from "./forest";
 import { type Crumb, type Item, nameOf, ROOT } from "./node";
 import { describe, type Step } from "./step";
@@ -87,7 +87,8 @@ export interface PayloadType {
 }
 
 export interface Mark {
-  agent: string;
+  /** The agent, or the operator as the agent. */
+  by: string;
   tool: string;
   at: number;
 }
@@ -290,7 +291,7 @@ export class TreeModel {
 
   private conflictText(act: Act, now: Item | null): string {
     if (act.basis && now === null) return "The node was removed meanwhile.";
-    const who = act.basis ? this.marks.peek().get(act.basis.item.id)?.agent : undefined;
+    const who = act.basis ? this.marks.peek().get(act.basis.item.id)?.by : undefined;
     const what = act.basis ? "This node" : "The tree";
     return `${what} was changed${who ? ` by ${who}` : ""} after you last saw it, so nothing was done. It has been read again: look at it, then do it all the same or leave it.`;
   }
@@ -545,11 +546,12 @@ export class TreeModel {
     });
   }
 
-  private mark({ nodeIds, agent, tool }: TreeNews): void {
+  private mark({ nodeIds, tool, ...news }: TreeNews): void {
     const at = Date.now();
+    const by = actorOf(news);
     this.marks.value = new Map([
       ...this.marks.peek(),
-      ...nodeIds.slice(0, 500).map((id) => [id, { agent, tool, at }] as const),
+      ...nodeIds.slice(0, 500).map((id) => [id, { by, tool, at }] as const),
     ]);
     this.unmarkSoon();
   }
