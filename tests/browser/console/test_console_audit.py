@@ -92,7 +92,7 @@ def test_a_stranger_whom_the_edge_refused_is_a_record_as_any_other(visit: Visit,
     page = visit("audit")
     page.page.get_by_label("Kind").select_option("Refused request")
     expect(page.by("records").locator("tbody tr").filter(has_text="get_node")).to_have_count(0)
-    row = page.by("records").locator("tbody tr").filter(has_text="security.host_rejected").first
+    row = page.by("records").locator("tbody tr").filter(has_text="Refused request: host rejected").first
     expect(row).to_contain_text("evil.example")
     expect(row).to_contain_text("refused")
     row.get_by_role("button").click()
