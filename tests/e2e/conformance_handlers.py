@@ -15,6 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from e2e.conformance_modules import NAME, module, test_simple_text
 from mcp_serve.endpoint import Endpoint
+from mcp_serve.sdk_server import SdkServer
 
 PNG = base64.b64encode(
     bytes.fromhex(
@@ -84,13 +85,20 @@ def complete(endpoint: Endpoint) -> None:
     server.add_request_handler("prompts/list", types.PaginatedRequestParams, calls.list_prompts)
     server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, documents.list)
-    endpoint._prompts = None  # the suite's own take their place
+    handling(endpoint)._prompts = None  # the suite's own take their place
     server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, list_templates)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, documents.read)
     server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, nothing)
     server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, nothing)
     server.add_request_handler("completion/complete", types.CompleteRequestParams, suggest)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, nothing)
+
+
+def handling(endpoint: Endpoint) -> SdkServer:
+    """What answers the SDK for the endpoint."""
+    assert endpoint.server is not None
+    assert endpoint._sdk is not None
+    return endpoint._sdk
 
 
 def handler_of(endpoint: Endpoint, method: str) -> Any:
@@ -128,7 +136,7 @@ class Calls:
             return result(text("sampling is there"))
         if name == "test_trigger_prompt_change":
             self._prompts.append(f"test_extra_{len(self._prompts)}")
-            await self._endpoint.listen._bus.publish(PromptsListChanged())
+            await handling(self._endpoint)._bus.publish(PromptsListChanged())
             return result(text("changed"))
         if name in QUESTIONS:
             return ask(ctx, params)

@@ -144,7 +144,9 @@ async def test_a_session_is_not_idle_while_a_call_is_under_way(monkeypatch: pyte
     monkeypatch.setattr(StreamableHTTP, "__init__", keep)
     held = Held()
     async with served(held) as (_, client):
-        (transport,) = found[0]._sessions._streams._server_instances.values()
+        sessions = found[0]._sessions
+        assert sessions is not None
+        (transport,) = sessions._streams._server_instances.values()
         assert transport.idle_scope is not None
         before = transport.idle_scope.deadline
         asking = await under_way(client, held)
