@@ -62,15 +62,10 @@ def _clean(record: logging.LogRecord, scrub: Scrub) -> None:
         record.stack_info = scrub(record.stack_info)
 
 
-class OneLine(logging.Formatter):
-    """Writes a record as one line: text that is quoted in it cannot forge a second one."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The whole record, its control characters escaped."""
-        return one_line(super().format(record))
+_CONTINUED = "\n          "
 
 
-class HumanLine(OneLine):
+class HumanLine(logging.Formatter):
     """Writes a record for a person: when, how bad if it is, and what."""
 
     def __init__(self) -> None:
@@ -78,8 +73,9 @@ class HumanLine(OneLine):
         self._bad = logging.Formatter("%(asctime)s  %(levelname)s: %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, with its level from warning on."""
-        return super().format(record) if record.levelno < logging.WARNING else one_line(self._bad.format(record))
+        """With its level from warning on; further lines are indented, so that no quoted text can forge a record."""
+        text = logging.Formatter.format(self if record.levelno < logging.WARNING else self._bad, record)
+        return _CONTINUED.join(map(one_line, text.split("\n")))
 
 
 class JsonLine(logging.Formatter):

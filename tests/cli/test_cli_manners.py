@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,27 @@ def test_agents_tools_servers_and_options_are_completed(toolgrove: Toolgrove, pr
 def test_completion_without_a_project_is_silent(toolgrove: Toolgrove) -> None:
     assert candidates(["tools", ""]) == []
     assert toolgrove("completion").code == 1
+
+
+TYPED = """
+source <(toolgrove completion bash)
+COMP_WORDS=(toolgrove explain an) COMP_CWORD=2
+_toolgrove
+echo "${COMPREPLY[@]}"
+COMP_WORDS=(toolgrove --config toolgrove.yaml audit --outcome re) COMP_CWORD=5
+_toolgrove
+echo "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.cold
+def test_bash_completes_what_is_typed(project: Project, tmp_path: Path) -> None:
+    project(agents={"anna": {}, "bob": {}})
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    ended = subprocess.run(
+        ["bash", "-c", TYPED], cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stdout.splitlines() == ["anna", "refused replayed"], ended.stderr
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)

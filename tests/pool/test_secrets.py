@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from toolgrove import Config
 from toolgrove.config import SecretConfig
 from toolgrove.errors import SecretOutOfScope, SecretUnset
-from toolgrove.logs import OneLine, scrubbing
+from toolgrove.logs import HumanLine, scrubbing
 from toolgrove.pool.secrets import MAX_FILE, Secrets
 
 KEY = 'cana/ry+7f&"3<q\\9Z%4 é'
@@ -434,12 +434,13 @@ def test_log_records_without_a_secret_keep_their_exception(caplog: pytest.LogCap
     assert caplog.records[0].exc_info is not None
 
 
-def test_a_record_is_one_line_whatever_it_quotes() -> None:
+def test_a_record_cannot_be_forged_by_what_it_quotes() -> None:
     record = logging.LogRecord(
         "toolgrove", logging.INFO, "x", 1, "tool said %s", ("a\n2026 INFO approved\r\x1b[2J\u2028",), None
     )
-    line = OneLine("%(message)s").format(record)
-    assert line == "tool said a\\n2026 INFO approved\\r\\u001b[2J\\u2028"
+    first, second = HumanLine().format(record).split("\n")
+    assert first.endswith("  tool said a")
+    assert second == "          2026 INFO approved\\r\\u001b[2J\\u2028"
 
 
 def test_agent_arguments_are_never_filled() -> None:

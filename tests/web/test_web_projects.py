@@ -109,6 +109,10 @@ def test_a_gateway_stands_by_until_the_store_is_free_and_takes_over(tmp_path: Pa
             )
             assert call.returncode == 0
             second.read_until(r"editor +get_node +ok")
+            first.write("agentz: {}")
+            second.read_until(
+                r"ERROR: .*unknown key; did you mean 'agents'\?\n {10}The configuration that was read before"
+            )
             second.interrupt()
         assert second.process.returncode == 0
 

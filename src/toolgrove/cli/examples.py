@@ -34,7 +34,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "restore": ("toolgrove restore garden.tgbackup",),
     "migrate": ("toolgrove migrate sqlite:data/grove.db postgresql://grove@db/grove",),
     "schema": ("toolgrove schema > toolgrove.schema.json",),
-    "completion": ("toolgrove completion bash >> ~/.bashrc", "toolgrove completion fish | source"),
+    "completion": (
+        "toolgrove completion bash >> ~/.bashrc",
+        "toolgrove completion zsh >> ~/.zshrc",
+        "toolgrove completion fish > ~/.config/fish/completions/toolgrove.fish",
+    ),
 }
 
 
