@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -11,6 +13,7 @@ import psycopg
 import pytest
 
 from grove_kit import Hand, ManualClock, hand
+from pool.http.test_http_calls import certificate
 from services.postgres import Postgres
 from services.proxy import Proxy
 from store_kit import stored
@@ -195,3 +198,90 @@ async def test_an_audit_record_that_was_altered_in_the_database_is_found(postgre
         breach = (await grove.audit_log.verify()).breach
         assert breach is not None
         assert breach.problem == "the record was altered"
+
+
+async def test_all_that_a_group_of_calls_leaves_is_kept_in_one_transaction(postgres: Postgres, database: str) -> None:
+    schema = DatabaseAddress.of(database).schema
+    async with opened(database, clock=ManualClock()) as (grove, ann):
+        for _ in range(3):
+            await ann.ok("add_child", **ADD)
+        version = await ann.version()
+        with psycopg.connect(postgres.address()) as other:
+            other.execute(f"SELECT 1 FROM {schema}.head FOR UPDATE".encode())
+            async with anyio.create_task_group() as group:
+                for number in (1, 2, 3):
+                    change = {"nodeId": f"n{number}", "tags": ["red"], "versionToken": version}
+                    group.start_soon(partial(ann.ok, "tag_node", **change, idempotencyKey=f"k{number}"))
+                await eventually(lambda: grove.troubles == ("store_locked",))
+                other.rollback()
+    tables = {"journal": "revision", "entry": "revision", "idempotency": "number"}
+    last = [f"(SELECT xmin::text FROM {schema}.{name} ORDER BY {by} DESC LIMIT 3)" for name, by in tables.items()]
+    audited = f"(SELECT xmin::text FROM {schema}.audit WHERE operation = 'tag_node')"
+    found = postgres.ask(" UNION ALL ".join((*last, audited)))
+    assert len(found) == 12
+    assert len(set(found)) == 1
+
+
+async def test_reads_go_on_while_the_databases_disk_is_slow_and_the_change_is_kept_once(
+    postgres: Postgres, database: str
+) -> None:
+    async with opened(database, clock=ManualClock()) as (grove, ann):
+        await ann.ok("add_child", **ADD)
+        sabotaged(postgres, database, "PERFORM pg_sleep(2)", 1)
+        answers: list[dict[str, Any]] = []
+
+        async def write() -> None:
+            answers.append(await ann.ok("add_child", **ADD, idempotencyKey="k"))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(write)
+            await eventually(lambda: grove.troubles == ("store_locked",))
+            assert answers == []
+            assert (await ann.ok("get_node", nodeId="n1"))["nodeId"] == "n1"
+        assert [answer["nodeId"] for answer in answers] == ["n2"]
+        await eventually(lambda: grove.healthy)
+        await all_is_well(grove, database, 2)
+
+
+async def test_a_database_without_a_connection_to_spare_refuses_and_is_used_again_when_it_has_one(
+    postgres: Postgres, database: str
+) -> None:
+    schema = DatabaseAddress.of(database).schema
+    role = f"few_{schema}"
+    postgres.ask(f"CREATE ROLE {role} LOGIN")
+    postgres.ask(f"GRANT CREATE ON DATABASE postgres TO {role}")
+    clock = ManualClock()
+    async with opened(postgres.address(schema, user=role), clock=clock) as (grove, ann):
+        await ann.ok("add_child", **ADD)
+        postgres.ask(f"ALTER ROLE {role} CONNECTION LIMIT 0")
+        postgres.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", role)
+        await eventually(lambda: grove.troubles)
+        assert await children(ann) == 1
+        version = await ann.version()
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(ann.ok, "add_child", **ADD, versionToken=version, idempotencyKey="k"))
+            postgres.ask(f"ALTER ROLE {role} CONNECTION LIMIT -1")
+        await eventually(lambda: grove.healthy)
+        await all_is_well(grove, postgres.address(schema, user=role), 2)
+
+
+async def test_tls_is_libpqs_and_a_certificate_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "theirs").mkdir()
+    ours, key = certificate(tmp_path / "ours", "localhost")
+    theirs, _ = certificate(tmp_path / "theirs", "localhost")
+    server = Postgres()
+    try:
+        server.certify(ours, key)
+        server.start()
+        address = f"postgresql://postgres:s3cret@localhost:{server.port}/postgres?schema=t&hostaddr=127.0.0.1"
+        with pytest.raises(StoreUnusable, match="certificate verify failed") as caught:
+            async with opened(f"{address}&sslmode=verify-full&sslrootcert={theirs}"):
+                pass
+        assert "s3cret" not in str(caught.value)
+        async with opened(f"{address}&sslmode=verify-full&sslrootcert={ours}") as (_, ann):
+            await ann.ok("add_child", **ADD)
+            talk = "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = %s"
+            assert server.ask(talk, "toolgrove") == [(True,)]
+    finally:
+        server.close()
