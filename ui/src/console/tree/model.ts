@@ -13,7 +13,7 @@ import { describe, type Step } from "./step";
 
 /** Beyond these, reading everything on screen again is cheaper than reading what changed. */
 const MOST_SETTLED = 24;
-const SETTLE_EVERY = 500;
+const SETTLE_EVERY = 100;
 const MARKED_FOR = 8_000;
 const MOST_CHANGES = 50;
 const MOST_NAMED = 60;
