@@ -78,9 +78,8 @@ def interleaved(
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of all living threads of a process, in nanosecond steps."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+    """CPU time of a process, with that of threads that have ended, in nanosecond steps: Linux's clock of it."""
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def resident_mb(pid: int | str = "self") -> float:

@@ -218,9 +218,12 @@ class Hop:
 
 
 def tree_cpu(pid: int) -> float:
-    """CPU seconds of a process and all below it."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return cpu_seconds(pid) + sum(tree_cpu(int(child)) for child in children)
+    """CPU seconds of a process and all below it; none where it has just ended."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return cpu_seconds(pid) + sum(tree_cpu(int(child)) for child in children)
+    except OSError:
+        return 0.0
 
 
 @contextlib.contextmanager

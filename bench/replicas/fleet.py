@@ -26,7 +26,7 @@ class Effort:
     nodes: int
 
 
-FULL = Effort(rounds=12, slice=0.5, budget=25, seconds=6.0, changes=150, nodes=100_000)
+FULL = Effort(rounds=8, slice=0.5, budget=20, seconds=6.0, changes=150, nodes=100_000)
 QUICK = Effort(rounds=3, slice=0.3, budget=8, seconds=2.0, changes=30, nodes=10_000)
 
 

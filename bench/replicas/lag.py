@@ -126,6 +126,7 @@ def console(report: Report, table: Table, one: Ours, two: Ours, count: int) -> N
             page.wait_for_function("rows => window.__rows > rows", arg=rows)
             (_, at) = page.evaluate("window.__shown.at(-1)")
             shown.append(max(0.0, at - answered))
+            page.wait_for_timeout(random.uniform(20, 400))
         browser.close()
     p99 = percentile(shown, 99)
     table.add("on the screen of a console there: p50", {"two": statistics.median(shown)})

@@ -31,6 +31,8 @@ def stores(report: Report, setting: Setting) -> None:
                 return done
 
             found = interleaved(gates, measure, rounds=effort.rounds, budget=effort.budget)
+            if count > 1:
+                setting.figures["change"] = found["postgres"].cpu
             rates = {name: each.rate for name, each in found.items()}
             what = f"{count} writers" if count > 1 else "one writer"
             table.add(f"{what}: mutations/s", dict(rates), ratio=rates["postgres"] / rates["sqlite"])
