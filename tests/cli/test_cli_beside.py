@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -379,6 +380,18 @@ def test_install_writes_the_address_of_the_gateway_with_a_token_of_its_own(
     assert f"passes everything on to the gateway at {gateway.base}" in desktop.err
     alone = toolgrove("install", "cursor", "reader", "--stdio", "--config", str(gateway.file))
     assert "command" in alone.json["mcpServers"]["garden-reader"]
+
+
+def test_install_tells_which_token_it_replaced(
+    toolgrove: Toolgrove, gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    words = ("install", "cursor", "reader", "--write", "--config", str(gateway.file))
+    first, second = toolgrove(*words), toolgrove(*words)
+    (made,) = re.findall(r"toolgrove tokens revoke (\w+)", first.err)
+    assert "still good" not in first.out
+    assert f"The token of the entry before is still good. To void it: toolgrove tokens revoke {made}\n" in second.out
+    assert toolgrove("tokens", "revoke", made, "--config", str(gateway.file)).code == 0
 
 
 def test_install_writes_the_address_that_the_project_names(toolgrove: Toolgrove, tmp_path: Path) -> None:

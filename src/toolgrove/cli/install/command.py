@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,9 @@ def _offer(
 ) -> int:
     """Print the entry, or write it where that can be done without harm."""
     target = client.file(project=chosen.project)
-    if chosen.write:
-        room_for(target, client.section, name)  # before a token is made that could then not be written down
+    before = None
+    if chosen.write:  # before a token is made that could then not be written down
+        before = room_for(target, client.section, name)[1][client.section].get(name)
     entry = make()
     if not chosen.write:
         screen.say(f"For {target}; --write puts it there:")
@@ -82,10 +84,20 @@ def _offer(
     if "headers" in entry:
         advice = "; keep it out of version control" if chosen.project else ""
         shown.append(line(f"The file holds a token, so only you can read it now{advice}.", "yellow"))
+    old = _token_id(before)
+    if old is not None and old != _token_id(entry):
+        shown.append(line(f"The token of the entry before is still good. To void it: toolgrove tokens revoke {old}"))
     backup = None if merged.backup is None else str(merged.backup)
     facts = {"file": str(merged.path), "name": name, "changed": merged.changed, "backup": backup}
     screen.answer(facts, *shown)
     return 0
+
+
+def _token_id(entry: ServerEntry | None) -> str | None:
+    """What the token of an entry is called; None if it has none."""
+    kind, _, token = str(((entry or {}).get("headers") or {}).get("Authorization")).partition(" ")
+    state = import_module("toolgrove.store.state")
+    return str(state.token_id(state.hashed(token))) if kind == "Bearer" and token else None
 
 
 def _entry(client: McpClient, chosen: argparse.Namespace, config: Config, screen: Screen) -> ServerEntry:

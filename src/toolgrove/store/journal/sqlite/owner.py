@@ -34,7 +34,8 @@ class Owner:
                 raise StoreInUse(
                     where=store,
                     problem="is in use by another process",
-                    advice="Stop that one first, or give this one a store of its own (workspace.store).",
+                    advice="Stop that one first, or have both use a gateway ('toolgrove serve'), or give this one "
+                    "a store of its own (workspace.store).",
                 ) from None
             raise StoreUnusable(
                 where=store,
