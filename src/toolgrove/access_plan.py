@@ -115,7 +115,7 @@ class AccessPlanner:
         if want == "hide":
             return self._hiding(definition, top, self.offers[tool])
         if verdict in _ELSEWHERE and not (want == "ask" and tool not in definition.approve):
-            raise _by_hand(f"Its definition or its source stands in the way: {rule}. Look at it under Sources.")
+            raise _by_hand(f"Its definition or its source is the problem: {rule}. See Sources.")
         if verdict == "granted" or verdict in _ELSEWHERE:
             if want == "ask":
                 return _added(top, "approve", tool)

@@ -75,7 +75,7 @@ async def _take(project: Reloadable, config: Config) -> str:
         await project.reload(config)
     except Exception as problem:  # whatever a source makes of its section must not end the others
         if await _put_back(project, before):
-            return f"{problem}\nThe configuration that was read before stays in force."
+            return f"{problem}\nThe configuration that was read before stays in use."
         return (
             f"{problem}\nThe change was taken in part and cannot be taken back. Mend the project file, and start again."
         )

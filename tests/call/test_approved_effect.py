@@ -59,7 +59,7 @@ async def test_an_approval_to_remove_an_empty_node_does_not_remove_what_was_move
     assert again["approvalId"] != first
     assert again["replaces"] == first
     assert await garden.effect(again) == "removes 'Herbs' and 2 nodes below it"
-    assert f"It would now change something else than when {first!r} was requested." in again["message"]
+    assert f"It would now change something other than when {first!r} was requested." in again["message"]
     await garden.grove.approvals.decide(again["approvalId"], approve=True, by="grace")
     assert (await garden.careful.ok("remove_node", nodeId=herbs))["removedCount"] == 3
     assert (await garden.grove.approvals.get(first)).state == "expired"

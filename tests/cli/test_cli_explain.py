@@ -76,7 +76,7 @@ SERVERS = {"fake": fake(), "dead": {"command": "no-such-program"}}
             "frozen list_available_agents --depth 1",
             "frozen does not have list_available_agents of coordination: restricted (a sub-agent has it only if tools "
             "lists 'spawn_agents' by its exact name). "
-            "Write 'spawn_agents' itself into agents.frozen.tools: a glob does not opt in.\n",
+            "Write 'spawn_agents' itself in agents.frozen.tools: a glob is not enough.\n",
         ),
         (
             "a spawn_agents --depth 2",
@@ -115,7 +115,7 @@ def test_a_tool_whose_server_died_or_offers_nonsense_is_explained(
     project(mcpServers={"up": fake("file", option=offer)}, agents={"a": {"tools": ["*"]}})
     odd = toolgrove("explain", "a", "up_odd").out
     assert odd.startswith("a does not have up_odd of up: unvalidated (")
-    assert odd.endswith(" It comes in once its source offers a definition that holds.\n")
+    assert odd.endswith(" It becomes available once its source offers a valid definition.\n")
     project(mcpServers={"up": {"command": "no-such-program"}}, agents={"a": {"tools": ["*"]}})
     dead = toolgrove("explain", "a", "up_echo").out
     assert dead.startswith("a does not have up_echo of up: unavailable (the server did not start")

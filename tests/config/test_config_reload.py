@@ -38,7 +38,7 @@ def test_a_bad_file_leaves_the_last_good_one_in_force_and_says_why(write: Write,
     again = file.reload()
     assert (again.changed, again.config.project) == (False, "good")
     assert again.problem.startswith(str(file.path))
-    assert again.problem.endswith("The configuration that was read before stays in force.")
+    assert again.problem.endswith("The configuration that was read before stays in use.")
     write("project: mended")
     assert file.reload().config.project == "mended"
 

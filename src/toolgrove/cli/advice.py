@@ -21,17 +21,17 @@ def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
             role = _role(config, agent, offer)
             return f"Add {offer.name!r}, or a glob that covers it, to {section}.tools.{role}"
         case "masked" if verdict.rule.startswith(("mcpServers.", "httpTools.")):
-            return f"{verdict.rule.partition(': ')[0].partition(' ')[0]} decides that it is taken over by nobody."
+            return f"{verdict.rule.partition(': ')[0].partition(' ')[0]} leaves it out for every agent; change that line to take it."
         case "masked":
             return f"Take {pattern!r} out of {section}.mcp.{offer.source}.mask."
         case "unvalidated":
-            return "It comes in once its source offers a definition that holds."
+            return "It becomes available once its source offers a valid definition."
         case "quarantined":
             name = f"{offer.source} {offer.own_name}"
-            return f"'toolgrove pins diff {name}' shows what changed, 'toolgrove pins accept {name}' takes it."
+            return f"'toolgrove pins diff {name}' shows what changed; 'toolgrove pins accept {name}' accepts it."
         case "pending":
             name = f"{offer.source} {offer.own_name}"
-            return f"'toolgrove pins diff {name}' shows it, 'toolgrove pins accept {name}' takes it."
+            return f"'toolgrove pins diff {name}' shows it; 'toolgrove pins accept {name}' accepts it."
         case "unavailable" if "taskSupport" in verdict.rule:
             return "Nothing here changes that; look for another tool that does the same."
         case "unavailable":
@@ -62,5 +62,5 @@ def _restricted(config: Config, agent: str, rule: str) -> str:
     if "mayDelegate" in rule:
         return f"Add it to {section}.tools, or to {section}.mayDelegate, which lends the name alone."
     if SPAWN in rule:
-        return f"Write {SPAWN!r} itself into {section}.tools: a glob does not opt in."
+        return f"Write {SPAWN!r} itself in {section}.tools: a glob is not enough."
     return ""

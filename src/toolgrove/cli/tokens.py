@@ -22,15 +22,17 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         description="Tokens are kept as hashes; a new one is shown once. Everybody may have several, each with an id.",
     )
     verbs = parser.add_subparsers(metavar="VERB")
-    verbs.add_parser("list", parents=[shared], help="who has one (what plain 'tokens' does)").set_defaults(run=_list)
+    verbs.add_parser("list", parents=[shared], help="list who has a token (the same as plain 'tokens')").set_defaults(
+        run=_list
+    )
     new = verbs.add_parser("new", parents=[shared], help="make a token; the others stay good")
     new.add_argument("holder", metavar="AGENT", help=f"an agent, or {_OPERATOR!r} for yourself")
     new.add_argument(
-        "--for", metavar="TIME", dest="lifetime", type=_lifetime, help="void after this time, such as 12h or 30d"
+        "--for", metavar="TIME", dest="lifetime", type=_lifetime, help="expire after this time, such as 12h or 30d"
     )
-    new.add_argument("--replace", action="store_true", help="make the holder's other tokens void")
+    new.add_argument("--replace", action="store_true", help="revoke the holder's other tokens")
     new.set_defaults(run=_new)
-    revoke = verbs.add_parser("revoke", parents=[shared], help="make a token void, or all tokens of an agent")
+    revoke = verbs.add_parser("revoke", parents=[shared], help="revoke a token, or all tokens of an agent")
     revoke.add_argument("token", metavar="ID|AGENT", help=f"a token's id, an agent, or {_OPERATOR!r} for yourself")
     revoke.set_defaults(run=_revoke)
 

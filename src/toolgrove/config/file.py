@@ -52,7 +52,7 @@ class ConfigFile:
             config = Config.parse(text, self.path)
         except ConfigError as error:
             self.problems = error.problems
-            problem = f"{error}\nThe configuration that was read before stays in force."
+            problem = f"{error}\nThe configuration that was read before stays in use."
             return Reload(config=self.config, changed=False, problem=problem)
         self.config, self.digest, self.problems = config, digest, ()
         return Reload(config=config, changed=True)

@@ -137,6 +137,6 @@ class HttpToolConfig(OwnNames):
         if self.openapi is not None and self.reads is True:
             raise ValueError('reads names operations beside openapi, such as reads: ["search*"]')
         if self.openapi is None and not isinstance(self.reads, bool):
-            raise ValueError("reads is true or false here; patterns stand beside openapi")
+            raise ValueError("reads is true or false here; patterns are for entries with openapi")
         if self.openapi is None and self.reads is True and self.method in CHANGING:
             raise ValueError(f"a {self.method} never only reads; leave reads out")

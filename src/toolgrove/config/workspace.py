@@ -27,7 +27,7 @@ class PayloadTypeConfig(Section):
     """A type of payload that nodes may have, and what its payloads must look like."""
 
     kind: Literal["external", "self"] = Field(
-        default="external", description="Whether the payload stands beside the node or is the node itself."
+        default="external", description="Whether the payload is separate from the node, or is the node itself."
     )
     payload_schema: dict[str, Any] | None = Field(
         default=None, alias="schema", description="The JSON Schema of its payloads."

@@ -20,7 +20,7 @@ class ApprovalRequired(Forbidden):
     retryable = True
 
     def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str, replaces: str | None = None) -> None:
-        changed = f"It would now change something else than when {replaces!r} was requested. " if replaces else ""
+        changed = f"It would now change something other than when {replaces!r} was requested. " if replaces else ""
         super().__init__(
             f"{tool} needs the approval of a person ({rule}). {changed}The call waits as {approval_id!r} until "
             f"{expires_at}; repeat it with the same arguments once it is approved. Changing the arguments starts a new "
@@ -106,6 +106,6 @@ class EffectChanged(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "The call would now change something else than what was approved. Repeat it to ask for a new approval.",
+            "The call would now change something other than what was approved. Repeat it to ask for a new approval.",
             reason="effect_changed",
         )

@@ -41,7 +41,7 @@ class LimitUnknown(GroveError):
 
     def __init__(self, *, retry_after: float) -> None:
         super().__init__(
-            "Calls cannot be counted just now, so nothing that changes something is let through; nothing was changed. "
+            "Calls cannot be counted right now, so changes are refused; nothing was changed. "
             f"Wait {retry_after:g} s, and repeat the call.",
             reason="limits_unavailable",
             retryAfter=retry_after,

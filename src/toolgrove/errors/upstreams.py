@@ -34,7 +34,7 @@ class PromptNotFound(NotFound):
 
 
 class RightsMissing(Forbidden):
-    """Our login to a server has not the rights that a call needs; only the operator can get them."""
+    """Our login to a server does not have the rights that a call needs; only the operator can get them."""
 
     def __init__(self, *, server: str, what: str, scopes: Sequence[str]) -> None:
         super().__init__(

@@ -143,11 +143,10 @@ def get_common_ancestor(context: ToolContext, arguments: Arguments) -> Result:
                 "included": INCLUDED,
                 "excluded": EXCLUDED,
             },
-            description="Property filters; the same can stand beside the other arguments.",
+            description="Property filters; or give them beside the other arguments.",
         ),
         "paging": record(
-            {"pageSize": LIMIT, "pageToken": PAGE_TOKEN},
-            description="Paging; the same can stand beside the other arguments.",
+            {"pageSize": LIMIT, "pageToken": PAGE_TOKEN}, description="Paging; or give it beside the other arguments."
         ),
         **FILTERS,
         **VIEW_PAGING,

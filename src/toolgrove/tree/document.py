@@ -236,7 +236,7 @@ def _incoming(item: Any, parent: int | None, parent_id: Any) -> Incoming:
     unknown = [key for key in item if key not in _NODE_KEYS]
     if unknown:
         _refuse(
-            f"has {where} with unknown keys {', '.join(map(repr, unknown))}; properties belong into 'payload'{_SHAPE}"
+            f"has {where} with unknown keys {', '.join(map(repr, unknown))}; properties belong in 'payload'{_SHAPE}"
         )
     tags, group = item.get("tags"), item.get("payloadGroup")
     if group is not None and not isinstance(group, str):

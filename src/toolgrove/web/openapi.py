@@ -16,9 +16,9 @@ from toolgrove.web.operations import OPERATIONS, Operation, Parameter
 _REF = "#/components/schemas/{model}"
 _MEANING = {
     400: "The request is wrong: fix it and retry.",
-    401: "No token, or a void one.",
+    401: "No valid token.",
     403: "This token may not.",
-    404: "There is no such thing, or it is not this token's.",
+    404: "Not found, or not for this token.",
     405: "Not in this protocol era.",
     409: "Somebody was faster, or it has changed: read it again.",
     415: "The body is not application/json.",

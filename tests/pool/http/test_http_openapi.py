@@ -213,11 +213,8 @@ async def offers(folder: Path, document: Any, **entry: Any) -> list[Offer]:
         (with_operation({}, "/x/${env:HOME}"), "no reference"),
         (with_operation({}, "/../x"), "'..'"),
         (with_operation({}, "x"), "begin with '/'"),
-        (with_operation({"servers": [{"url": "http://evil"}]}), "servers of its own"),
-        (
-            with_operation({}) | {"paths": {"/x": {"servers": [{"url": "http://evil"}], "get": {}}}},
-            "servers of its own",
-        ),
+        (with_operation({"servers": [{"url": "http://evil"}]}), "its own servers"),
+        (with_operation({}) | {"paths": {"/x": {"servers": [{"url": "http://evil"}], "get": {}}}}, "its own servers"),
         (with_operation({"parameters": [{"name": "_method", "in": "query", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"name": "Cookie", "in": "header", "required": True}]}), "never comes from"),
         (with_operation({"parameters": [{"name": "s", "in": "cookie", "required": True}]}), "never comes from"),

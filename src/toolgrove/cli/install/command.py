@@ -134,7 +134,7 @@ def _token(chosen: argparse.Namespace, screen: Screen) -> str | None:
             screen.say("The entry has no token, so the gateway will refuse it: add --new-token or --token.", "yellow")
         return given
     made = asked(chosen, screen, "tokens.new", make=True, holder=chosen.agent, by=signature())
-    screen.say(f"The entry has a token of its own. To void it: toolgrove tokens revoke {made['id']}", "dim")
+    screen.say(f"The entry has its own token. To revoke it: toolgrove tokens revoke {made['id']}", "dim")
     token: str = made["token"]
     return token
 

@@ -80,7 +80,7 @@ class FetchedDocument:
         except BadUrl as problem:
             raise Unavailable(f"{self._entry}.openapi: {problem}") from None
         except TimeoutError:
-            raise Unavailable(f"the OpenAPI document did not come within {self._timeout:g} s") from None
+            raise Unavailable(f"the OpenAPI document did not arrive within {self._timeout:g} s") from None
         except GroveError as error:
             raise Unavailable(f"the OpenAPI document cannot be fetched: {error.message}") from None
         if answer.status != 200:

@@ -135,7 +135,7 @@ async def exchange(
 def _unreachable(error: Exception, tool: str) -> UpstreamFailed:
     if error.args and isinstance(error.args[0], ssl.SSLError):
         return UpstreamFailed(
-            f"The server of {tool} cannot prove that it is who it should be (TLS). Tell the operator; do not retry.",
+            f"The server of {tool} failed its identity check (TLS certificate). Tell the operator; do not retry.",
             reason="tls",
         )
     return UpstreamFailed(

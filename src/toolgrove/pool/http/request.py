@@ -137,7 +137,7 @@ def _configured(operation: HttpOperation, fill: Fill) -> Iterator[tuple[str, str
         value = fill(template, where).strip()
         if _SECRET_VALUE.fullmatch(value) is None:
             raise UpstreamFailed(
-                f"{operation.name} is set up wrongly: {where} holds a character that a header cannot carry. "
+                f"{operation.name} is not set up correctly: {where} holds a character that a header cannot carry. "
                 "Tell the operator; do not retry.",
                 reason="configuration",
             )

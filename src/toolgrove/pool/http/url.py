@@ -108,9 +108,9 @@ def split_origin(text: str) -> tuple[Origin, str]:
         raise BadUrl("it has to begin with https:// or http://")
     scheme, authority = head[1].lower(), head[2]
     if "@" in authority:
-        raise BadUrl("it names a user before the host: credentials belong into headers, as ${env:NAME}")
+        raise BadUrl("it names a user before the host: credentials belong in headers, as ${env:NAME}")
     if "{" in authority or "$" in authority:
-        raise BadUrl("its host is fixed: no {argument} and no ${reference} may stand in it")
+        raise BadUrl("its host must be fixed: no {argument} and no ${reference} in it")
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         raise BadUrl(f"{authority!r} is not a host with an optional port")
@@ -151,7 +151,7 @@ def _port(text: str | None, scheme: str) -> int:
 
 def _pieces(text: str, *, references: bool) -> Iterator[Piece]:
     if "#" in text:
-        raise BadUrl("it has a fragment ('#'), which a server never sees: leave it away, or write %23")
+        raise BadUrl("it has a fragment ('#'), which a server never sees: leave it out, or write %23")
     at = 0
     for token in _TOKEN.finditer(text):
         yield from _literal(text[at : token.start()])
@@ -169,7 +169,7 @@ def _literal(text: str) -> Iterator[Piece]:
     if _LITERAL.fullmatch(text) is None:
         at = _LITERAL.match(text)
         wrong = text[at.end() if at else 0]
-        raise BadUrl(f"the character {wrong!r} cannot stand in it: percent-encode it")
+        raise BadUrl(f"the character {wrong!r} is not allowed in it: percent-encode it")
     if text:
         yield Piece("literal", text)
 

@@ -57,7 +57,7 @@ class AccessWritten(Answer):
     """The file was written."""
 
     digest: Annotated[str, Field(description="The SHA-256 of the file as it is now.")]
-    taken: Annotated[bool, Field(description="Whether it is in force; if not, GET /api/project has the problems.")]
+    taken: Annotated[bool, Field(description="Whether it is in use; if not, GET /api/project has the problems.")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +97,6 @@ class NewToken(Answer):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RevokedToken(Answer):
-    """A token that is void now."""
+    """A token that is revoked now."""
 
     id: str

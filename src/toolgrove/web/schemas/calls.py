@@ -46,7 +46,7 @@ def _some(names: dict[str, str], shown: dict[str, list[dict[str, Any]]]) -> dict
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Access(Answer):
-    """Why the agent has the tool, or has not, by the project as it is now."""
+    """Why the agent does or does not have the tool, by the project as it is now."""
 
     verdict: Verdict
     approval: Annotated[str | None, Field(description="The rule by which its calls need a person; null if none.")]

@@ -40,7 +40,7 @@ def _writer(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 class ErrorFacts(BaseModel):
-    """What went wrong, and what to do next; further facts stand beside these."""
+    """What went wrong, and what to do next; there may be further facts."""
 
     model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 

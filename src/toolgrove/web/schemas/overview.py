@@ -81,7 +81,7 @@ class Traffic(Answer):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileProblem(Answer):
-    """Something to mend in the project file, which is not in force because of it."""
+    """Something to fix in the project file, which is not in use because of it."""
 
     line: Annotated[int, Field(description="From 1; 0 where it is not known.")]
     column: int
@@ -116,5 +116,5 @@ class Project(Answer):
     tree: Annotated[bool, Field(description="Whether the project has a tree workspace.")]
     configuration: Annotated[
         list[FileProblem],
-        Field(description="What is wrong with the project file; the last good one is in force until it is mended."),
+        Field(description="What is wrong with the project file; the last good one is in use until it is fixed."),
     ]

@@ -122,7 +122,7 @@ class _Reader:
     ) -> HttpOperation:
         own_name = known.own_name
         if self._config.url is None and (operation.get("servers") or shared.get("servers")):
-            raise Unfit("it names servers of its own; set url in the entry to send every call to one host")
+            raise Unfit("it names its own servers; set url in the entry to send every call to one host")
         url = self.base.below(path)
         schemas = Schemas(self._document, side="request", budget=_REQUEST_BUDGET)
         taken = signature(self._document, shared.get("parameters"), operation, schemas, self._given)
@@ -180,7 +180,7 @@ def _base(config: HttpToolConfig, document: OpenApiDocument) -> UrlTemplate:
             raise BadUrl(f"the base URL has a gap for {sorted(base.slots)[0]!r}, which no operation fills")
         if config.url is None and config.headers and base.origin != split_origin(document.home)[0]:
             raise BadUrl(
-                f"it is {base.origin.authority}, not where the document is; headers go there only if url says so"
+                f"it is {base.origin.authority}, not where the document is; headers are sent there only if url says so"
             )
     except BadUrl as problem:
         where = "url" if config.url is not None else "servers[0] of the document"

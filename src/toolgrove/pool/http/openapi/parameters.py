@@ -79,7 +79,7 @@ def _add(whole: Signature, parameter: Mapping[str, Any], schemas: Schemas, given
             raise Unfit(f"it needs the {place} {wire!r}, which never comes from an agent: set it under headers")
         return
     if place not in ("path", "query", "header", "querystring"):
-        raise Unfit(f"parameter {wire!r} stands in {place!r}, which is not known")
+        raise Unfit(f"parameter {wire!r} is in {place!r}, which is not known")
     style, path_style, explode = _styles(parameter, place)
     schema = parameter.get("schema", {})
     content = parameter.get("content")

@@ -119,7 +119,7 @@ class Bearer:
 
     def _todo(self) -> str:
         if self._by_itself:
-            return f"add what it wants to oauth.scopes of mcpServers.{self._server}"
+            return f"add what it needs to oauth.scopes of mcpServers.{self._server}"
         scopes = f" --scope {shlex.quote(' '.join(self._wanted))}" if self._wanted else ""
         return f"log in with toolgrove login {self._server}{scopes}"
 
