@@ -38,6 +38,14 @@ def test_the_readme_is_short_and_says_where_to_look() -> None:
         assert promised in text
 
 
+def test_the_changelog_is_whole_sentences_in_groups() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    entries = [" ".join(entry.split()) for entry in re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)]
+    assert [entry for entry in entries if not re.match(r"[A-Z`]", entry) or entry[-1] not in ".…"] == []
+    assert len(set(entries)) == len(entries)
+    assert re.search(r"^- ", text.partition("### Added")[2].partition("\n#### ")[0], re.MULTILINE) is None
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_relative_link_leads_to_a_file(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
