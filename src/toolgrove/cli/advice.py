@@ -21,7 +21,8 @@ def advice(config: Config, agent: str, offer: Offer, verdict: Verdict) -> str:
             role = _role(config, agent, offer)
             return f"Add {offer.name!r}, or a glob that covers it, to {section}.tools.{role}"
         case "masked" if verdict.rule.startswith(("mcpServers.", "httpTools.")):
-            return f"{verdict.rule.partition(': ')[0].partition(' ')[0]} leaves it out for every agent; change that line to take it."
+            line = verdict.rule.partition(": ")[0].partition(" ")[0]
+            return f"{line} leaves it out for every agent; change that line to take it."
         case "masked":
             return f"Take {pattern!r} out of {section}.mcp.{offer.source}.mask."
         case "unvalidated":
