@@ -209,6 +209,27 @@ def _entries(page: ConsolePage) -> list[tuple[str, str]]:
     return [(str(node), str(kind)) for node, kind in page.by("diff-entry").evaluate_all(script)]
 
 
+def test_a_long_comparison_names_every_node(visit: Visit, house: str, writer: Hand) -> None:
+    attic = f"{house}-attic"
+    boxes = [branch(f"{attic}-{number}", name=f"Box {number}") for number in range(45)]
+    writer.ok("import_merge", json=branch(house, branch(attic, *boxes, name="Attic"), type="House"), strategy="upsert")
+    page = visit()
+    page.show_node("writer", house)
+    page.tab("Snapshots").click()
+    page.field("Label of the new snapshot").fill(attic)
+    page.button("Take").click()
+    moves = [{"op": "move", "at": f"{attic}-{number}", "parentId": f"{house}-hall"} for number in range(45)]
+    sets = [{"op": "set", "at": f"{attic}-{number}", "path": "full", "value": True} for number in range(45)]
+    writer.ok("apply_changes", changes=[*moves, *sets])
+    page.field("From").select_option(attic)
+    page.by("compare").click()
+    moved = page.page.locator('[data-testid=diff-entry][data-kind="moved"]')
+    expect(moved).to_have_count(45)
+    assert [
+        text for text in moved.all_inner_texts() if not text.startswith("Box ") or "from Attic to" not in text
+    ] == []
+
+
 def test_what_agents_do_shows_at_once_with_who_did_it(visit: Visit, house: str, writer: Hand) -> None:
     page = visit()
     page.show_node("reader", house)

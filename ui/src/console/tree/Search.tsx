@@ -78,7 +78,7 @@ export function SearchBar({ model }: { model: TreeModel }) {
         aria-controls="query-offers"
         aria-autocomplete="list"
         aria-activedescendant={offers[at] ? `offer-${at}` : undefined}
-        placeholder="tomato, or status = open and @type = Task"
+        placeholder="tomato, or status = open"
         autocomplete="off"
         spellcheck={false}
         value={text}

@@ -28,6 +28,8 @@ export interface Row {
 export class Forest {
   readonly rows: Signal<Row[]> = signal([]);
   private readonly items = new Map<string, Item>();
+  /** Names of nodes that are not loaded. */
+  private readonly heard = new Map<string, string>();
 
   constructor(private readonly tools: Tools) {}
 
@@ -37,7 +39,21 @@ export class Forest {
 
   name(id: string): string {
     const item = this.items.get(id);
-    return item ? nameOf(item) : id;
+    return item ? nameOf(item) : (this.heard.get(id) ?? id);
+  }
+
+  /** Remembers the name of a node that is not loaded. */
+  hearName(id: string, name: string): void {
+    this.heard.set(id, name);
+  }
+
+  /** A node changed, and may be called otherwise. */
+  forgetName(id: string): void {
+    this.heard.delete(id);
+  }
+
+  knowsName(id: string): boolean {
+    return this.items.has(id) || this.heard.has(id);
   }
 
   /** The way from the root to a node, if all of it is loaded. */

@@ -16,7 +16,8 @@ const MOST_SETTLED = 24;
 const SETTLE_EVERY = 100;
 const MARKED_FOR = 8_000;
 const MOST_CHANGES = 50;
-const MOST_NAMED = 60;
+const MOST_NAMED = 400;
+const NAMED_AT_ONCE = 50;
 /** Tools after which siblings stand as they stood. */
 const IN_PLACE = new Set(["update_payload_property", "update_payload", "update_nodes", "tag_node"]);
 
@@ -367,10 +368,16 @@ export class TreeModel {
     };
   }
 
-  /** Reads nodes that are not loaded, so that they can be shown by name. */
+  /** Asks for the names of nodes that are not loaded, many at once: an agent's calls may be limited. */
   async learnNames(ids: readonly string[]): Promise<void> {
-    const missing = [...new Set(ids)].filter((id) => id !== "" && !this.forest.get(id)).slice(0, MOST_NAMED);
-    await Promise.all(missing.map((id) => this.forest.read(id)));
+    const missing = [...new Set(ids)].filter((id) => id !== "" && !this.forest.knowsName(id)).slice(0, MOST_NAMED);
+    if (!this.has("select_nodes")) return void (await Promise.all(missing.map((id) => this.forest.read(id))));
+    for (let at = 0; at < missing.length; at += NAMED_AT_ONCE) {
+      const wanted = missing.slice(at, at + NAMED_AT_ONCE).map((id) => JSON.stringify(id));
+      const queryDsl = `@id in (${wanted.join(", ")})`;
+      const answer = await this.tools.call("select_nodes", { queryDsl, limit: NAMED_AT_ONCE });
+      for (const hit of list(answer, "items").map(hitOf)) this.forest.hearName(hit.id, hit.name);
+    }
   }
 
   async historyOf(id: string): Promise<Happening[]> {
@@ -450,6 +457,10 @@ export class TreeModel {
 
   async compare(a: string, b: string): Promise<JsonObject> {
     const diff = await this.tools.call("snapshot_diff", { a, b });
+    for (const one of ["added", "removed"].flatMap((kind) => list(diff, kind)).map((entry) => objectOr(entry))) {
+      const [id, payload] = [text(one, "nodeId"), objectOr(get(one, "payload"))];
+      if (Object.keys(payload).length > 0) this.forest.hearName(id, nameOf({ id, payload }));
+    }
     const entries = ["moved", "reordered", "changed"].flatMap((kind) => list(diff, kind)).map((one) => objectOr(one));
     await this.learnNames(
       entries.flatMap((one) => ["nodeId", "oldParentId", "newParentId"].map((key) => text(one, key))),
@@ -461,7 +472,10 @@ export class TreeModel {
 
   private touch(ids: readonly string[], order: boolean): void {
     this.next.value = null;
-    for (const id of ids) this.pending.add(id);
+    for (const id of ids) {
+      this.pending.add(id);
+      this.forest.forgetName(id);
+    }
     this.reorder ||= order;
     if (this.pending.size > MOST_SETTLED) this.overflow = true;
     if (this.shown && this.loaded.peek()) this.settleSoon();
