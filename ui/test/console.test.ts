@@ -4,6 +4,7 @@ import { AgentClient, ToolError } from "../src/console/client";
 import { clientConfigs } from "../src/console/clients";
 import { approvalOf, auditPageOf, projectOf, receiptOf } from "../src/console/facts";
 import { LiveEvents } from "../src/console/live";
+import { linked, slug } from "../src/console/manual-text";
 import { until } from "../src/console/moment";
 import { type News, newsOf } from "../src/console/news";
 import { auditHash, hashOf, parseRoute, VIEWS, viewsOf } from "../src/console/route";
@@ -332,4 +333,15 @@ test("a question in the middle of a call is put to the person, and the call goes
   await client.call("remove_node", { nodeId: "x" });
   expect(asked).toEqual(["remove_node: sure?"]);
   expect(requests[1]?.reply).toEqual({ question, answer: { action: "decline" } });
+});
+
+test("links between pages of the documentation are addresses of the console, and pictures are left out", () => {
+  const known = new Set(["pool", "tree-dsl"]);
+  const text =
+    "See [the pool](pool.md#names-of-your-own), [here](#top), [code](../src/x.py), [out](https://x.example).";
+  expect(linked(text, "tree-dsl", known)).toBe(
+    "See [the pool](#/docs/pool/names-of-your-own), [here](#/docs/tree-dsl/top), code, [out](https://x.example).",
+  );
+  expect(linked('before\n![A phone](images/x.png){ width="300" }\nafter', "pool", known)).toBe("before\n\nafter");
+  expect(slug("Names of your own!")).toBe("names-of-your-own");
 });

@@ -48,6 +48,11 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, width:
     page.go("approvals", asked["approvalId"])
     expect(page.by("approve")).to_be_visible()
     page.assert_accessible("approvals")
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_sources_and_changes_of_access_are_accessible(visit: Visit, width: int) -> None:
+    page = visit(width=width)
     page.go("sources")
     expect(page.by("sources")).to_be_visible()
     page.assert_accessible("sources")
@@ -72,9 +77,26 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, width:
     expect(page.by("write")).to_be_visible()
     page.assert_accessible("access dialog")
     page.page.keyboard.press("Escape")
+    page.by("token").first.get_by_role("button").click()
+    page.assert_accessible("revoke dialog")
+    page.page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_what_edits_the_tree_is_accessible(visit: Visit, house: str, writer: Hand, width: int) -> None:
+    writer.ok("update_payload_property", nodeId=f"{house}-bath", propertyName="status", newValue=f"width {width}")
+    page = visit(width=width)
     page.go("tree", "writer", f"{house}-kitchen")
+    expect(page.by("node")).to_be_visible()
+    page.by("undo").click()
+    expect(page.by("undo-dialog")).to_be_visible()
+    page.assert_accessible("undo dialog")
+    page.page.keyboard.press("Escape")
     if width > 800:
-        page.by("dsl").fill("")
+        page.row(f"{house}-bath").click(modifiers=["Control"])
+        expect(page.by("chosen-bar")).to_be_visible()
+        page.assert_accessible("nodes chosen together")
+        page.by("chosen-bar").get_by_role("button", name="Clear").click()
         page.row(f"{house}-kitchen").click(button="right")
         page.assert_accessible("context menu")
         page.page.keyboard.press("Escape")
@@ -84,6 +106,12 @@ def test_every_view_is_accessible(visit: Visit, house: str, writer: Hand, width:
     page.tab("History").click()
     expect(page.by("node-history")).to_be_visible()
     page.assert_accessible("node history")
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_records_runs_and_the_playground_are_accessible(visit: Visit, writer: Hand, width: int) -> None:
+    writer.ok("get_node", nodeId="root")
+    page = visit(width=width)
     page.go("audit")
     expect(page.by("records")).to_be_visible()
     page.assert_accessible("audit")

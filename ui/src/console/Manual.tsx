@@ -3,6 +3,7 @@ import { Markdown } from "../components/Markdown";
 import { Callout } from "../components/Notice";
 import { Select } from "../components/Select";
 import { type ManualEntry, useContents } from "./contents";
+import { linked, slug } from "./manual-text";
 import { useConsole } from "./model";
 import { hashOf } from "./route";
 
@@ -82,25 +83,4 @@ function partsOf(contents: ManualEntry[]): [string, ManualEntry[]][] {
   const parts = new Map<string, ManualEntry[]>();
   for (const entry of contents) parts.set(entry.part, [...(parts.get(entry.part) ?? []), entry]);
   return [...parts];
-}
-
-/** The text with links between pages as addresses of the console; what only a checkout has stays as words. */
-export function linked(text: string, page: string, known: ReadonlySet<string>): string {
-  return text.replace(
-    /(!?)\[([^\]\n]*)\]\((?!https?:)([\w./-]*)(?:#([\w-]+))?\)/g,
-    (_, picture: string, words: string, file: string, place: string | undefined) => {
-      const name = file === "" ? page : (/^([\w-]+)\.md$/.exec(file)?.[1] ?? "");
-      if (picture !== "") return "";
-      return known.has(name) ? `[${words}](${hashOf("docs", name, place ?? null)})` : words;
-    },
-  );
-}
-
-/** A heading as links name it. */
-export function slug(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\w\s-]/g, "")
-    .trim()
-    .replace(/[\s-]+/g, "-");
 }
