@@ -5,6 +5,7 @@ Plain requests are answered by its line. For all others there is the SDK's serve
 
 import logging
 from collections.abc import Callable
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Any
 
 from mcp_serve import sdk
@@ -30,7 +31,7 @@ class Endpoint:
 
     `resources` are what clients can read here; without any, the documentation of the tools. `prompts` are what they can
     get beside that. With `page`, `tools/list` gives so many tools at a time. `logs` says whether tools may log to their
-    clients; without it none does.
+    clients; without it none does. `state_key` seals what clients bring back with an answer: replicas share it.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Endpoint:
         page: int | None = None,
         logs: Callable[[], bool] | None = None,
         logger: logging.Logger | None = None,
+        state_key: bytes | None = None,
     ) -> None:
         logger = logger or logging.getLogger(__name__)
         self.calls = Calls(run, in_place=in_place, logger=logger)
@@ -65,6 +67,7 @@ class Endpoint:
             prompts=prompts,
             logs=logs,
             logger=logger,
+            state_key=state_key or token_bytes(32),
         )
         self.sessions, self.under_way = self._parts.sessions, self._parts.under_way
         self._instructions: str | None = None

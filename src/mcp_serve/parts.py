@@ -35,5 +35,6 @@ class Parts:
     prompts: Prompts | None
     logs: Callable[[], bool] | None
     logger: logging.Logger
+    state_key: bytes
     sessions: "dict[str | None, OpenSession]" = field(default_factory=dict)
     under_way: UnderWay = field(default_factory=UnderWay)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from functools import partial
-from secrets import token_bytes, token_hex
+from secrets import token_hex
 from typing import Any, Literal, TypeVar
 
 import mcp_types as types
@@ -100,7 +100,7 @@ class SdkServer:
             "notifications/cancelled", types.CancelledNotificationParams, self._cancelled
         )
         drop_idle_tracing(self.server)
-        security = RequestStateSecurity(keys=[token_bytes(32)], ttl=ANSWER_WITHIN, bind_principal=_user_id)
+        security = RequestStateSecurity(keys=[parts.state_key], ttl=ANSWER_WITHIN, bind_principal=_user_id)
         self.server.middleware.append(RequestStateBoundary(security, default_audience=parts.name))
         self.server.middleware.append(verbatim)
         self._as_made = self._handling()

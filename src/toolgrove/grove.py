@@ -114,7 +114,7 @@ class Grove:
         self.clock: Clock = clock or SystemClock()
         settings = self.config.workspace
         self.secrets = Secrets(self.config.secrets, folder=self.config.folder)
-        notary = None if looking else notary_of(self.config, self.secrets)
+        self._notary = notary = None if looking else notary_of(self.config, self.secrets)
         copy = None if looking else settings.audit_log
         sinks = (*([JsonLines(copy, notary)] if copy is not None else []), *audit_sinks)
         database = database_of(self.config, self.secrets)
@@ -283,7 +283,28 @@ class Grove:
         following = self._tree_tools.following
         if found is None and following is not None and not following.is_current:
             found = "store_behind"
-        return (*((found,) if found is not None else ()), *lost)
+        other: tuple[Trouble, ...] = ("file_outdated",) if self.newer_file is not None else ()
+        return (*((found,) if found is not None else ()), *lost, *other)
+
+    @property
+    def question_key(self) -> bytes | None:
+        """What seals the state of calls that wait for an answer, the same in every replica; None without a key."""
+        notary = self._notary
+        if notary is None or not notary.has_key:
+            return None
+        return (notary.seal("questions") + notary.seal("that wait")).encode()
+
+    @property
+    def newer_file(self) -> str | None:
+        """The hash of the newest project file that a replica has taken, where this one runs by another."""
+        return self._state.newer_file
+
+    async def took(self, digest: str, *, changed: bool) -> None:
+        """Tell other replicas by which project file this one runs: it started with it, or the file `changed`."""
+        try:
+            await self._state.took(digest, changed=changed)
+        except OSError as problem:
+            log.warning("Other replicas were not told of the project file: %s", problem)
 
     @property
     def healthy(self) -> bool:

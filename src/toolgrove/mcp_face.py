@@ -39,7 +39,7 @@ def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
 class McpFace:
     """An agent over MCP; a refusal of ours is an answer with `isError` that says so in its `_meta`."""
 
-    def __init__(self, agent: Agent, version: str) -> None:
+    def __init__(self, agent: Agent, version: str, state_key: bytes | None = None) -> None:
         self.agent = agent
         self._entries = _entries(agent)
         self._shelf = _Shelf(self)
@@ -55,6 +55,7 @@ class McpFace:
             prompts=_Prompter(self),
             logs=self._logs,
             page=agent.list_page,
+            state_key=state_key,
         )
         self._follow_lists()
         self.endpoint.instruct(agent.instructions or None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -37,7 +38,7 @@ from toolgrove.store.state import (
 from toolgrove.types import Clock, SystemClock
 
 if TYPE_CHECKING:
-    from toolgrove.store.state.postgres import Following, Member, StateDatabase
+    from toolgrove.store.state.postgres import Following, Member, ProjectFiles, StateDatabase
 
 
 SETTLE = 1.0
@@ -71,6 +72,7 @@ class ProjectState:
         self._file: StateFile | None = None
         self._database: StateDatabase | None = None
         self._member: Member | None = None
+        self._files: ProjectFiles | None = None
         kept: Approvals
         if database is not None:
             clock, kept = self._in_database(database, clock)
@@ -97,6 +99,7 @@ class ProjectState:
         postgres = needing_psycopg("toolgrove.store.state.postgres", where=address.told)
         state: StateDatabase = postgres.StateDatabase(address, clock)
         self._database, self._member = state, postgres.Member(state)
+        self._files = postgres.ProjectFiles(state, self._member)
         self.deeds = postgres.PostgresDeeds(state)
         self.pins, self.tokens = postgres.PostgresPins(state, clock), postgres.PostgresTokens(state, clock)
         self.logins = postgres.PostgresLogins(state, clock)
@@ -114,6 +117,17 @@ class ProjectState:
         return self._database is not None or (self._file is not None and self._file.path.exists())
 
     @property
+    def newer_file(self) -> str | None:
+        """The hash of the newest project file that a replica has taken, where this process runs by another."""
+        return None if self._files is None else self._files.newer
+
+    async def took(self, digest: str, *, changed: bool) -> None:
+        """Tell other replicas by which project file this one runs from now on."""
+        files = self._files
+        if files is not None:
+            await anyio.to_thread.run_sync(partial(files.take, digest, changed=changed))
+
+    @property
     def is_lost(self) -> bool:
         """Whether its file was deleted, replaced or overwritten while it was open."""
         return self._file is not None and self._file.is_lost
@@ -129,7 +143,7 @@ class ProjectState:
 
         A state of this machine alone has no replicas.
         """
-        if self._database is None or self._member is None:
+        if self._database is None or self._member is None or self._files is None:
             yield
             return
         postgres = needing_psycopg("toolgrove.store.state.postgres", where=self._database.address.told)
@@ -138,7 +152,7 @@ class ProjectState:
             for kept in (self.pins, self.tokens)
             if isinstance(kept, postgres.PostgresPins | postgres.PostgresTokens)
         ]
-        following: Following = postgres.Following(self._database, copies, self._member, self._heard)
+        following: Following = postgres.Following(self._database, copies, self._member, self._files, self._heard)
         await following.begin()
         await self.approvals.heard()  # what comes after this is news
         async with anyio.create_task_group() as tasks:

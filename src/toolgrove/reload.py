@@ -30,6 +30,8 @@ class Reloadable(Protocol):
 
     async def reload(self, config: Config) -> None: ...
 
+    async def took(self, digest: str, *, changed: bool) -> None: ...
+
 
 async def record_start(file: ConfigFile, project: Reloadable) -> None:
     """Put on record which configuration a project starts with; a file that is refused then has no log to say so in."""
@@ -64,6 +66,7 @@ async def take_change(file: ConfigFile, project: Reloadable) -> bool:
 
 
 async def _record_taken(file: ConfigFile, project: Reloadable, *, at: str) -> None:
+    await project.took(file.digest, changed=at == "change")
     details = {"hash": file.digest, "at": at}
     await project.recorder.record("configuration", "configuration.taken", by=FILE, details=details)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import signal
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 
-from e2e.wire import Handshake
-from replicas.fleet import Fleet
+from e2e.wire import Handshake, messages, modern_body, modern_headers
+from replicas.fleet import Fleet, Replica
 from waiting import DEADLINE, eventually
 from web.gateway import call
 
@@ -22,6 +25,7 @@ ADD = {"parentNodeId": "root", "payloadType": "Note", "payloadProps": {}}
 def project(project: dict[str, Any]) -> dict[str, Any]:
     agents = {
         "careful": {"role": "editor", "tools": ["get_node", "add_child"], "approve": ["add_child"]},
+        "asking": {"role": "editor", "tools": ["get_node", "add_child"], "approve": ["add_child"], "askClient": True},
         "limited": {"tools": ["get_node"], "rateLimit": "4/hour"},
     }
     return {**project, "agents": {**project["agents"], **agents}}
@@ -105,3 +109,49 @@ async def test_both_replicas_count_the_calls_of_an_agent_together(fleet: Fleet) 
                 assert "error" not in await call(http, "limited", "get_node", {"nodeId": "root"})
             for http in (here, there):
                 assert (await call(http, "limited", "get_node", {"nodeId": "root"}))["error"]["code"] == "rate_limited"
+
+
+async def test_a_replica_with_an_older_project_file_turns_unready_and_says_which_is_newer(fleet: Fleet) -> None:
+    changed = fleet.one.gateway.file.read_text() + " "
+    digest = hashlib.sha256(changed.encode()).hexdigest()
+
+    async def troubles(replica: Replica) -> tuple[list[str], str | None]:
+        told = await fleet.ready(replica)
+        return told["troubles"], told.get("newerFile")
+
+    async def outdated() -> bool:
+        return await troubles(fleet.two) == (["file_outdated"], digest)
+
+    async def well() -> bool:
+        return await troubles(fleet.two) == ([], None)
+
+    with anyio.fail_after(2 * DEADLINE):
+        fleet.one.gateway.write(changed)
+        await eventually(outdated)
+        await fleet.until(fleet.two, up=False)
+        assert await troubles(fleet.one) == ([], None)
+        fleet.two.signal(signal.SIGKILL)  # and who starts with the old one does not make it the newest
+        await fleet.two.ended()
+        await anyio.to_thread.run_sync(fleet.two.start)
+        await eventually(outdated)
+        fleet.two.gateway.write(changed)
+        await eventually(well)
+
+
+async def test_an_answer_that_comes_to_another_replica_is_told_to_call_again(fleet: Fleet) -> None:
+    async def ask(http: httpx2.AsyncClient, form: dict[str, Any], **params: Any) -> dict[str, Any]:
+        asked = modern_body("tools/call", {"name": "add_child", "arguments": form, **params}, elicitation={})
+        answer = await http.post("/agents/asking/mcp", json=asked, headers=modern_headers("tools/call", "add_child"))
+        result: dict[str, Any] = messages(answer)[-1]["result"]
+        return result
+
+    with anyio.fail_after(2 * DEADLINE):
+        async with fleet.http("asking", fleet.one) as here, fleet.http("asking", fleet.two) as there:
+            form = {**ADD, "versionToken": await version(here, "asking")}
+            question = await ask(here, form)
+            (name,) = question["inputRequests"]
+            said = {name: {"action": "accept", "content": {"approve": True}}}
+            told = await ask(there, form, requestState=question["requestState"], inputResponses=said)
+            assert told["isError"]
+            assert "Call again" in told["content"][0]["text"]
+            assert "requestState" in await ask(there, form)

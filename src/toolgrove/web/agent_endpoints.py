@@ -34,7 +34,8 @@ class AgentEndpoint:
 class AgentEndpoints:
     """Keeps one endpoint per agent open, and each one's tools up to date."""
 
-    def __init__(self, resolve: Resolve, version: str) -> None:
+    def __init__(self, resolve: Resolve, version: str, state_key: bytes | None = None) -> None:
+        self._state_key = state_key
         self._resolve = resolve
         self._version = version
         self._open: dict[str, AgentEndpoint] = {}
@@ -100,7 +101,7 @@ class AgentEndpoints:
                 opened.face.use(agent)
 
     async def _add(self, agent: Agent) -> None:
-        face = McpFace(agent, self._version)
+        face = McpFace(agent, self._version, self._state_key)
         mcp = StreamableHTTP(face.endpoint)
         opened = AgentEndpoint(face=face, mcp=mcp, sessions=Sessions(mcp, self._room, line=mcp))
         if self._tasks is not None:

@@ -72,7 +72,7 @@ class Gateway:
         self._project = project
         self._leaving = False
         self._told: Sequence[str] = []
-        self._endpoints = AgentEndpoints(project.agent, version)
+        self._endpoints = AgentEndpoints(project.agent, version, project.question_key)
         self._live, self._runs, self._streams, metrics = (
             Live(),
             Runs(),
@@ -188,8 +188,9 @@ class Gateway:
         stopping: list[Literal["stopping"]] = ["stopping"] if self._leaving or self._runs.draining else []
         troubles = [*self._project.troubles, *stopping]
         self._tell_of(troubles)
-        ready = Ready(status="unready" if troubles else "ready", troubles=troubles)
-        return answer(ready.to_json(), 503 if troubles else 200)
+        ready = Ready(status="unready" if troubles else "ready", troubles=troubles, newer_file=self._project.newer_file)
+        told = {key: value for key, value in ready.to_json().items() if value is not None}
+        return answer(told, 503 if troubles else 200)
 
     def _tell_of(self, troubles: Sequence[str]) -> None:
         """Log why a load balancer sends requests elsewhere, and that it need not any more."""

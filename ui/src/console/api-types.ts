@@ -405,7 +405,7 @@ export interface Project {
 /** Whether the gateway can do its work now, for whoever sends it clients. */
 export interface Ready {
   status: "ready" | "unready";
-  /** Another program holds the store; its database cannot be reached; this replica has not caught up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; the gateway is shutting down. */
+  /** Another program holds the store; its database cannot be reached; this replica has not caught up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project file; the gateway is shutting down. */
   troubles: (
     | "store_locked"
     | "store_unreachable"
@@ -413,8 +413,11 @@ export interface Ready {
     | "store_unwritable"
     | "store_gone"
     | "state_gone"
+    | "file_outdated"
     | "stopping"
   )[];
+  /** The SHA-256 of the newest project file taken, where this replica has another. */
+  newerFile?: string | null;
 }
 
 /** Why an agent has each tool of the pool, or does not; to the agent itself, only what it has or its role takes. */

@@ -88,7 +88,9 @@ class Gone(OSError):
         )
 
 
-Trouble = Literal["store_locked", "store_unreachable", "store_behind", "store_unwritable", "store_gone", "state_gone"]
+Trouble = Literal[
+    "store_locked", "store_unreachable", "store_behind", "store_unwritable", "store_gone", "state_gone", "file_outdated"
+]
 """Why a project cannot keep what agents do."""
 
 

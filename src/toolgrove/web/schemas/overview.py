@@ -34,15 +34,19 @@ class Ready(Answer):
                 "store_unwritable",
                 "store_gone",
                 "state_gone",
+                "file_outdated",
                 "stopping",
             ]
         ],
         Field(
             description="Another program holds the store; its database cannot be reached; this replica has not caught "
             "up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; "
-            "the gateway is shutting down."
+            "another replica has taken a newer project file; the gateway is shutting down."
         ),
     ]
+    newer_file: Annotated[
+        str | None, Field(description="The SHA-256 of the newest project file taken, where this replica has another.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

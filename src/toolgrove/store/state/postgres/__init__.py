@@ -4,6 +4,7 @@
 - ``time``: the database's clock, which all replicas go by
 - ``copies``: what is asked for often, kept in memory and renewed when somebody changes it
 - ``members``: which processes share it
+- ``project_files``: the files by which they run
 - ``following``: hearing what other replicas changed
 - ``pins``: pins in it
 - ``approvals``: approvals in it
@@ -19,6 +20,7 @@ from toolgrove.store.state.postgres.following import Following
 from toolgrove.store.state.postgres.logins import PostgresLogins
 from toolgrove.store.state.postgres.members import Member
 from toolgrove.store.state.postgres.pins import PostgresPins
+from toolgrove.store.state.postgres.project_files import ProjectFiles
 from toolgrove.store.state.postgres.tokens import PostgresTokens
 
 __all__ = [
@@ -29,5 +31,6 @@ __all__ = [
     "PostgresLogins",
     "PostgresPins",
     "PostgresTokens",
+    "ProjectFiles",
     "StateDatabase",
 ]

@@ -19,6 +19,7 @@ from toolgrove.store.postgres.presence import BEAT, HOLD, STAY
 from toolgrove.store.state.postgres.copies import Copy
 from toolgrove.store.state.postgres.database import StateDatabase, channel
 from toolgrove.store.state.postgres.members import Member
+from toolgrove.store.state.postgres.project_files import ProjectFiles
 
 log = logging.getLogger("toolgrove.store")
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -34,9 +35,14 @@ class Following:
     """Renews the copies and tells which kind changed, over a connection of its own."""
 
     def __init__(
-        self, state: StateDatabase, copies: Sequence[Copy[Any]], member: Member, heard: Callable[[str], Awaitable[None]]
+        self,
+        state: StateDatabase,
+        copies: Sequence[Copy[Any]],
+        member: Member,
+        files: ProjectFiles,
+        heard: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._state, self._copies, self._member, self._heard = state, copies, member, heard
+        self._state, self._copies, self._member, self._files, self._heard = state, copies, member, files, heard
         self._known: dict[str, int] = {}
         self._stayed = -math.inf
 
@@ -91,6 +97,7 @@ class Following:
         while True:
             with anyio.fail_after(PATIENCE):
                 await self._stay(connection)
+                await self._files.look(connection)
                 cursor = await connection.execute(_NUMBERS)
                 numbers: dict[str, int] = dict(list(await cursor.fetchall()))
             changed = [kind for kind, number in numbers.items() if self._known.get(kind) != number]
