@@ -73,6 +73,7 @@ imports: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.lane
 	$(BIN)/python -m bench.bridge
 	$(BIN)/python -m bench.tree --calls
 	$(BIN)/python -m bench.store

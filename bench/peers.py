@@ -17,7 +17,7 @@ from bench.wire import ERAS, INITIALIZED, LEGACY, MODERN, Connection, Pipe, chec
 ROOT = Path(__file__).resolve().parent.parent
 PEER = "apcore-mcp==0.23.3"
 PEER_HOME = ROOT / ".cache" / "bench" / "peer"
-WAIT = 60.0
+WAIT = 180.0
 
 
 def peer_python() -> str:

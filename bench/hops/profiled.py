@@ -20,7 +20,7 @@ def http(port: str, era: str, file: str) -> None:
             app.router.routes.insert(0, Route("/profile", Profile()))
             async with app.router.lifespan_context(app):
                 with listen("127.0.0.1", int(port)) as listening:
-                    await run_http(app, gateway.drain, listening, Stop())
+                    await run_http(app, gateway.drain, listening, Stop(), enter=gateway.enter)
 
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(run())
