@@ -157,6 +157,7 @@ class Grove:
         self.server_logins = ServerLogins(
             lambda: self.config, self.secrets, self._state.logins, self.clock, source=self.pool.source
         )
+        self._verdicts: dict[str, frozenset[tuple[str, str, str]]] = {}
         self._toolsets: dict[tuple[str, int], tuple[PoolSnapshot, AgentConfig, Toolset]] = {}
         self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)
         audit = AuditStep(self._journal, self.clock, self._listeners, self._bodies)
@@ -200,7 +201,7 @@ class Grove:
             await self._open.enter_async_context(looking(self._looks()))
             if self._shared_limits is not None:
                 self._open.push_async_callback(self._shared_limits.close)
-            await self._open.enter_async_context(self._state.following(self._settle_abandoned))
+            await self._open.enter_async_context(self._state.following(self._settle_abandoned, self._judged))
             await self._open.enter_async_context(self.recorder.following())
             await self._open.enter_async_context(self._notifier.running())
             await anyio.to_thread.run_sync(self._offspring.sweep)
@@ -227,6 +228,14 @@ class Grove:
         if effects.commits and self._listeners:
             ids, now = tuple(effects.after), self.clock.wall()
             self._listeners.publish(TreeChanged(**asdict(deed), timestamp=now, node_ids=ids, elsewhere=True))
+
+    def _judged(self) -> None:
+        """Ask those servers again whose definitions somebody accepted or refused, be it at another replica."""
+        for name in self.config.mcp_servers:
+            verdicts = frozenset((pin.own_name, pin.hash, pin.refused_hash) for pin in self.pins.of(name).values())
+            if self._verdicts.get(name, verdicts) != verdicts:
+                self.pool.invalidate(name)
+            self._verdicts[name] = verdicts
 
     async def _settle_abandoned(self) -> None:
         if self._state.is_kept and not self._looking:

@@ -73,6 +73,7 @@ class ProjectState:
         self._database: StateDatabase | None = None
         self._member: Member | None = None
         self._files: ProjectFiles | None = None
+        self._judged: Callable[[], None] = lambda: None
         kept: Approvals
         if database is not None:
             clock, kept = self._in_database(database, clock)
@@ -138,8 +139,10 @@ class ProjectState:
             self._file.look()
 
     @asynccontextmanager
-    async def following(self, settle: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    async def following(self, settle: Callable[[], Awaitable[None]], judged: Callable[[], None]) -> AsyncIterator[None]:
         """Hear meanwhile what other replicas change, and settle what those left that are gone.
+
+        `judged` is called when a definition may have been accepted or refused.
 
         A state of this machine alone has no replicas.
         """
@@ -147,6 +150,7 @@ class ProjectState:
             yield
             return
         postgres = needing_psycopg("toolgrove.store.state.postgres", where=self._database.address.told)
+        self._judged = judged
         copies = [
             kept.copy
             for kept in (self.pins, self.tokens)
@@ -168,6 +172,8 @@ class ProjectState:
     async def _heard(self, kind: str) -> None:
         if kind == "approvals":
             await self.approvals.heard()
+        elif kind == "pins":
+            self._judged()
 
     def __enter__(self) -> Self:
         for kept in (self._file, self._database):

@@ -9,12 +9,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from faults.kit import fake
 from grove_kit import config
 from pool.test_approvals import ASKED
 from services.postgres import Postgres
 from services.proxy import Proxy
 from toolgrove import Grove
-from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event
+from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event, PoolChanged
 from toolgrove.store.audit import AuditQuery
 from toolgrove.store.postgres import DatabaseAddress
 from toolgrove.store.state import hashed
@@ -68,6 +69,43 @@ async def test_a_pin_accepted_at_one_replica_is_accepted_at_the_other(pair: Pair
     await eventually(lambda: "search" in there.pins.of("wiki"))
     there.pins.accept("wiki", "search", "h" * 64, by="grace")
     await eventually(lambda: here.pins.of("wiki")["search"].state == "pinned")
+
+
+async def test_a_tool_that_is_accepted_at_one_replica_is_given_to_agents_at_the_other(
+    database: str, tmp_path: Path
+) -> None:
+    async def tools(grove: Grove) -> set[str]:
+        return {tool.name for tool in (await grove.agent("ann")).granted}
+
+    with anyio.fail_after(2 * DEADLINE):
+        async with AsyncExitStack() as stack:
+            here, there = [
+                await stack.enter_async_context(
+                    Grove(
+                        config(
+                            agents={"ann": {"role": "editor", "tools": ["*"]}},
+                            workspace={"store": database},
+                            state=str(tmp_path / name),
+                            mcpServers={"up": fake()},
+                            pins="ask",
+                            startupBudget=DEADLINE,
+                        )
+                    )
+                )
+                for name in ("a", "b")
+            ]
+            await eventually(lambda: there.pins.of("up"))
+            assert "up_echo" not in await tools(there)
+            pin = here.pins.of("up")["echo"]
+            heard: list[Event] = []
+            there.listen(heard.append)
+            here.pins.accept("up", "echo", pin.seen_hash, by="grace")
+            await eventually(lambda: [one for one in heard if isinstance(one, PoolChanged)])
+
+            async def given() -> bool:
+                return "up_echo" in await tools(there)
+
+            await eventually(given)
 
 
 async def test_what_was_decided_is_put_on_record_once(pair: Pair) -> None:
