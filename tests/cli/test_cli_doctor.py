@@ -135,11 +135,11 @@ def test_the_last_words_of_a_server_that_failed_are_told_and_what_it_may_have_mi
         ("up", "said: error: certificate verify failed"),
     ]
     lines = 'passEnv: [HTTPS_PROXY, SSL_CERT_FILE] and env: {npm_config__auth: "${env:npm_config__auth}"}'
-    missing = "did not get HTTPS_PROXY, SSL_CERT_FILE, npm_config__auth, set here; if it needs them"
+    missing = "did not get variables of a proxy, a CA or an index that are set here; if it needs them"
     assert findings(said, "servers", "warning") == [("up", f"{missing}, write {lines} in mcpServers.up")]
 
     given = {"passEnv": ["HTTPS_PROXY", "SSL_CERT_FILE"], "env": {"npm_config__auth": "${env:npm_config__auth}"}}
-    project(mcpServers={"up": server | given}, agents={"a": {}})
+    project(mcpServers={"up": server | given, "none": {"command": "no-such-program"}}, agents={"a": {}})
     again = toolgrove("doctor", "--json")
     assert findings(again, "servers", "warning") == []
     assert "fetching the index through http://" in again.json["servers"]["up"]["lastWords"][0]

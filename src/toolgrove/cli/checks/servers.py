@@ -103,11 +103,15 @@ def _program(name: str, server: McpServerConfig) -> Iterator[Finding]:
     if server.sandbox is not None and (found := obstacle()) is not None:
         detail = f": {found.detail}" if found.detail else ""
         yield _finding("error", name, f"is not started, since it must run in a sandbox and {found.reason}{detail}")
-    if "${" in command:
-        return
-    place = command if os.sep not in command or server.cwd is None else str(server.cwd / command)
-    if shutil.which(place) is None:
+    if not _is_there(server):
         yield _finding("error", name, f"there is no program {command!r} on the PATH")
+
+
+def _is_there(server: McpServerConfig) -> bool:
+    """Whether its program is found; one behind a reference may be."""
+    command = server.command or ""
+    place = command if os.sep not in command or server.cwd is None else str(server.cwd / command)
+    return "${" in command or shutil.which(place) is not None
 
 
 def _answer(name: str, state: SourceState, beside: Sequence[Offered] = ()) -> Finding:
@@ -120,9 +124,9 @@ def _causes(name: str, server: McpServerConfig, last_words: Sequence[str]) -> It
     """What a server that failed said last, and what it may have missed."""
     for said in last_words[-_WORDS:]:
         yield _finding("note", name, f"said: {hidden(said[:_SAID])}")
-    missing = withheld(server, os.environ)
+    missing = withheld(server, os.environ) if _is_there(server) else ()
     if missing:
-        text = f"did not get {', '.join(missing)}, set here; if it needs {'that' if len(missing) == 1 else 'them'}"
+        text = "did not get variables of a proxy, a CA or an index that are set here; if it needs them"
         yield _finding("warning", name, f"{text}, write {line_for(server, missing)} in mcpServers.{name}")
 
 
