@@ -71,53 +71,39 @@ class Leak:
         return self._answer
 
 
-async def scrubbed() -> tuple[float, float]:
-    """Milliseconds of the loop's own CPU for one call with 1 MiB of text, and the longest time without a turn."""
+async def scrubbed(*, alone: bool) -> float:
+    """Milliseconds that one call with 1 MiB of text costs the loop: of its own CPU, or, while others are ready to run
+    all the time and so not `alone`, the longest that they wait for a turn."""
     secrets = Secrets({}, environ={"KEY": KEY})
     secrets.fill("${env:KEY}", field="env.KEY", user="leak_*")
-    words = "the quick brown fox jumps over the lazy dog "
-    text = words * (MIB // len(words) // 2) + KEY + words * (MIB // len(words) // 2)
-    source = Leak(text)
+    half = "the quick brown fox jumps over the lazy dog " * (MIB // 88)
+    source = Leak(half + KEY + half)
     spec = ToolSpec(
         name="leak", description="", input_schema={}, output_schema={}, annotations=Annotations(), source="leak"
     )
     tool = Tool(spec=spec, source=source, mutates=False, kind="mcp", own_name="leak")
-    chain = fold((ScrubStep(secrets),), source.call)
-    gaps, is_over = [], False
-
-    async def tick() -> None:
-        last = time.perf_counter()
-        while not is_over:
-            await asyncio.sleep(0)
-            now = time.perf_counter()
-            gaps.append(now - last)
-            last = now
-
-    ticking = asyncio.create_task(tick())
-    await asyncio.sleep(0)
-    alone = time.thread_time()
-    for _ in range(100):
+    caller = Caller(agent="a", session="a", role="editor")
+    call = Call(id="c", name="leak", tool=tool, arguments={}, caller=caller)
+    work = asyncio.ensure_future(fold((ScrubStep(secrets),), source.call)(call))
+    gaps, last, before = [0.0], time.perf_counter(), time.thread_time()
+    while not alone and not work.done():
         await asyncio.sleep(0)
-    turn = (time.thread_time() - alone) / 100
-    gaps.clear()
-    before = time.thread_time()
-    call = Call(id="c", name="leak", tool=tool, arguments={}, caller=Caller(agent="a", session="a", role="editor"))
-    result = await chain(call)
-    spent = time.thread_time() - before - turn * len(gaps)
-    is_over = True
-    await ticking
+        now = time.perf_counter()
+        gaps.append(now - last)
+        last = now
+    result = await work
+    spent = time.thread_time() - before
     if KEY in str(result):
         raise RuntimeError("the secret was not scrubbed")
-    return spent * 1000, max(gaps) * 1000
+    return (spent if alone else max(gaps)) * 1000
 
 
 def scrubbing(report: Report, folder: Path) -> None:
     say("secrets")
-    rounds = [asyncio.run(scrubbed()) for _ in range(12)]
-    cpu, longest = (percentile([each[at] for each in rounds], 25) for at in (0, 1))
+    cpu, longest = (percentile([asyncio.run(scrubbed(alone=alone)) for _ in range(12)], 25) for alone in (True, False))
     table = report.table("A secret in 1 MiB of text of an MCP server, milliseconds in the best quarter of calls")
     table.add("the loop's CPU", {"ours": cpu}, target=f"≤ {LONGEST:g} ms", met=cpu <= LONGEST)
-    table.add("… the longest it was held", {"ours": longest}, target=f"≤ {LONGEST:g} ms", met=longest <= LONGEST)
+    table.add("… the longest that others wait for a turn, by the clock", {"ours": longest})
 
 
 class OnUvloop(Ours):
