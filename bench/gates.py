@@ -64,6 +64,8 @@ class Ours(Hop):
             said += line
             if line.rstrip() == b"}":
                 greeting: dict[str, Any] = json.loads(said)
+                if "console" not in greeting:
+                    raise RuntimeError(f"{self.name} did not start: {greeting}")
                 return greeting
         raise RuntimeError(f"{self.name} did not start; see its log")
 
