@@ -18,8 +18,11 @@ from services.postgres import Postgres
 from services.proxy import Proxy
 from store_kit import stored
 from toolgrove import Grove
+from toolgrove.store.journal.postgres.following import read_all
+from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.stall import PATIENCE
 from toolgrove.store.postgres import DatabaseAddress
+from toolgrove.store.postgres.connecting import connect
 from toolgrove.store.unusable import StoreUnusable
 from waiting import DEADLINE, eventually
 
@@ -285,3 +288,14 @@ async def test_tls_is_libpqs_and_a_certificate_of_somebody_else_is_refused(tmp_p
             assert server.ask(talk, "toolgrove") == [(True,)]
     finally:
         server.close()
+
+
+async def test_a_tree_may_take_longer_to_read_than_a_writer_may_be_silent(postgres: Postgres, database: str) -> None:
+    async with opened(database) as (_, ann):
+        items = [{"nodeId": f"i{at}", "payloadType": "T", "payload": {}} for at in range(500)]
+        await ann.ok("import_merge", json={"items": items}, strategy="upsert")
+    with connect(DatabaseAddress.of(database)) as connection:
+        tables = PostgresTables(connection)
+        tables.execute("SET idle_in_transaction_session_timeout = 1")
+        _, saved = read_all(tables)
+        assert saved.revision == 1

@@ -18,6 +18,11 @@ _SINCE = (
     "ORDER BY journal.revision LIMIT ?"
 )
 _ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_UNHURRIED = (
+    "SELECT set_config(name, '10min', true) "
+    "FROM unnest(ARRAY['statement_timeout', 'idle_in_transaction_session_timeout']) AS name"
+)
+"""A large tree takes longer to read than a writer may be silent; nobody waits for one who only reads."""
 
 
 def news_since(tables: PostgresTables, revision: int) -> News:
@@ -38,6 +43,7 @@ def read_all(tables: PostgresTables) -> tuple[Head, SavedWorkspace]:
     """The workspace as it stands at one moment, while others go on writing."""
     tables.execute(_ONE_MOMENT)
     try:
+        tables.execute(_UNHURRIED)
         head = Head.read(tables)
         if head is None:
             raise Damaged("the row of the head is missing")
