@@ -57,7 +57,7 @@ async def test_a_change_that_fails_is_taken_back_whole(file: ConfigFile, caplog:
         with pytest.raises(AgentNotFound):
             await grove.agent("newcomer")
     assert "nowhere" in caplog.text
-    assert caplog.text.count("stays in force") == 1
+    assert caplog.text.count("stays in use") == 1
 
 
 async def test_a_change_that_fails_gives_no_tool_a_secret(file: ConfigFile, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,4 +98,4 @@ async def test_a_change_that_cannot_even_be_taken_back_ends_nothing_and_is_told(
     write(file.path, agents={})
     assert not await take_change(file, Stubborn(file.config))
     assert "cannot be taken back" in caplog.text
-    assert "stays in force" not in caplog.text
+    assert "stays in use" not in caplog.text

@@ -319,7 +319,7 @@ async def test_a_desktop_client_sees_what_the_file_changes(tmp_path: Path, era: 
         before = await tools()
         assert "list_children" not in before
         file.write_text("agents: {")
-        await eventually(lambda: said("stays in force"))
+        await eventually(lambda: said("stays in use"))
         assert await tools() == before
         agents = {**PROJECT["agents"], "researcher": {"tools": ["get_node", "list_children"]}}
         file.write_text(json.dumps({**PROJECT, "agents": agents}))

@@ -149,22 +149,22 @@ BAD = {
 async def test_a_bad_change_keeps_the_last_good_configuration_and_says_why(gateway: Gateway) -> None:
     async with gateway.http("editor") as http:
         for bad in BAD.values():
-            said = gateway.log.count("stays in force")
+            said = gateway.log.count("stays in use")
             gateway.write(bad)
-            await eventually(lambda said=said: gateway.log.count("stays in force") == said + 1)  # type: ignore[misc]
+            await eventually(lambda said=said: gateway.log.count("stays in use") == said + 1)  # type: ignore[misc]
             assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
-        said = gateway.log.count("stays in force")
+        said = gateway.log.count("stays in use")
         gateway.file.unlink()
-        await eventually(lambda: gateway.log.count("stays in force") == said + 1)
+        await eventually(lambda: gateway.log.count("stays in use") == said + 1)
         gateway.file.mkdir()
-        await eventually(lambda: gateway.log.count("stays in force") == said + 2)
+        await eventually(lambda: gateway.log.count("stays in use") == said + 2)
         assert (await call(http, "editor", "get_node", LOOK))["nodeId"] == "root"
         gateway.file.rmdir()
         gateway.write({**PROJECT, "mcpServers": {"up": fake("few")}})
         with anyio.fail_after(DEADLINE):
             while "content" not in await call(http, "editor", "up_echo", {"text": "back"}):
                 await anyio.sleep(0.05)
-    assert len([line for line in gateway.log.splitlines() if "stays in force" in line]) == len(BAD) + 2
+    assert len([line for line in gateway.log.splitlines() if "stays in use" in line]) == len(BAD) + 2
     async with gateway.http("operator") as http:
         records = (await http.get("/api/audit", params={"kind": "configuration"})).json()["items"]
     taken = [record["details"]["at"] for record in records if record["operation"] == "configuration.taken"]
@@ -189,12 +189,12 @@ async def test_a_change_that_can_be_read_but_does_not_work_never_ends_the_gatewa
     """What cannot be put to use at all is refused whole; a source that does not come up is that source's affair."""
     async with gateway.http("editor") as http, gateway.http("operator") as operator:
         for number, (what, sections) in enumerate([*REFUSED.items(), *TAKEN.items()]):
-            good, bad = f"Without a token: marker{number}.", gateway.log.count("stays in force")
+            good, bad = f"Without a token: marker{number}.", gateway.log.count("stays in use")
             gateway.write({**PROJECT, **sections, "agents": {**AGENTS, f"marker{number}": {}}})
 
             def settled(good: str = good, bad: int = bad) -> bool:
                 ended = gateway.process.poll() is not None
-                return ended or good in gateway.log or gateway.log.count("stays in force") > bad
+                return ended or good in gateway.log or gateway.log.count("stays in use") > bad
 
             await eventually(settled)
             assert gateway.process.poll() is None, (what, gateway.log)

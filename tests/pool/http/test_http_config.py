@@ -35,7 +35,7 @@ from toolgrove.config import HttpToolConfig
         ({"url": "http://h/", "timeout": 0}, "greater than 0"),
         ({"openapi": "x.json", "headers": {"Authorization": "x"}}, "not to one that a document chooses: add url"),
         ({"openapi": "x.json", "reads": True}, 'such as reads: ["search*"]'),
-        ({"url": "http://h/", "method": "POST", "reads": ["t"]}, "patterns stand beside openapi"),
+        ({"url": "http://h/", "method": "POST", "reads": ["t"]}, "patterns are for entries with openapi"),
         ({"url": "http://h/", "method": "DELETE", "reads": True}, "a DELETE never only reads"),
     ],
 )
