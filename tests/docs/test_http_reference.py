@@ -116,6 +116,7 @@ async def test_answers_are_what_the_document_says() -> None:
         simple = [
             *("health", "ready", "console", "console_folder", "openapi", "openai_tools", "receipt", "project", "pool"),
             *("approvals", "pins", "audit", "verify", "export", "metrics", "traffic", "runs", "sources", "tokens"),
+            "manual",
         ]
         for name in simple:
             answered = await http.get(an(name))
@@ -134,7 +135,8 @@ async def test_answers_are_what_the_document_says() -> None:
         (added,) = (await http.get("/api/audit?tool=add_child")).json()["items"]
         check("call", await http.get(f"/api/calls/{added['callId']}"))
         check("run_story", await http.get(f"/api/runs/{added['runId']}"))
-        apart = {"home", "call", "run_story", "run", "approval", "decide", "revoke", "decide_pin"}
+        check("manual_page", await http.get("/api/docs/quickstart"))
+        apart = {"home", "manual_page", "call", "run_story", "run", "approval", "decide", "revoke", "decide_pin"}
         elsewhere = {"mcp", "mcp_stream", "mcp_end", "events"}  # tests/web talks to these
         elsewhere |= {"begin_login", "login_answer"}  # and tests/pool/mcp to these
         elsewhere |= CHANGING  # and the next test to these

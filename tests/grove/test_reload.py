@@ -86,7 +86,7 @@ class Stubborn:
     def __init__(self, config: Config) -> None:
         self.config = config
         grove = Grove(config)
-        self.recorder, self.clock, self.tell = grove.recorder, grove.clock, grove.tell
+        self.recorder, self.clock, self.tell, self.took = grove.recorder, grove.clock, grove.tell, grove.took
 
     async def reload(self, config: Config) -> None:
         raise RuntimeError("out of order")

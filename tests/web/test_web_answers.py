@@ -274,6 +274,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
                 "failures": 0,
                 "refusals": 0,
                 "waiting": 0,
+                "cancelled": 0,
                 "meanMs": 0.0,
                 "slowestMs": 0.0,
             }
@@ -281,6 +282,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
         "healthy": True,
         "version": version("toolgrove"),
         "file": None,
+        "folder": None,
         "tree": True,
         "configuration": [],
     }
