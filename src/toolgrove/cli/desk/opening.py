@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
@@ -77,7 +78,8 @@ def elsewhere(config: Config, path: Path) -> Gateway | None:
     state = config.state
     if state is None:
         return None
-    if state.is_dir() and not os.access(state, os.R_OK | os.X_OK) and (owner := state.stat().st_uid) != os.geteuid():
+    is_closed = state.is_dir() and not os.access(state, os.R_OK | os.X_OK)
+    if sys.platform != "win32" and is_closed and (owner := state.stat().st_uid) != os.geteuid():
         whose = user_name(owner)
         raise ValueError(f"{state} belongs to {whose}, and so does a gateway that uses it; run this command as {whose}")
     return None if state.absolute() == usual_place(path) else _in(state, path)
