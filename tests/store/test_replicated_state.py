@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
+import psycopg
 import pytest
 
-from faults.kit import fake
+from faults.kit import Journal, fake, granted
 from grove_kit import config
 from pool.test_approvals import ASKED
 from services.postgres import Postgres
@@ -18,7 +20,7 @@ from toolgrove import Grove
 from toolgrove.events import ApprovalDecided, ApprovalRequested, ApprovalRevoked, Event, PoolChanged
 from toolgrove.store.audit import AuditQuery
 from toolgrove.store.postgres import DatabaseAddress
-from toolgrove.store.state import hashed
+from toolgrove.store.state import Approval, hashed
 from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -190,3 +192,102 @@ async def test_an_approval_is_used_up_in_the_transaction_that_keeps_the_change(
     schema = DatabaseAddress.of(database).schema
     same = f"SELECT approvals.xmin = journal.xmin FROM {schema}.approvals, {schema}.journal"
     assert postgres.ask(same) == [(True,)]
+
+
+@asynccontextmanager
+async def held(postgres: Postgres, database: str) -> AsyncIterator[None]:
+    """Have nobody write to the journal meanwhile."""
+    head = f"SELECT * FROM {DatabaseAddress.of(database).schema}.head FOR UPDATE"
+    with psycopg.connect(postgres.address()) as other:
+        other.execute(head.encode())
+        yield
+
+
+async def taken_for_gone(there: Grove) -> Approval:
+    """Wait for the claim of a replica, and settle it elsewhere as if that replica was gone."""
+
+    async def claimed() -> bool:
+        return bool(await there.approvals.list("claimed"))
+
+    await eventually(claimed)
+    (one,) = await there.approvals.list("claimed")
+    await there.approvals.release(one, "approved" if one.request.is_ours else "unknown")
+    return one
+
+
+async def test_a_replica_that_was_wrongly_taken_for_gone_changes_nothing_by_the_approval_that_it_lost(
+    database: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    agents = {"ann": {"role": "editor", "tools": ["*"], "approve": ["add_child"]}}
+    kept = {"store": database, "payloadTypes": {"T": {}}, "concurrency": "node"}
+    change: dict[str, Any] = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {}}
+    answers: list[dict[str, Any]] = []
+
+    async def add(grove: Grove) -> None:
+        ann = await grove.agent("ann")
+        version = (await ann.call("get_node", {"nodeId": "root"}))["version"]
+        answers.append(await ann.call("add_child", {**change, "versionToken": version}))
+
+    async def children(grove: Grove) -> int:
+        return int((await (await grove.agent("ann")).call("get_node", {"nodeId": "root"}))["childrenCount"])
+
+    with anyio.fail_after(2 * DEADLINE):
+        async with AsyncExitStack() as stack:
+            here, there = [
+                await stack.enter_async_context(
+                    Grove(config(agents=agents, workspace=kept, state=str(tmp_path / name)))
+                )
+                for name in ("a", "b")
+            ]
+            await add(here)
+            waiting = answers.pop()["error"]["approvalId"]
+            await here.approvals.decide(waiting, approve=True, by="grace")
+            async with anyio.create_task_group() as tasks, held(postgres, database):
+                tasks.start_soon(add, here)
+                await taken_for_gone(there)
+            error = answers.pop()["error"]
+            assert (error["reason"], error["approvalId"]) == ("approval_taken_back", waiting)
+            assert "Nothing was changed" in error["message"]
+            assert await children(here) == 0
+            assert (await there.approvals.get(waiting)).state == "approved"
+            await add(there)
+            assert "nodeId" in answers.pop()
+            assert (await here.approvals.get(waiting)).state == "used"
+            await add(here)
+            assert answers.pop()["error"]["reason"] == "approval_required"
+            assert await children(there) == 1
+            found = (await here.audit_log.records(AuditQuery(tool="add_child", limit=100))).records
+            assert [one["outcome"] for one in found if one.get("approval")] == ["success"]
+
+
+async def test_a_call_that_lost_its_approval_before_it_left_is_not_sent(
+    database: str, postgres: Postgres, tmp_path: Path
+) -> None:
+    journal = Journal(tmp_path / "sent")
+    settings = [
+        config(
+            agents={"ann": {"role": "editor", "tools": ["*"], "approve": ["up_erase"]}},
+            workspace={"store": database},
+            state=str(tmp_path / name),
+            mcpServers={"up": fake(journal=journal)},
+            startupBudget=DEADLINE,
+        )
+        for name in ("a", "b")
+    ]
+    answers: list[dict[str, Any]] = []
+    with anyio.fail_after(2 * DEADLINE):
+        async with Grove(settings[0]) as here, Grove(settings[1]) as there:
+            ann = await granted(here, "up_erase", name="ann")
+
+            async def erase() -> None:
+                answers.append(await ann.call("up_erase"))
+
+            await erase()
+            waiting = answers.pop()["error"]["approvalId"]
+            await here.approvals.decide(waiting, approve=True, by="grace")
+            async with anyio.create_task_group() as tasks, held(postgres, database):
+                tasks.start_soon(erase)
+                await taken_for_gone(there)
+            assert answers.pop()["error"]["reason"] == "approval_taken_back"
+            assert journal.received("tools/call", "erase") == 0
+            assert (await here.approvals.get(waiting)).state == "unknown"

@@ -16,6 +16,7 @@ from toolgrove.errors import (
     AlreadyDecided,
     ApprovalRejected,
     ApprovalRequired,
+    ApprovalTakenBack,
     ApprovalUnavailable,
     EffectChanged,
     InboxFull,
@@ -90,7 +91,7 @@ class ApprovalStep:
             call.footprint = request.footprint_hash if approval.lasts is None else None
             try:
                 result = await onward(call)
-            except (EffectChanged, NotKept, StaleVersion) as error:
+            except (ApprovalTakenBack, EffectChanged, NotKept, StaleVersion) as error:
                 # Nothing ran, and after waiting for a person the caller's version is seldom still current.
                 call.used_approval = None
                 await self._settle(approval, "approved")

@@ -12,12 +12,12 @@ import anyio.to_thread
 
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.ending import about, failed, succeeded
-from toolgrove.errors import GroveError, Internal, NotKept, RateLimited, ToolError
+from toolgrove.errors import ApprovalTakenBack, GroveError, Internal, NotKept, RateLimited, ToolError
 from toolgrove.events import Listeners, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome, outcome_of
-from toolgrove.store.journal import Behind, IdempotencyRecord, Journal, JournalEntry, KeyTaken, Stalled
+from toolgrove.store.journal import Behind, ClaimLost, IdempotencyRecord, Journal, JournalEntry, KeyTaken, Stalled
 from toolgrove.tree.effects import Effects
 from toolgrove.types import Call, Clock, Next, Result
 
@@ -81,6 +81,8 @@ class AuditStep:
                 await self._append(JournalEntry(record, None, kept))
         except KeyTaken:
             raise
+        except ClaimLost:
+            raise _taken_back(call) from None
         except (Stalled, Behind) as fault:
             if effects is not None:
                 raise
@@ -100,6 +102,8 @@ class AuditStep:
         record = self._record(call, "begun", None, None)._replace(request=call.request)
         try:
             await self._append(JournalEntry(record, durable=True))
+        except ClaimLost:
+            raise _taken_back(call) from None
         except OSError as fault:
             raise self._not_kept(call, fault) from None
 
@@ -177,6 +181,10 @@ def not_kept(call: Call, journal: Journal) -> NotKept:
     """The refusal of a call that the journal cannot keep; not all come back at the same moment."""
     retry_after = round(_RETRY * (1 + random()), 3)  # noqa: S311 (it only spreads them)
     return NotKept(call_id=call.id, trouble=journal.trouble, retry_after=retry_after)
+
+
+def _taken_back(call: Call) -> ApprovalTakenBack:
+    return ApprovalTakenBack(approval_id="" if call.used_approval is None else call.used_approval.id)
 
 
 def _named(call: Call) -> Iterable[str]:

@@ -24,6 +24,7 @@ GroveError
 │   ├── OutcomeUnknown                    the same call was cut off by a crash, and may have run
 │   ├── AlreadyDecided                    another decision about the approval stands
 │   ├── NotRevocable                      there is no open approval to take back
+│   ├── ApprovalTakenBack                 another replica gave the call's approval back before it was kept
 │   ├── EffectChanged                     the call would change something other than what was approved
 │   └── PinMoved                          the definition to accept is not the one that is there now
 ├── RateLimited        rate_limited       wait retryAfter seconds
@@ -66,6 +67,7 @@ from toolgrove.errors.approvals import (
     ApprovalNotFound,
     ApprovalRejected,
     ApprovalRequired,
+    ApprovalTakenBack,
     ApprovalUnavailable,
     EffectChanged,
     InboxFull,
@@ -118,6 +120,7 @@ __all__ = [
     "ApprovalNotFound",
     "ApprovalRejected",
     "ApprovalRequired",
+    "ApprovalTakenBack",
     "ApprovalUnavailable",
     "BadPageToken",
     "BadQuery",

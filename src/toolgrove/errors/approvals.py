@@ -101,6 +101,18 @@ class NotRevocable(Conflict):
         super().__init__(f"Approval {approval_id!r} {text}.", reason="approval_not_revocable", state=state)
 
 
+class ApprovalTakenBack(Conflict):
+    """The approval that the call had claimed was given back before the call was kept, since its replica was silent."""
+
+    def __init__(self, *, approval_id: str) -> None:
+        super().__init__(
+            f"Nothing was changed or sent: approval {approval_id!r} was taken back meanwhile, since this replica was "
+            "not heard of for a while. Repeat the call: it runs if the approval is still good, or asks for a new one.",
+            reason="approval_taken_back",
+            approvalId=approval_id,
+        )
+
+
 class EffectChanged(Conflict):
     """The call would change something other than what was approved."""
 

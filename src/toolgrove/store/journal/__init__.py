@@ -14,6 +14,7 @@ from toolgrove.store.journal.extent import Extent, Marks
 from toolgrove.store.journal.journal import (
     RECORD_BYTES,
     Behind,
+    ClaimLost,
     Gone,
     IdempotencyRecord,
     Journal,
@@ -30,6 +31,7 @@ from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measur
 __all__ = [
     "RECORD_BYTES",
     "Behind",
+    "ClaimLost",
     "Deed",
     "Extent",
     "Gone",

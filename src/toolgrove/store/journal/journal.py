@@ -67,7 +67,14 @@ class KeyTaken(OSError):
         super().__init__("The idempotency key was used by another process meanwhile.")
 
 
-OUTRUN = (Behind, KeyTaken)
+class ClaimLost(OSError):
+    """The approval that the call claimed was given back meanwhile, and may be another's. Nothing was kept."""
+
+    def __init__(self) -> None:
+        super().__init__("The call's claim on its approval was taken back meanwhile.")
+
+
+OUTRUN = (Behind, KeyTaken, ClaimLost)
 """Refusals of an entry because another one was quicker; the store is well."""
 
 

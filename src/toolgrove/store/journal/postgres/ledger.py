@@ -16,12 +16,12 @@ from psycopg import errors
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import Sealed, Unfinished
 from toolgrove.store.audit.resuming import Resumption
-from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.journal import ClaimLost, Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.holders import end_silent_holders
 from toolgrove.store.journal.postgres.replicas import Replica, calls
-from toolgrove.store.journal.postgres.settling import settle_used
+from toolgrove.store.journal.postgres.settling import has_lost_claim, settle_used
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.entries import EntryTables, Outcome
 from toolgrove.store.journal.tables.head_row import Head
@@ -176,7 +176,11 @@ class PostgresLedger:
                 head = Head.read(tables, lock=LOCKED)
                 if head is None:
                     raise refusal(psycopg.DataError("the row of the head is missing"))
-                outcomes, head = self._entries.keep(tables, head, group)
+                lost = [has_lost_claim(tables, rows) for rows in group]
+                held = [rows for rows, is_lost in zip(group, lost, strict=True) if not is_lost]
+                answers, head = self._entries.keep(tables, head, held)
+                answer = iter(answers)
+                outcomes = [ClaimLost() if is_lost else next(answer) for is_lost in lost]
                 kept = zip(group, outcomes, strict=True)
                 settle_used(tables, [rows.audit for rows, one in kept if isinstance(one, Sealed)])
                 head = self._entries.write_head(tables, head)

@@ -51,17 +51,19 @@ class PostgresApprovals:
 
     def _transact(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.writing("approvals") as connection:
-            return work(ApprovalRows(connection))
+            return work(ApprovalRows(connection, locks=True))
 
 
 class ApprovalRows:
     """The approvals inside one transaction."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, locks: bool = False) -> None:
+        """`locks` where what is read may be changed then: a journal settles claims without waiting for its turn."""
         self._connection = connection
+        self._lock = " FOR UPDATE" if locks else ""
 
     def get(self, approval_id: str) -> Approval | None:
-        found = self._select("WHERE id = %s", _plain(approval_id))
+        found = self._select("WHERE id = %s", _plain(approval_id), lock=self._lock)
         return found[0] if found else None
 
     def of(self, key: ApprovalKey) -> Sequence[Approval]:
@@ -86,8 +88,8 @@ class ApprovalRows:
     def note(self, deed: Deed) -> None:
         note(self._connection, deed)
 
-    def _select(self, where: str, *values: Any) -> list[Approval]:
-        text = f'SELECT {_COLUMNS} FROM approvals {where} ORDER BY requested_at, id COLLATE "C"'  # noqa: S608
+    def _select(self, where: str, *values: Any, lock: str = "") -> list[Approval]:
+        text = f'SELECT {_COLUMNS} FROM approvals {where} ORDER BY requested_at, id COLLATE "C"{lock}'  # noqa: S608
         return [_approval(*row) for row in self._connection.execute(text.encode(), values).fetchall()]
 
 
