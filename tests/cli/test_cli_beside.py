@@ -287,7 +287,7 @@ def test_a_call_that_waits_is_told_as_such_at_a_terminal(gateway: Gateway, tmp_p
     words = ("call", "a", "up_echo", "text=once", "--config", str(gateway.file))
     with at_a_terminal(*words, cwd=tmp_path, width=200) as terminal:
         shown = terminal.rest()
-    assert "waiting: up_echo needs the approval of a person (approve: up_echo)." in shown
+    assert "waiting: up_echo needs a person's approval (approve: up_echo)." in shown
     assert "To agree: toolgrove approvals approve" in shown
     assert "forbidden" not in shown
     wrong = ("call", "a", "add_child", "--config", str(gateway.file))

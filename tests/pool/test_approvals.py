@@ -182,7 +182,7 @@ async def test_an_agent_cannot_decide_about_its_own_call(desk: Desk, by: str) ->
 
 
 async def test_an_id_that_is_not_there_is_said_to_be_missing(desk: Desk) -> None:
-    with pytest.raises(ApprovalNotFound, match="'toolgrove approvals' lists what waits"):
+    with pytest.raises(ApprovalNotFound, match="'toolgrove approvals' lists what is waiting"):
         await desk.inbox.decide("ap_x", approve=True, by="grace")
     with pytest.raises(ApprovalNotFound):
         await desk.inbox.get("ap_x")
@@ -434,7 +434,7 @@ async def test_what_waited_when_a_standing_approval_served_it_no_longer_waits(de
 
 async def test_a_revoked_approval_lets_nothing_through(desk: Desk) -> None:
     asked = await desk.inbox.request(ASKED)
-    with pytest.raises(NotRevocable, match="still waits; reject it instead"):
+    with pytest.raises(NotRevocable, match="is still waiting; reject it instead"):
         await desk.inbox.revoke(asked.id, by="grace")
     await desk.inbox.decide(asked.id, approve=True, by="grace", lasts="8h")
     for _ in range(2):

@@ -97,7 +97,7 @@ def test_accepting_names_the_very_definition_that_was_looked_at(pins: Pins) -> N
     pinned(pins)
     pins.saw("wiki", "search", definition_hash(NEW), NEW)
     pins.saw("wiki", "search", definition_hash(NEWER), NEWER)
-    with pytest.raises(PinMoved, match="Look at the difference again"):
+    with pytest.raises(PinMoved, match="Review the difference again"):
         pins.accept("wiki", "search", definition_hash(NEW), by="grace")
     assert pins.of("wiki")["search"].definition == OLD
     accepted = pins.accept("wiki", "search", definition_hash(NEWER)[:12], by="grace")

@@ -100,7 +100,7 @@ async def test_the_pipeline_has_the_resolved_tools_and_no_other_in_every_turn() 
 )
 async def test_an_answer_that_is_not_whole_ends_the_run(answer: LlmResponse) -> None:
     agent = await an_agent()
-    with pytest.raises(RunFailed, match=r"no whole answer \((SAFETY|MAX_TOKENS)\)") as failure:
+    with pytest.raises(RunFailed, match=r"did not finish its answer \((SAFETY|MAX_TOKENS)\)") as failure:
         await AdkRunner(Answering(answer=answer)).run(agent, "Look.")
     assert failure.value.facts["reason"] == "model_answer"
 

@@ -64,8 +64,8 @@ async def test_an_exact_key_comes_first_and_another_case_is_no_second_property()
 @pytest.mark.parametrize(
     ("patch", "words"),
     [
-        ({"name.x": 1}, "'name' on the way holds a plain value"),
-        ({"list.x": 1}, "Set 'list' as a whole"),
+        ({"name.x": 1}, "'name' in this path is a plain value"),
+        ({"list.x": 1}, "Set all of 'list' at once"),
         ({".".join("a" * 40): 1}, "nested too deeply"),
         ({"deep.er": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}, "nested too deeply"),
     ],

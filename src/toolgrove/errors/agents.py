@@ -17,12 +17,12 @@ class ToolNotFound(NotFound):
 
 
 class PartNotGranted(Forbidden):
-    """A call stands for several, one of them of a tool that the agent has not."""
+    """A call stands for several, one of them to a tool that the agent does not have."""
 
     def __init__(self, *, tool: str, index: int) -> None:
         super().__init__(
-            f"changes[{index}] needs the tool {tool!r}, which you do not have. Nothing was changed; leave out such "
-            "changes.",
+            f"changes[{index}] needs the tool {tool!r}, which you do not have. Nothing was changed. Leave such "
+            "changes out.",
             reason="not_granted",
             tool=tool,
             index=index,
@@ -43,7 +43,7 @@ class SpawnBudgetSpent(Forbidden):
     def __init__(self, *, asked: int, remaining: int, limit: int) -> None:
         advice = f"Ask for at most {remaining}" if remaining else "Finish the work with your own tools; do not retry"
         super().__init__(
-            f"{asked} more sub-agents would pass the limit of {limit} for a run and all that it spawns. {advice}.",
+            f"{asked} more sub-agents would exceed the limit of {limit} for a run and all its sub-agents. {advice}.",
             reason="spawn_budget",
             remaining=remaining,
             limit=limit,

@@ -10,7 +10,8 @@ class ApprovalNotFound(NotFound):
 
     def __init__(self, approval_id: str) -> None:
         super().__init__(
-            f"No approval {approval_id!r} is in the inbox. 'toolgrove approvals' lists what waits.", reason="approval"
+            f"No approval {approval_id!r} is in the inbox. 'toolgrove approvals' lists what is waiting.",
+            reason="approval",
         )
 
 
@@ -22,7 +23,7 @@ class ApprovalRequired(Forbidden):
     def __init__(self, *, tool: str, approval_id: str, rule: str, expires_at: str, replaces: str | None = None) -> None:
         changed = f"It would now change something other than when {replaces!r} was requested. " if replaces else ""
         super().__init__(
-            f"{tool} needs the approval of a person ({rule}). {changed}The call waits as {approval_id!r} until "
+            f"{tool} needs a person's approval ({rule}). {changed}The call waits as {approval_id!r} until "
             f"{expires_at}; repeat it with the same arguments once it is approved. Changing the arguments starts a new "
             "approval request.",
             reason="approval_required",
@@ -49,7 +50,7 @@ class ApprovalUnavailable(Forbidden):
     """There is nobody who could be asked for the approval."""
 
     def __init__(self, *, tool: str, problem: str, hint: str, retry_after: float | None = None) -> None:
-        message = f"{tool} needs an approval, and {problem}. {hint}"
+        message = f"{tool} needs an approval, but {problem}. {hint}"
         super().__init__(message, reason="approval_unavailable", retryAfter=retry_after)
         self.retryable = retry_after is not None
 
@@ -97,7 +98,11 @@ class NotRevocable(Conflict):
     retryable = False
 
     def __init__(self, *, approval_id: str, state: str) -> None:
-        text = "still waits; reject it instead" if state == "pending" else f"is {state}; there is nothing to take back"
+        text = (
+            "is still waiting; reject it instead"
+            if state == "pending"
+            else f"is {state}; there is nothing to take back"
+        )
         super().__init__(f"Approval {approval_id!r} {text}.", reason="approval_not_revocable", state=state)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolgrove.errors.kinds import GroveError
 
 _WORDS = {
-    "store_locked": "Another program holds the store",
+    "store_locked": "Another program has locked the store",
     "store_unreachable": "The database cannot be reached",
     "store_gone": "The store's files were deleted, replaced or overwritten",
 }
@@ -42,7 +42,7 @@ class LimitUnknown(GroveError):
     def __init__(self, *, retry_after: float) -> None:
         super().__init__(
             "Calls cannot be counted right now, so changes are refused; nothing was changed. "
-            f"Wait {retry_after:g} s, and repeat the call.",
+            f"Wait {retry_after:g} s, then repeat the call.",
             reason="limits_unavailable",
             retryAfter=retry_after,
         )

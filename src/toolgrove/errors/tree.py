@@ -53,7 +53,7 @@ class UnwritablePath(InvalidArgument):
     def __init__(self, *, path: str, key: str, is_list: bool) -> None:
         what = "a list" if is_list else "a plain value"
         super().__init__(
-            f"{path!r} cannot be written: {key!r} on the way holds {what}, not an object. Set {key!r} as a whole.",
+            f"{path!r} cannot be written: {key!r} in this path is {what}, not an object. Set all of {key!r} at once.",
             reason="path",
             path=path,
         )
@@ -94,8 +94,8 @@ class ParentGone(Conflict):
 
     def __init__(self, *, node_id: str, parent_id: str, top: str, snapshot: str) -> None:
         super().__init__(
-            f"{node_id!r} stood under {parent_id!r}, which is gone. Bring that back first, with restore_subtree "
-            f'{{"nodeId": "{top}", "snapshotId": "{snapshot}"}}; nothing was changed.',
+            f"{node_id!r} was under {parent_id!r}, which was removed, so nothing was changed. First bring it back with "
+            f'restore_subtree {{"nodeId": "{top}", "snapshotId": "{snapshot}"}}.',
             reason="parent_gone",
             nodeId=node_id,
             parentId=parent_id,
@@ -108,7 +108,7 @@ class Unnamed(NotFound):
 
     def __init__(self, *, kind: str, name: str, known: Sequence[str], where: str) -> None:
         super().__init__(
-            f"No {kind} {name!r} exists.{did_you_mean(name, known)} {where} shows what there is.", reason=kind
+            f"No {kind} {name!r} exists.{did_you_mean(name, known)} {where} shows what exists.", reason=kind
         )
 
 
@@ -118,7 +118,7 @@ class OutsideWriteRoot(Forbidden):
     def __init__(self, *, root: str, node_id: str, of: str | None) -> None:
         holder = f", the write root of agent {of!r}, on whose behalf you work" if of is not None else ""
         super().__init__(
-            f"You may write only at and below {root!r}{holder}; {node_id!r} lies outside. Nothing was changed.",
+            f"You may change only {root!r}{holder}, and what is below it; {node_id!r} is outside. Nothing was changed.",
             reason="write_root",
             writeRoot=root,
             nodeId=node_id,
@@ -133,7 +133,7 @@ class StaleVersion(Conflict):
         detail = f": {count} node{'s' * (count != 1)} changed since" if count else ""
         super().__init__(
             f"{opening}{detail}. Read what you rely on again, then retry with versionToken "
-            f"{latest!r} (every result carries the current one as 'version').",
+            f"{latest!r} (every result has the current one as 'version').",
             reason="missing_version" if given is None else "stale_version",
             latestVersion=latest,
             changedNodeIds=list(changed),

@@ -20,17 +20,17 @@ class UpstreamFailed(GroveError):
 
 
 class ResourceNotFound(NotFound):
-    """No server that the agent may read of has a resource of that address."""
+    """No server that the agent may read from has a resource with that address."""
 
     def __init__(self, uri: str) -> None:
-        super().__init__(f"There is no resource {brief(uri, NAME)!r}. List the resources to see what there is.")
+        super().__init__(f"There is no resource {brief(uri, NAME)!r}. List the resources to see which exist.")
 
 
 class PromptNotFound(NotFound):
     """The agent has no prompt of that name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"There is no prompt {brief(name, NAME)!r}. List the prompts to see what there is.")
+        super().__init__(f"There is no prompt {brief(name, NAME)!r}. List the prompts to see which exist.")
 
 
 class RightsMissing(Forbidden):
@@ -61,8 +61,8 @@ class OutcomeUnknown(Conflict):
 
     def __init__(self, *, tool: str, call_id: str, begun_at: str) -> None:
         super().__init__(
-            f"The last call of {tool!r} with these arguments ({call_id}, begun at {begun_at}) was cut off and may have "
-            "run. Find out whether it did. To run it anyway, send this call again.",
+            f"The last call of {tool!r} with these arguments ({call_id}, started at {begun_at}) was cut off and may "
+            "have run. Find out whether it did. To run it anyway, send this call again.",
             reason="outcome_unknown",
             callId=call_id,
         )
@@ -124,7 +124,7 @@ class PinMoved(Conflict):
     def __init__(self, *, server: str, own_name: str, given: str, seen: str) -> None:
         now = f"the server now offers {seen}" if seen else "nothing waits to be accepted"
         super().__init__(
-            f"{server}/{own_name} has no definition {given} to accept: {now}. Look at the difference again.",
+            f"{server}/{own_name} has no definition {given} to accept: {now}. Review the difference again.",
             reason="pin_moved",
             seen=seen or None,
         )

@@ -63,8 +63,8 @@ class AdkRunner:
             ) from None
         if not output:
             raise RunFailed(
-                f"The model of {agent.name!r} gave no whole answer; it said nothing: try again, or word the task "
-                "differently.",
+                f"The model of {agent.name!r} did not finish its answer; it said nothing. Try again, or describe the "
+                "task differently.",
                 reason="model_answer",
             )
         return {"output": output, "steps": model.answers}
@@ -181,7 +181,7 @@ def _text(event: Event) -> str:
         word = str(getattr(problem, "name", problem))
         known = f" ({word})" if re.fullmatch(r"[A-Z_]{1,64}", word) else ""
         raise RunFailed(
-            f"The model gave no whole answer{known}: give a smaller task, or word it differently.",
+            f"The model did not finish its answer{known}. Give a smaller task, or describe it differently.",
             reason="model_answer",
         )
     return _words(event)

@@ -79,7 +79,7 @@ class Completions:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             log.warning("the model endpoint failed: %s", type(error).__name__)
             raise RunFailed(
-                "The model endpoint cannot be reached, or broke off. Try again later.",
+                "The model endpoint cannot be reached, or the connection broke. Try again later.",
                 reason="model_unavailable",
                 retryable=True,
             ) from None
@@ -149,7 +149,7 @@ async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _headers(api_key: str, more: Mapping[str, str]) -> dict[str, str]:
     if not all(_HEADER.fullmatch(value) for value in (api_key, *more.values())):
         raise RunFailed(
-            "The key for the model endpoint, or another header, has characters that no header can carry. "
+            "The key for the model endpoint, or another header, has characters that a header cannot contain. "
             "The operator should check runner.apiKey and runner.headers.",
             reason="model_refused",
         )

@@ -21,8 +21,8 @@ MAX_CALLS = 16
 MAX_RESULT = 100_000
 _OPENAI = ("openai.com", "openai.azure.com")
 _CUT_SHORT = {
-    "length": "its answer was cut off at the model's length limit: give a smaller task, or a model that can say more",
-    "content_filter": "the endpoint's content filter held its answer back: word the task differently",
+    "length": "its answer was cut off at the model's length limit. Give a smaller task, or a model that can say more",
+    "content_filter": "the endpoint's content filter blocked its answer. Describe the task differently",
 }
 Message = dict[str, Any]
 
@@ -107,9 +107,9 @@ def _check(agent: RunnableAgent, answer: ModelAnswer) -> None:
     if problem is None and message.refusal:
         problem = f"it declined: {message.refusal[:500]}"
     if problem is None and not (message.tool_calls or message.content):
-        problem = "it said nothing: try again, or word the task differently"
+        problem = "it said nothing. Try again, or describe the task differently"
     if problem is not None:
-        raise RunFailed(f"The model of {agent.name!r} gave no whole answer; {problem}.", reason="model_answer")
+        raise RunFailed(f"The model of {agent.name!r} did not finish its answer; {problem}.", reason="model_answer")
 
 
 async def _carry_out(agent: RunnableAgent, calls: list[ToolCall]) -> list[Message]:

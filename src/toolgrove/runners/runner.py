@@ -62,7 +62,7 @@ def instructions(agent: RunnableAgent) -> str:
 def stopped(agent: RunnableAgent, steps: int) -> RunFailed:
     """The model asked for tools again and again."""
     return RunFailed(
-        f"{agent.name!r} was stopped after {steps} answers of its model without a final one. "
+        f"{agent.name!r} was stopped after {steps} answers of its model, none of them final. "
         "Give it a smaller task; the operator can raise its maxTurns, or runner.maxSteps.",
         reason="max_steps",
         steps=steps,

@@ -28,7 +28,7 @@ def branch_at(tree: Tree, moment: Moment, top: str, snapshot: str) -> Branch:
     """
     if moment.state(top) is None:
         raise NotFound(
-            f"The snapshot {snapshot!r} has no node {top!r}. snapshot_diff tells what it has and the tree has not.",
+            f"The snapshot {snapshot!r} has no node {top!r}. snapshot_diff shows what it has and the tree does not.",
             nodeId=top,
         )
     images = {node_id: moment.image(node_id) for node_id in moment.walk(top)}

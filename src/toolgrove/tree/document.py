@@ -264,7 +264,7 @@ def _refuse_twins(node_ids: Sequence[str | None]) -> None:
     if twins:
         raise InvalidArgument(
             f"These ids appear more than once, so their parent is not clear: {', '.join(list(twins)[:10])}. "
-            "Every node stands once, under one parent.",
+            "List every node once, under one parent.",
             reason="duplicate_ids",
             nodeIds=list(twins)[:50],
         )
@@ -273,8 +273,8 @@ def _refuse_twins(node_ids: Sequence[str | None]) -> None:
 def _refuse_root_below(found: Sequence[Incoming]) -> None:
     if any(node.node_id == ROOT and (node.parent is not None or node.parent_id is not None) for node in found):
         raise InvalidArgument(
-            "The document has the root below another node, which would close a circle. "
-            "Leave the root at the top, or out.",
+            "The document has the root below another node, which would make a circle. "
+            "Put the root at the top, or leave it out.",
             reason="cycle",
             nodeIds=[ROOT],
         )

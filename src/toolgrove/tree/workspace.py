@@ -441,8 +441,8 @@ class Workspace:
             raise self._nothing_to(again)
         if of_version is not None and self.version_at(stack[-1][-1].seq) != of_version:
             raise Conflict(
-                f"Another change is next to {'redo' if again else 'undo'} by now, so nothing was done. Look again with "
-                "dryRun.",
+                f"This would now {'redo' if again else 'undo'} a different change, so nothing was done. Check again "
+                "with dryRun.",
                 reason="another_change",
             )
         revert(self.tree, self.history, stack[-1])
@@ -496,7 +496,7 @@ class Workspace:
         if seq is None:
             raise NotFound(
                 f"{name!r} is neither a snapshot nor a version of this workspace. snapshot_list shows the snapshots; "
-                "node_history and changes_since tell versions.",
+                "node_history and changes_since show versions.",
                 reason="moment",
             )
         if seq < self.history.floor and name not in self.snapshots:

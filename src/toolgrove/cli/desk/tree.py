@@ -28,7 +28,7 @@ def _tree(project: Kept) -> Tree:
     workspace = project.config.workspace
     if workspace.store_path is None:
         raise InvalidArgument(
-            "This project's tree is in memory, and no gateway runs that has one. Start 'toolgrove serve', "
+            "This project's tree is in memory, and no running gateway has one. Start 'toolgrove serve', "
             "or name a file: toolgrove tree FILE."
         )
     saved = read_workspace(workspace.store_path)
