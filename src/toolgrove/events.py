@@ -175,10 +175,11 @@ class _OfApproval(_OfAgent):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApprovalRequested(_OfApproval):
-    """A call waits in the inbox for a person; `rule` is why."""
+    """A call waits in the inbox for a person; `rule` is why, `asked_by` who acted as the agent if not it itself."""
 
     rule: str
     receipt: str = ""
+    asked_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -90,6 +90,7 @@ class Notifier:
             "project": self._config().project,
             "agent": asked.agent,
             "chain": asked.chain,
+            "askedBy": asked.asked_by,
             "tool": asked.tool,
             "rule": asked.rule,
             "effect": asked.effect or None,

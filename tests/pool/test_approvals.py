@@ -346,7 +346,7 @@ async def test_approvals_of_an_older_state_file_are_found_again_and_must_be_aske
         asked = await Desk(SqliteApprovals(state)).inbox.request(ASKED)
     later = ["chain", "effect", "footprint_hash", "monotonic", "lasts", "uses", "call_id", "process", "replaces"]
     older = sqlite3.connect(path)
-    for column in (*later, "earlier", "run_id", "parent_call_id", *(["sends"] if version == 1 else [])):
+    for column in (*later, "earlier", "run_id", "parent_call_id", "asked_by", *(["sends"] if version == 1 else [])):
         older.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
     for column in ("refused_hash", "refused_by"):
         older.execute(f"ALTER TABLE pins DROP COLUMN {column}")
@@ -363,6 +363,16 @@ async def test_approvals_of_an_older_state_file_are_found_again_and_must_be_aske
             asked_then = replace(ASKED, chain=("coder",), run_id="", parent_call_id=None)
             assert found.request == replace(asked_then, sends=None if version == 1 else ASKED.sends)
             assert found.state == "expired"
+
+
+async def test_who_acts_as_the_agent_is_named_until_the_agent_asks_itself(desk: Desk) -> None:
+    by_a_person = replace(ASKED, asked_by="operator")
+    first = await desk.inbox.request(by_a_person)
+    assert (await desk.inbox.get(first.id)).request == by_a_person
+    assert (await desk.inbox.request(ASKED)).id == first.id
+    for request in (ASKED, by_a_person):
+        assert (await desk.inbox.request(request)).request.asked_by is None
+    assert (await desk.inbox.get(first.id)).request == ASKED
 
 
 async def test_asking_again_takes_the_place_of_what_would_have_changed_something_else(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from e2e.wire import call_body, modern_headers
 from mcp_text import told_on_wire
 from runners.endpoint import obeying
 from runners.endpoint import serving as serving_model
-from toolgrove.events import ToolSucceeded
+from toolgrove.events import ApprovalRequested, ToolSucceeded
 from waiting import eventually
 from web.operating import Desk, operating
 
@@ -179,6 +179,27 @@ async def test_events_tell_the_operator_from_the_agent_and_no_agent_passes_for_o
         headers = modern_headers("tools/call", "get_node")
         await desk.http["gardener"].post("/agents/gardener/mcp", json=body, headers=headers)
         assert (await latest(desk, "get_node"))["record"]["session"] == "gardener"
+
+
+async def test_an_approval_says_whether_the_operator_or_the_agent_asked_and_no_agent_passes_for_one() -> None:
+    async with operating(PROJECT) as desk:
+        heard: list[Any] = []
+        desk.grove.listen(heard.append)
+
+        async def asked_by() -> list[str | None]:
+            return [one["askedBy"] for one in (await desk.get("/api/approvals", state="pending"))["items"]]
+
+        beds = [str((await desk.change("gardener", "add_child", **BED))["nodeId"]) for _ in range(2)]
+        removal: dict[str, Any] = {"nodeId": beds[0], "versionToken": await desk.version("gardener")}
+        await desk.mcp("gardener", "remove_node", by="(operator)", **removal)
+        assert await asked_by() == ["operator"]
+        await desk.mcp("gardener", "remove_node", **removal)
+        assert await asked_by() == [None]
+        forged = call_body("remove_node", {**removal, "nodeId": beds[1]}, _meta={"toolgrove/session": "(operator)"})
+        headers = modern_headers("tools/call", "remove_node")
+        await desk.http["gardener"].post("/agents/gardener/mcp", json=forged, headers=headers)
+        assert await asked_by() == [None, None]
+        assert [one.asked_by for one in heard if isinstance(one, ApprovalRequested)] == ["operator", None]
 
 
 async def test_what_sub_agents_did_for_a_call_is_told_from_the_log() -> None:

@@ -118,6 +118,7 @@ test("facts of any shape become facts of ours", () => {
     decidedAt: null,
     definition: {},
     sends: null,
+    byOperator: false,
   });
   expect(approvalOf(json({ id: "a", sends: { method: "PUT", url: "https://x/1" } })).sends).toEqual({
     method: "PUT",

@@ -212,9 +212,9 @@ test("a call that waits for an approval says so, and runs as the same call once 
     basis: { item: seen, still: samePlace(seen) },
   });
   expect(model.notice.value).toMatchObject({ kind: "approval", id: "ap1", approved: null });
-  model.hear({ type: "approval", id: "other", agent: "a", tool: "t", approved: true, at: 0 });
+  model.hear({ type: "approval", id: "other", agent: "a", byOperator: false, tool: "t", approved: true, at: 0 });
   expect(model.notice.value).toMatchObject({ approved: null });
-  model.hear({ type: "approval", id: "ap1", agent: "a", tool: "t", approved: true, at: 0 });
+  model.hear({ type: "approval", id: "ap1", agent: "a", byOperator: false, tool: "t", approved: true, at: 0 });
   expect(model.notice.value).toMatchObject({ approved: true });
   workspace.held.clear();
   const notice = model.notice.value;

@@ -4,6 +4,7 @@
 idempotency, cut_off, approval, begun, scrub.
 
 - ``abandoned``: approvals that a process claimed and did not live to use
+- ``actor``: who makes a call, the agent itself or somebody who acts as it
 - ``approval``: holds a call back until a person agreed to it
 - ``audit``: turns failures into answers, and leaves one record of every call
 - ``begun``: keeps a durable record before a call that changes something outside is sent

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import anyio
 
+from toolgrove.call.actor import actor
 from toolgrove.call.inbox import Inbox, decided, requested
 from toolgrove.errors import (
     AlreadyDecided,
@@ -226,6 +227,7 @@ class ApprovalStep:
             earlier=call.earlier,
             run_id=call.run_id,
             parent_call_id=call.caller.parent_call_id,
+            asked_by=actor(call.caller),
         )
 
 
@@ -256,7 +258,8 @@ def _question(request: ApprovalRequest) -> str:
     effect = f" It {request.effect}." if request.effect else ""
     if request.earlier is not None:
         effect += f" The same call before it, {request.earlier}."
-    asked = f"Agent {sender} wants to run {request.tool} ({request.rule}).{effect}"
+    who = "Agent" if request.asked_by is None else f"The {request.asked_by}, acting as agent"
+    asked = f"{who} {sender} wants to run {request.tool} ({request.rule}).{effect}"
     return f"{asked}\nIts arguments:\n{visible_json(request.arguments)}"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolgrove.call.actor import actor
 from toolgrove.call.changed import marked
 from toolgrove.events import ToolFailed, ToolStarted, ToolSucceeded
-from toolgrove.store.state import OPERATOR
 from toolgrove.types import Call, Result
 
 _CANCELLED = {
@@ -26,7 +26,7 @@ def about(call: Call, now: float) -> dict[str, Any]:
         "chain": caller.chain,
         "run_id": call.run_id,
         "parent_call_id": caller.parent_call_id,
-        "by": "operator" if caller.session.startswith(OPERATOR) else None,
+        "by": actor(caller),
         "timestamp": now,
     }
 

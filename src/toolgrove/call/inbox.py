@@ -197,7 +197,7 @@ class Inbox:
         for known in table.of(request.key):
             if known.lasts is None and known.at(now).state in ("pending", "approved"):
                 if known.request.footprint_hash == request.footprint_hash:
-                    return known, False
+                    return _asked_again(table, known, request), False
                 table.put(replace(known, state="expired", closed_at=now.wall))
                 replaces = known.id
         agent = request.agent
@@ -256,7 +256,9 @@ def _verdict(approval: Approval) -> int:
 def requested(approval: Approval) -> ApprovalRequested:
     """That a call waits for a person, as an event."""
     asked = approval.request
-    return ApprovalRequested(**_about(approval, approval.requested_at), rule=asked.rule, receipt=asked.receipt)
+    return ApprovalRequested(
+        **_about(approval, approval.requested_at), rule=asked.rule, receipt=asked.receipt, asked_by=asked.asked_by
+    )
 
 
 def decided(approval: Approval, now: float) -> ApprovalDecided:
@@ -288,6 +290,15 @@ def _found(table: ApprovalTable, approval_id: str) -> Approval:
     if found is None:
         raise ApprovalNotFound(approval_id)
     return found
+
+
+def _asked_again(table: ApprovalTable, known: Approval, request: ApprovalRequest) -> Approval:
+    """A request that is found again; where the agent itself asks as well, nobody else is named any more."""
+    if known.request.asked_by is None or request.asked_by is not None:
+        return known
+    same = replace(known, request=replace(known.request, asked_by=None))
+    table.put(same)
+    return same
 
 
 def _claim(table: ApprovalTable, request: ApprovalRequest, call_id: str, now: Moment, process: int) -> Approval | None:

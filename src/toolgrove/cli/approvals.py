@@ -74,7 +74,7 @@ def _list(chosen: argparse.Namespace, screen: Screen) -> int:
         shown.add_row(
             line(approval["id"]),
             line(approval["state"], _STYLES[approval["state"]]),
-            *map(line, (approval["agent"], approval["tool"], approval["effect"] or "", approval["rule"])),
+            *map(line, (_asker(approval), approval["tool"], approval["effect"] or "", approval["rule"])),
             local_time(approval["requestedAt"]),
             local_time(approval["expiresAt"]),
         )
@@ -93,7 +93,7 @@ async def _watch(chosen: argparse.Namespace, screen: Screen) -> None:
 
 def _news(approval: Mapping[str, Any]) -> Iterator[RenderableType]:
     """What a person needs to know of an approval that is new, or has changed."""
-    what = f"{approval['agent']} {approval['tool']}"
+    what = f"{_asker(approval)} {approval['tool']}"
     yield line(f"{approval['state']}  {approval['id']}  {what}", _STYLES[approval["state"]])
     if approval["state"] == "pending":
         if approval["effect"]:
@@ -102,6 +102,12 @@ def _news(approval: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield line(f"  toolgrove approvals approve {approval['id']}")
     elif approval["decidedBy"]:
         yield line(f"  by {approval['decidedBy']} {approval['reason'] or ''}".rstrip(), "dim")
+
+
+def _asker(approval: Mapping[str, Any]) -> str:
+    """The agent that asks, or who acts as it."""
+    agent, by = approval["agent"], approval["askedBy"]
+    return agent if by is None else f"{by} as {agent}"
 
 
 def _show(chosen: argparse.Namespace, screen: Screen) -> int:
@@ -141,6 +147,7 @@ def _details(approval: Mapping[str, Any]) -> Table:
         "id": approval["id"],
         "state": approval["state"],
         "agent": approval["agent"],
+        "asked by": approval["askedBy"],
         "on behalf of": " > ".join(approval["chain"][:-1]),
         "tool": approval["tool"],
         "effect": approval["effect"],

@@ -52,6 +52,22 @@ def test_a_rejection_tells_the_agent_why(visit: Visit, writer: Hand) -> None:
     assert (again["reason"], "we still need it" in again["message"]) == ("approval_rejected", True)
 
 
+def test_what_the_operator_asked_for_as_an_agent_says_so(visit: Visit, writer: Hand, gateway: Gateway) -> None:
+    writer.plant(branch("asked-for"))
+    operator = Hand(gateway, "writer", gateway.headers("operator")["Authorization"].removeprefix("Bearer "))
+    asked = operator.refused("remove_node", nodeId="asked-for")
+    operator.close()
+    page = visit()
+    waiting(page, asked["approvalId"])
+    expect(page.by("approval-detail")).to_contain_text("The operator, acting as writer, asked to run remove_node")
+    expect(page.by("approval").filter(has_text="operator as writer").first).to_be_visible()
+    assert writer.refused("remove_node", nodeId="asked-for")["approvalId"] == asked["approvalId"]
+    page.page.reload()
+    expect(page.by("approval-detail")).to_contain_text("writer wants to run remove_node")
+    page.by("reject").click()
+    expect(page.by("decided")).to_be_visible()
+
+
 def test_a_double_click_decides_once(visit: Visit, writer: Hand) -> None:
     writer.plant(branch("twice"))
     asked = writer.refused("remove_node", nodeId="twice")

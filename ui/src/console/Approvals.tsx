@@ -15,6 +15,7 @@ import { DECISION_TONES, decisionWord } from "./decisions";
 import { type Approval, type Pin, text } from "./facts";
 import { useConsole } from "./model";
 import { exact, until } from "./moment";
+import { actorOf, askerOf } from "./news";
 import { hashOf } from "./route";
 import type { CallStory } from "./stories";
 import { ViewHead } from "./ViewHead";
@@ -93,7 +94,7 @@ function Entries({ entries, chosen, now }: { entries: Approval[]; chosen: Approv
               />
             </span>
             <span class="quiet">
-              {one.agent} · {stands(one) ? until(one.expiresAt, now) : ago(one.requestedAt, now)}
+              {actorOf(one)} · {stands(one) ? until(one.expiresAt, now) : ago(one.requestedAt, now)}
             </span>
           </a>
           {stands(one) && <Revoke approval={one} />}
@@ -392,12 +393,13 @@ function NotifyButton() {
   );
 }
 
-function titleOf({ state, agent, decidedBy }: Approval): string {
-  if (state === "pending") return `${agent} wants to run`;
+function titleOf(approval: Approval): string {
+  const { state, agent, byOperator, decidedBy } = approval;
+  if (state === "pending") return askerOf(approval);
   if (state === "rejected") return `${decidedBy || "Somebody"} did not let ${agent} run`;
   if (state === "used" || state === "claimed") return `${agent} ran`;
   if (state === "approved") return `${agent} may run`;
-  return `${agent} wanted to run`;
+  return byOperator ? askerOf(approval) : `${agent} wanted to run`;
 }
 
 function Revoke({ approval }: { approval: Approval }) {

@@ -5,6 +5,7 @@ import { find } from "../lib/search";
 import { useContents } from "./contents";
 import { useConsole } from "./model";
 import { ICONS, TITLES } from "./Nav";
+import { actorOf } from "./news";
 import { auditHash, hashOf, viewsOf } from "./route";
 import { likeliest } from "./tree/TreeView";
 
@@ -108,7 +109,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         thing(
           "approval",
           "inbox",
-          `${one.agent} wants ${one.tool}`,
+          `${actorOf(one)} wants ${one.tool}`,
           one.state === "pending" ? "waits for you" : one.state,
           go(hashOf("approvals", one.id)),
         ),

@@ -82,6 +82,8 @@ export interface Approval {
   agent: string;
   /** The agents from the outermost to the one that calls. */
   chain: string[];
+  /** operator if the operator asked, acting as the agent; null if the agent did. */
+  askedBy: string | null;
   tool: string;
   arguments: Record<string, unknown>;
   /** The same as JSON text in which no character hides. */

@@ -48,6 +48,8 @@ export interface Approval extends Pick<Read<api.Approval>, Shown> {
   /** What it would change, in names; empty if only the call can tell. */
   effect: string;
   replaces: string;
+  /** Whether the operator asked, acting as the agent. */
+  byOperator: boolean;
   /** The same call before a crash cut it off: it may have run. */
   earlier: EarlierCall | null;
   decidedBy: string;
@@ -180,6 +182,7 @@ export function approvalOf(json: Json): Approval {
     arguments: at(given, "arguments") ?? null,
     effect: text(given, "effect"),
     replaces: text(given, "replaces"),
+    byOperator: text(given, "askedBy") === "operator",
     earlier: earlierOf(at(given, "earlier")),
     sends: outgoingOf(at(given, "sends") ?? null),
     definition: objectOr(at(given, "definition")),

@@ -12,7 +12,7 @@ import { baseOf, ConsoleApi, NO_FILTER } from "./api";
 import { AgentClient } from "./client";
 import { type Approval, type Pin, type Project, text } from "./facts";
 import { LiveEvents } from "./live";
-import type { ApprovalNews, CallNews, News } from "./news";
+import { type ApprovalNews, askerOf, type CallNews, type News } from "./news";
 import { hashOf, parseRoute, type Route } from "./route";
 import { isSendable, type Session, tokenIn } from "./session";
 import { type Author, TreeModel } from "./tree/model";
@@ -261,15 +261,15 @@ export class Console {
     if (this.notices.peek() === "on") this.say("This browser now tells you of calls that wait");
   }
 
-  private notify({ id, agent, tool }: ApprovalNews): void {
+  private notify(news: ApprovalNews): void {
     if (!this.page.document.hidden || this.notices.peek() !== "on") return;
-    const notice = new Notification(`${agent} wants to run ${tool}`, {
+    const notice = new Notification(`${askerOf(news)} ${news.tool}`, {
       body: "It waits for your approval.",
-      tag: id,
+      tag: news.id,
     });
     notice.onclick = () => {
       this.page.focus();
-      this.go(hashOf("approvals", id));
+      this.go(hashOf("approvals", news.id));
       notice.close();
     };
   }

@@ -8,6 +8,11 @@ export function actorOf({ agent, byOperator }: { agent: string; byOperator: bool
   return byOperator ? `operator as ${agent}` : agent;
 }
 
+/** Who wants to run a tool, and a verb, before its name. */
+export function askerOf({ agent, byOperator }: { agent: string; byOperator: boolean }): string {
+  return byOperator ? `The operator, acting as ${agent}, asked to run` : `${agent} wants to run`;
+}
+
 interface Told {
   /** Milliseconds since 1970. */
   at: number;
@@ -43,6 +48,8 @@ export interface ApprovalNews extends Told {
   type: "approval";
   id: string;
   agent: string;
+  /** Whether the operator asked, acting as the agent. */
+  byOperator: boolean;
   tool: string;
   /** Null while nobody decided; false also for one that was taken back. */
   approved: boolean | null;
@@ -82,6 +89,7 @@ export function newsOf(json: Json | undefined): News | null {
         type: "approval",
         id: text(json, "approvalId"),
         agent: text(json, "agent"),
+        byOperator: text(json, "askedBy") === "operator",
         tool: text(json, "tool"),
         approved: typeof approved === "boolean" ? approved : null,
         at: momentOf(json),

@@ -32,6 +32,7 @@ class ApprovalRequest:
     change, `footprint_hash` stands for what it would remove or overwrite; both are empty for tools that cannot tell.
     `sends` is the method and the URL of an HTTP tool's request, `earlier` the same call before a crash, which may have
     run. `run_id` is the run that asked first, `parent_call_id` the call that a delegated agent works for.
+    `asked_by` is who acted as the agent, None where it called itself.
     """
 
     agent: str
@@ -49,6 +50,7 @@ class ApprovalRequest:
     earlier: EarlierCall | None = None
     run_id: str = ""
     parent_call_id: str | None = None
+    asked_by: str | None = None
 
     def __post_init__(self) -> None:
         if not self.chain:

@@ -41,6 +41,9 @@ class Approval(Answer):
     ]
     agent: str
     chain: Annotated[list[str], Field(description="The agents from the outermost to the one that calls.")]
+    asked_by: Annotated[
+        str | None, Field(description="operator if the operator asked, acting as the agent; null if the agent did.")
+    ]
     tool: str
     arguments: dict[str, Any]
     arguments_text: Annotated[str, Field(description="The same as JSON text in which no character hides.")]
@@ -85,6 +88,7 @@ class Approval(Answer):
             state=kept.state,
             agent=asked.agent,
             chain=list(asked.chain),
+            asked_by=asked.asked_by,
             tool=asked.tool,
             arguments=dict(asked.arguments),
             arguments_text=visible_json(asked.arguments),

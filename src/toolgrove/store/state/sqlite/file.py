@@ -26,7 +26,7 @@ from toolgrove.store.state.unavailable import StateBusy, StateUnavailable
 from toolgrove.types import Clock, SystemClock
 
 log = logging.getLogger("toolgrove.store")
-VERSION = 10
+VERSION = 11
 PATIENCE = 2.0
 _AGAIN = 0.01
 _SCHEMA = """
@@ -62,6 +62,7 @@ CREATE TABLE approvals (
     earlier TEXT,
     run_id TEXT NOT NULL,
     parent_call_id TEXT,
+    asked_by TEXT,
     state TEXT NOT NULL,
     requested_at REAL NOT NULL,
     expires_at REAL NOT NULL,
@@ -121,6 +122,7 @@ _STEPS = (
     """,
     "ALTER TABLE tokens ADD COLUMN expires_at REAL",
     "CREATE TABLE logins (server TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
+    "ALTER TABLE approvals ADD COLUMN asked_by TEXT",
 )
 """What leads from each format to the next, the first one first."""
 
