@@ -75,6 +75,7 @@ async def test_an_approval_has_all_that_a_person_needs_to_decide(grove: Grove, h
         "state": "pending",
         "agent": "editor",
         "chain": ["editor"],
+        "askedBy": None,
         "tool": "buy",
         "arguments": {"what": "beans"},
         "argumentsText": '{\n  "what": "beans"\n}',
