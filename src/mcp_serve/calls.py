@@ -5,7 +5,7 @@ import logging
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from mcp_serve.answer import Answer, Refusal
 from mcp_serve.table import Json
@@ -60,6 +60,25 @@ class Channel(NamedTuple):
     def may_suspend(self) -> bool:
         """Whether a question can make the run outlive this request."""
         return self.can_answer and self.ask is None
+
+
+class Returned(NamedTuple):
+    """What a client brings back to a question; one that did not answer is asked again."""
+
+    question_id: str
+    answer: Json | None
+    answered: bool = True
+
+
+class Elsewhere(Protocol):
+    """Other processes that serve the same tools to the same clients."""
+
+    @property
+    def here(self) -> str:
+        """The name of this process, without a dot: the ids of its questions begin with it."""
+
+    async def resume(self, holder: str, returned: Returned, channel: Channel, user: User | None) -> "Outcome | None":
+        """What the process that holds a suspended run makes of the answer; None if it is gone."""
 
 
 class ToolRun:
@@ -214,6 +233,10 @@ def accepted(answer: Json | None) -> Any | None:
     return (answer.get("content") or {}) if answer is not None and answer.get("action") == "accept" else None
 
 
+def _is_same(one: User | None, other: User | None) -> bool:
+    return (one and one.id) == (other and other.id)
+
+
 RunTool = Callable[[str, Json | None, ToolRun], Awaitable[Answer]]
 """Runs one tool call; never raises."""
 
@@ -224,11 +247,21 @@ class Calls:
     With `in_place`, a call runs in the task of its request, since a task of its own costs more than many calls do, and
     a run that nobody waits for is cancelled. Only a run that a question may suspend, so that it outlives its request,
     has a task of its own. Without `in_place` every run has one, and a cancelled run goes on until it notices.
+
+    An answer to a question of another process is passed on to that one, if it is `elsewhere`.
     """
 
-    def __init__(self, run: RunTool, *, in_place: bool = False, logger: logging.Logger | None = None) -> None:
+    def __init__(
+        self,
+        run: RunTool,
+        *,
+        in_place: bool = False,
+        logger: logging.Logger | None = None,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self._run = run
         self._in_place = in_place
+        self._elsewhere = elsewhere
         self._logger = logger or logging.getLogger(__name__)
         self._is_draining = False
         self._running: dict[asyncio.Future[Answer], ToolRun] = {}
@@ -250,15 +283,25 @@ class Calls:
         work.add_done_callback(self._running.pop)
         return await run.turn()
 
-    async def resume(self, question_id: str, answer: Json | None, channel: Channel, answered: bool = True) -> Outcome:
-        """Go on with a suspended run; a request that brings no answer is asked again."""
-        run = self._suspended.pop(question_id, None)
-        if run is None or run.question is None or run not in self._running.values():
+    async def resume(self, returned: Returned, channel: Channel, user: User | None = None) -> Outcome:
+        """Go on with a suspended run, wherever it is."""
+        holder = returned.question_id.rpartition(".")[0]
+        if self._elsewhere is None or not holder or holder == self._elsewhere.here:
+            return await self.resume_here(returned, channel, user)
+        return await self._elsewhere.resume(holder, returned, channel, user) or Refusal(GONE)
+
+    async def resume_here(self, returned: Returned, channel: Channel, user: User | None) -> Outcome:
+        """Go on with a run that is suspended in this process, for the user who began it."""
+        run = self._suspended.get(returned.question_id)
+        if run is None or not _is_same(run.user, user):
             return Refusal(GONE)
-        if not answered and (again := self._suspend(run)):
+        del self._suspended[returned.question_id]
+        if run.question is None or run not in self._running.values():
+            return Refusal(GONE)
+        if not returned.answered and (again := self._suspend(run)):
             return run.question._replace(id=again)
         run.attach(channel)
-        run.resume(answer)
+        run.resume(returned.answer)
         return await run.turn()
 
     async def drain(self, seconds: float) -> None:
@@ -293,6 +336,8 @@ class Calls:
             self._logger.warning("%d calls wait for an answer already; a further question is not asked", MAX_SUSPENDED)
             return None
         question_id = secrets.token_urlsafe(16)
+        if self._elsewhere is not None:
+            question_id = f"{self._elsewhere.here}.{question_id}"
         self._suspended[question_id] = run
         asyncio.get_running_loop().call_later(ANSWER_WITHIN, self._expire, question_id)
         return question_id

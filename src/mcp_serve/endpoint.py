@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_serve import sdk
 from mcp_serve.answer import Answer, failure
-from mcp_serve.calls import Calls, RunTool
+from mcp_serve.calls import Calls, Elsewhere, RunTool
 from mcp_serve.line import Line
 from mcp_serve.listing import Listing
 from mcp_serve.parts import Parts
@@ -31,7 +31,8 @@ class Endpoint:
 
     `resources` are what clients can read here; without any, the documentation of the tools. `prompts` are what they can
     get beside that. With `page`, `tools/list` gives so many tools at a time. `logs` says whether tools may log to their
-    clients; without it none does. `state_key` seals what clients bring back with an answer: replicas share it.
+    clients; without it none does. `state_key` seals what clients bring back with an answer: replicas share it, and
+    pass on what comes to the wrong one of them by `elsewhere`.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Endpoint:
         logs: Callable[[], bool] | None = None,
         logger: logging.Logger | None = None,
         state_key: bytes | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         logger = logger or logging.getLogger(__name__)
-        self.calls = Calls(run, in_place=in_place, logger=logger)
+        self.calls = Calls(run, in_place=in_place, logger=logger, elsewhere=elsewhere)
         writer = Writer({"name": name, "version": version})
         self._listing = Listing(tools, writer, page)
         self._line = Line(tools, self.calls, self._listing, writer, refuse, logs)

@@ -22,7 +22,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 from mcp_serve.answer import Refusal
-from mcp_serve.calls import ANSWER_WITHIN, Channel, Question, User
+from mcp_serve.calls import ANSWER_WITHIN, Channel, Question, Returned, User
 from mcp_serve.log_levels import is_heard, set_level, wanted_level
 from mcp_serve.parts import Parts
 from mcp_serve.prompts import NotGiven
@@ -209,7 +209,8 @@ class SdkServer:
             outcome = await self._calls.begin(params.name, params.arguments, channel, _user(ctx))
         else:
             answer = (params.input_responses or {}).get("answer")
-            outcome = await self._calls.resume(params.request_state, _answered(answer), channel, answer is not None)
+            returned = Returned(params.request_state, _answered(answer), answer is not None)
+            outcome = await self._calls.resume(returned, channel, _user(ctx))
         if isinstance(outcome, Question):
             return _asked(outcome)
         given = self._refuse(outcome.text) if isinstance(outcome, Refusal) else outcome

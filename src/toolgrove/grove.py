@@ -69,6 +69,7 @@ from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
 from toolgrove.store.journal import Deed, Extent, MemoryJournal, SqliteJournal, Trouble
+from toolgrove.store.state import Handoffs
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.account import Account
 from toolgrove.tree.effects import Effects
@@ -302,6 +303,11 @@ class Grove:
         if notary is None or not notary.has_key:
             return None
         return (notary.seal("questions") + notary.seal("that wait")).encode()
+
+    @property
+    def handoffs(self) -> Handoffs | None:
+        """Takes answers to the replica that asked; None where there is only one."""
+        return self._state.handoffs
 
     @property
     def newer_file(self) -> str | None:

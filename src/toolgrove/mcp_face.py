@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from mcp_serve.answer import Answer
-from mcp_serve.calls import ToolRun, User
+from mcp_serve.calls import Elsewhere, ToolRun, User
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.prompts import NotGiven
 from mcp_serve.resources import NotRead
@@ -39,7 +39,9 @@ def mcp_endpoint(agent: Agent, version: str) -> Endpoint:
 class McpFace:
     """An agent over MCP; a refusal of ours is an answer with `isError` that says so in its `_meta`."""
 
-    def __init__(self, agent: Agent, version: str, state_key: bytes | None = None) -> None:
+    def __init__(
+        self, agent: Agent, version: str, state_key: bytes | None = None, elsewhere: Elsewhere | None = None
+    ) -> None:
         self.agent = agent
         self._entries = _entries(agent)
         self._shelf = _Shelf(self)
@@ -56,6 +58,7 @@ class McpFace:
             logs=self._logs,
             page=agent.list_page,
             state_key=state_key,
+            elsewhere=elsewhere,
         )
         self._follow_lists()
         self.endpoint.instruct(agent.instructions or None)

@@ -20,6 +20,7 @@ from toolgrove.store.postgres import DatabaseAddress, needing_psycopg
 from toolgrove.store.state import (
     Approvals,
     Deeds,
+    Handoffs,
     Logins,
     MemoryApprovals,
     MemoryDeeds,
@@ -38,7 +39,7 @@ from toolgrove.store.state import (
 from toolgrove.types import Clock, SystemClock
 
 if TYPE_CHECKING:
-    from toolgrove.store.state.postgres import Following, Member, ProjectFiles, StateDatabase
+    from toolgrove.store.state.postgres import Following, Member, PostgresHandoffs, ProjectFiles, StateDatabase
 
 
 SETTLE = 1.0
@@ -73,6 +74,7 @@ class ProjectState:
         self._database: StateDatabase | None = None
         self._member: Member | None = None
         self._files: ProjectFiles | None = None
+        self._handoffs: PostgresHandoffs | None = None
         self._judged: Callable[[], None] = lambda: None
         kept: Approvals
         if database is not None:
@@ -101,6 +103,7 @@ class ProjectState:
         state: StateDatabase = postgres.StateDatabase(address, clock)
         self._database, self._member = state, postgres.Member(state)
         self._files = postgres.ProjectFiles(state, self._member)
+        self._handoffs = postgres.PostgresHandoffs(state, self._member)
         self.deeds = postgres.PostgresDeeds(state)
         self.pins, self.tokens = postgres.PostgresPins(state, clock), postgres.PostgresTokens(state, clock)
         self.logins = postgres.PostgresLogins(state, clock)
@@ -116,6 +119,11 @@ class ProjectState:
     def is_kept(self) -> bool:
         """Whether there is something from before."""
         return self._database is not None or (self._file is not None and self._file.path.exists())
+
+    @property
+    def handoffs(self) -> Handoffs | None:
+        """Takes answers to the replica that asked; None for a state of this machine alone."""
+        return self._handoffs
 
     @property
     def newer_file(self) -> str | None:
@@ -174,6 +182,8 @@ class ProjectState:
             await self.approvals.heard()
         elif kind == "pins":
             self._judged()
+        elif kind == "handoffs" and self._handoffs is not None:
+            self._handoffs.heard()
 
     def __enter__(self) -> Self:
         for kept in (self._file, self._database):

@@ -138,20 +138,46 @@ async def test_a_replica_with_an_older_project_file_turns_unready_and_says_which
         await eventually(well)
 
 
-async def test_an_answer_that_comes_to_another_replica_is_told_to_call_again(fleet: Fleet) -> None:
-    async def ask(http: httpx2.AsyncClient, form: dict[str, Any], **params: Any) -> dict[str, Any]:
-        asked = modern_body("tools/call", {"name": "add_child", "arguments": form, **params}, elicitation={})
-        answer = await http.post("/agents/asking/mcp", json=asked, headers=modern_headers("tools/call", "add_child"))
-        result: dict[str, Any] = messages(answer)[-1]["result"]
-        return result
+async def asking(http: httpx2.AsyncClient, form: dict[str, Any], **params: Any) -> dict[str, Any]:
+    asked = modern_body("tools/call", {"name": "add_child", "arguments": form, **params}, elicitation={})
+    answer = await http.post("/agents/asking/mcp", json=asked, headers=modern_headers("tools/call", "add_child"))
+    result: dict[str, Any] = messages(answer)[-1]["result"]
+    return result
 
+
+def approving(question: dict[str, Any]) -> dict[str, Any]:
+    """What a client sends back that approves."""
+    (name,) = question["inputRequests"]
+    said = {name: {"action": "accept", "content": {"approve": True}}}
+    return {"requestState": question["requestState"], "inputResponses": said}
+
+
+async def test_an_answer_that_comes_to_another_replica_is_passed_to_the_one_that_asked(fleet: Fleet) -> None:
     with anyio.fail_after(2 * DEADLINE):
         async with fleet.http("asking", fleet.one) as here, fleet.http("asking", fleet.two) as there:
             form = {**ADD, "versionToken": await version(here, "asking")}
-            question = await ask(here, form)
-            (name,) = question["inputRequests"]
-            said = {name: {"action": "accept", "content": {"approve": True}}}
-            told = await ask(there, form, requestState=question["requestState"], inputResponses=said)
+            question = await asking(here, form)
+            again = await asking(there, form, requestState=question["requestState"])  # without an answer
+            said = approving(again)
+            added = await asking(there, form, **said)
+            assert not added["isError"]
+            child = await call(here, "asking", "get_node", {"nodeId": added["structuredContent"]["nodeId"]})
+            root = await call(here, "asking", "get_node", {"nodeId": "root"})
+            assert (child["parentId"], root["childrenCount"]) == ("root", 1)
+            for http in (here, there):  # what was answered is over everywhere
+                told = await asking(http, form, **said)
+                assert "Call again" in told["content"][0]["text"]
+            assert await call(here, "asking", "get_node", {"nodeId": "root"}) == root
+
+
+async def test_an_answer_whose_replica_is_gone_is_told_to_call_again(fleet: Fleet) -> None:
+    with anyio.fail_after(2 * DEADLINE):
+        async with fleet.http("asking", fleet.one) as here, fleet.http("asking", fleet.two) as there:
+            form = {**ADD, "versionToken": await version(here, "asking")}
+            said = approving(await asking(here, form))
+            fleet.one.signal(signal.SIGKILL)
+            await fleet.one.ended()
+            told = await asking(there, form, **said)
             assert told["isError"]
             assert "Call again" in told["content"][0]["text"]
-            assert "requestState" in await ask(there, form)
+            assert "requestState" in await asking(there, form)

@@ -14,7 +14,9 @@ from mcp_serve.http import StreamableHTTP
 from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound
 from toolgrove.mcp_face import McpFace
+from toolgrove.store.state import Handoffs
 from toolgrove.web.identity import Principal
+from toolgrove.web.other_replicas import OtherReplicas, gone_on
 from toolgrove.web.session_room import SessionRoom
 from toolgrove.web.sessions import Sessions
 
@@ -34,8 +36,10 @@ class AgentEndpoint:
 class AgentEndpoints:
     """Keeps one endpoint per agent open, and each one's tools up to date."""
 
-    def __init__(self, resolve: Resolve, version: str, state_key: bytes | None = None) -> None:
-        self._state_key = state_key
+    def __init__(
+        self, resolve: Resolve, version: str, state_key: bytes | None = None, handoffs: Handoffs | None = None
+    ) -> None:
+        self._state_key, self._handoffs = state_key, handoffs
         self._resolve = resolve
         self._version = version
         self._open: dict[str, AgentEndpoint] = {}
@@ -70,6 +74,15 @@ class AgentEndpoints:
                     opened.closed.set()
                 tasks.cancel_scope.cancel()
 
+    async def take_handoffs(self) -> None:
+        """Go on with calls of ours whose answers came to another replica."""
+        if self._handoffs is not None:
+            await self._handoffs.follow(self._go_on)
+
+    async def _go_on(self, agent: str, answer: str) -> str:
+        opened = self._open.get(agent)
+        return await gone_on(None if opened is None else opened.face.endpoint.calls, answer)
+
     def changed(self) -> None:
         """Look again at which agents there are, and at their tools."""
         self._changed.set()
@@ -101,7 +114,8 @@ class AgentEndpoints:
                 opened.face.use(agent)
 
     async def _add(self, agent: Agent) -> None:
-        face = McpFace(agent, self._version, self._state_key)
+        elsewhere = None if self._handoffs is None else OtherReplicas(self._handoffs, agent.name)
+        face = McpFace(agent, self._version, self._state_key, elsewhere)
         mcp = StreamableHTTP(face.endpoint)
         opened = AgentEndpoint(face=face, mcp=mcp, sessions=Sessions(mcp, self._room, line=mcp))
         if self._tasks is not None:

@@ -72,7 +72,7 @@ class Gateway:
         self._project = project
         self._leaving = False
         self._told: Sequence[str] = []
-        self._endpoints = AgentEndpoints(project.agent, version, project.question_key)
+        self._endpoints = AgentEndpoints(project.agent, version, project.question_key, project.handoffs)
         self._live, self._runs, self._streams, metrics = (
             Live(),
             Runs(),
@@ -162,6 +162,7 @@ class Gateway:
             for part in (self._refusals, self._arrivals):
                 tasks.start_soon(part.follow)
             tasks.start_soon(self._recall, last)
+            tasks.start_soon(self._endpoints.take_handoffs)
             yield
             await self._refusals.settle(at_the_end=True)
             tasks.cancel_scope.cancel()

@@ -18,7 +18,7 @@ from toolgrove.pool.secrets import Secrets
 from toolgrove.server_logins import ServerLogins
 from toolgrove.store.audit import AuditLog
 from toolgrove.store.journal import Extent, Trouble
-from toolgrove.store.state import Pins, Tokens
+from toolgrove.store.state import Handoffs, Pins, Tokens
 from toolgrove.tree.account import Account
 from toolgrove.types import Bounds, Clock
 
@@ -52,6 +52,9 @@ class Project(Protocol):
 
     @property
     def question_key(self) -> bytes | None: ...
+
+    @property
+    def handoffs(self) -> Handoffs | None: ...
 
     async def took(self, digest: str, *, changed: bool) -> None: ...
 

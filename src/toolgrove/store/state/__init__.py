@@ -4,6 +4,7 @@
 - ``approvals``: what an approval says, and the protocol that keeps approvals
 - ``tokens``: how a token is kept, and the protocol that keeps tokens
 - ``logins``: our logins to servers, and the protocol that keeps them
+- ``handoffs``: answers on their way to the replica that asked, and the protocol that takes them there
 - ``deeds``: what people did to the others, on its way into the audit log
 - ``memory``: all of them in a process that may forget
 - ``sqlite``: all of them in a file that several processes share
@@ -22,6 +23,7 @@ from toolgrove.store.state.approvals import (
     Moment,
 )
 from toolgrove.store.state.deeds import Deed, Deeds
+from toolgrove.store.state.handoffs import HandoffLost, Handoffs
 from toolgrove.store.state.logins import Login, Logins
 from toolgrove.store.state.memory import MemoryApprovals, MemoryDeeds, MemoryLogins, MemoryPins, MemoryTokens
 from toolgrove.store.state.pins import FIRST_USE, Pin, Pins, PinState
@@ -50,6 +52,8 @@ __all__ = [
     "Approvals",
     "Deed",
     "Deeds",
+    "HandoffLost",
+    "Handoffs",
     "Lasting",
     "Login",
     "Logins",

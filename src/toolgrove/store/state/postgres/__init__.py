@@ -5,6 +5,7 @@
 - ``copies``: what is asked for often, kept in memory and renewed when somebody changes it
 - ``members``: which processes share it
 - ``project_files``: the files by which they run
+- ``handoffs``: answers that came to another replica than the one that asked
 - ``following``: hearing what other replicas changed
 - ``pins``: pins in it
 - ``approvals``: approvals in it
@@ -17,6 +18,7 @@ from toolgrove.store.state.postgres.approvals import PostgresApprovals
 from toolgrove.store.state.postgres.database import StateDatabase
 from toolgrove.store.state.postgres.deeds import PostgresDeeds
 from toolgrove.store.state.postgres.following import Following
+from toolgrove.store.state.postgres.handoffs import PostgresHandoffs
 from toolgrove.store.state.postgres.logins import PostgresLogins
 from toolgrove.store.state.postgres.members import Member
 from toolgrove.store.state.postgres.pins import PostgresPins
@@ -28,6 +30,7 @@ __all__ = [
     "Member",
     "PostgresApprovals",
     "PostgresDeeds",
+    "PostgresHandoffs",
     "PostgresLogins",
     "PostgresPins",
     "PostgresTokens",

@@ -22,7 +22,7 @@ from toolgrove.store.state.postgres.time import DatabaseClock
 from toolgrove.store.state.unavailable import StateAway, StateBusy
 from toolgrove.types import Clock, SystemClock
 
-Kind = Literal["pins", "approvals", "tokens", "logins", "deeds", "files"]
+Kind = Literal["pins", "approvals", "tokens", "logins", "deeds", "files", "handoffs"]
 PAUSE = 1.0
 """Seconds in which a database that could not be reached is not tried again: whoever asks must not wait each time."""
 _TURN = "SELECT pg_advisory_xact_lock(%s), pg_current_xact_id()::text, extract(epoch FROM clock_timestamp())::float8"

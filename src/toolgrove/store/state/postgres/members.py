@@ -28,10 +28,14 @@ class Member:
 
     def is_alive(self, number: int) -> bool:
         """Whether a process is this one, or is there as far as one can tell."""
-        if number == self.number or (self._came is not None and time.monotonic() - self._came < GRACE):
+        return self.is_there(name_of(number))
+
+    def is_there(self, id: str) -> bool:
+        """The same of a process by its name."""
+        if id == self.id or (self._came is not None and time.monotonic() - self._came < GRACE):
             return True
         with self._state.reading() as connection:
-            return (name_of(number),) in connection.execute(ALIVE.encode()).fetchall()
+            return (id,) in connection.execute(ALIVE.encode()).fetchall()
 
     def leave(self) -> None:
         """Say that it is gone."""
