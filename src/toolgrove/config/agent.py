@@ -46,7 +46,7 @@ class AgentConfig(Section):
         default=None, description="Patterns of tools that are listed in search as well; else as the project says."
     )
     list_output_schemas: bool = Field(
-        default=True, description="Whether its list tells what tools answer; without that it is much shorter."
+        default=True, description="Whether its list has the tools' output schemas; without them it is much shorter."
     )
     results: LargeResults | None = Field(
         default=None, description="How large its results may be; else as the project says."
@@ -75,7 +75,7 @@ class AgentConfig(Section):
         "agents whose client shows such pages and keeps those tools from the model.",
     )
     rate_limit: str | None = Field(default=None, description="How often it may call, such as `60/minute`.")
-    read_only: bool = Field(default=False, description="Take every changing tool away, whatever the role.")
+    read_only: bool = Field(default=False, description="Remove every tool that changes something, whatever the role.")
     write_root: str | None = Field(default=None, description="The node of the tree below which it may write.")
     concurrency: Concurrency | None = Field(default=None, description="Its version checks; else the workspace's.")
     max_depth: int = Field(
@@ -85,14 +85,14 @@ class AgentConfig(Section):
         default=None,
         description="What the audit log keeps of its calls; where it says nothing, the project's `record`.",
     )
-    prompt: str = Field(default="", description="What its model is told before every task, where a model drives it.")
+    prompt: str = Field(default="", description="What its model reads before every task, if a model drives it.")
     model: str | None = Field(default=None, min_length=1, description="Its model; else the runner's.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="How freely its model answers.")
     max_turns: int | None = Field(
         default=None,
         ge=1,
         le=1_000,
-        description="Answers of its model before a run is given up; else `runner.maxSteps`.",
+        description="Answers of its model before a run is stopped; else `runner.maxSteps`.",
     )
     max_output_tokens: int | None = Field(
         default=None, ge=1, description="The longest answer of its model; else the runner's."
@@ -105,7 +105,7 @@ class AgentConfig(Section):
     )
     may_delegate: tuple[str, ...] = Field(
         default=(),
-        description="Patterns of tools that its sub-agents may have though it has not. It lends the name alone: its "
+        description="Patterns of tools that its sub-agents may have even if it does not. It lends the name alone: its "
         "role, write root, approvals and limits bind those calls too.",
     )
     may_spawn: tuple[Name, ...] | None = Field(

@@ -14,6 +14,6 @@ class ApprovalsConfig(Section):
         default=20.0,
         ge=0,
         le=600,
-        description="Seconds for which the call of a client that asked for progress is held open, so that a quick yes "
-        "needs no second call. Other clients are told at once that it waits.",
+        description="Seconds for which the call of a client that asked for progress is held open, so that a quick "
+        "approval needs no second call. Other clients learn at once that it waits.",
     )

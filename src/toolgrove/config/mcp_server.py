@@ -51,7 +51,7 @@ class McpServerConfig(OwnNames):
     command: Filled | None = Field(default=None, description="The program of a stdio server.")
     args: tuple[Word, ...] = Field(default=(), description="Its arguments.")
     env: dict[str, Word] = Field(
-        default_factory=dict, repr=False, description="Its environment; it gets nothing else from ours but the basics."
+        default_factory=dict, repr=False, description="Its environment. From ours it gets only the basics."
     )
     pass_env: tuple[str, ...] = Field(
         default=(),
@@ -73,12 +73,12 @@ class McpServerConfig(OwnNames):
     )
     allow_private: bool = Field(
         default=False,
-        description="Let `url` lead to private and loopback addresses; a loopback address written in it needs no word. "
-        "Link-local and metadata addresses stay closed.",
+        description="Let `url` lead to private and loopback addresses; a loopback address written in it is "
+        "always allowed. Link-local and metadata addresses stay closed.",
     )
     type: Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"] | None = Field(
         default=None,
-        description="The transport, as clients write it; told from `command` or `url` without it. `sse` is the old "
+        description="The transport, as clients write it; without it, `command` or `url` decides. `sse` is the old "
         "HTTP+SSE, anything else at a `url` is Streamable HTTP.",
     )
     disabled: bool = Field(default=False, description="Keep the entry, leave the server out.")

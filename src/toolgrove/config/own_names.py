@@ -18,12 +18,11 @@ class OwnNames(Section):
 
     prefix: Annotated[str, Field(pattern=_PREFIX)] | None = Field(
         default=None,
-        description="What stands before the names of its tools, which become `<prefix>_<tool>`; the entry's own name "
-        'without it, `""` for nothing.',
+        description="The prefix of its tools' names: `<prefix>_<tool>`. Absent: the entry's own name. "
+        'With `""`: no prefix.',
     )
     rename: dict[str, Name] = Field(
-        default_factory=dict,
-        description="The whole name here of single tools, by their own names: `{delete: remove_ticket}`.",
+        default_factory=dict, description="Full names for single tools, by their own names: `{delete: remove_ticket}`."
     )
     include: tuple[str, ...] | None = Field(
         default=None,

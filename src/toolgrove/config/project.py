@@ -57,7 +57,7 @@ class Config(Section):
             "editor": AgentConfig(role="editor", tools=("*",), tool_budget=ALL_OF_OURS),
             "reader": AgentConfig(role="reader", tools=("*",), tool_budget=ALL_OF_OURS),
         },
-        description="Who calls; without it there are `editor` and `reader` with every tool of their role.",
+        description="The agents. Without it there are `editor` and `reader`, with every tool of their role.",
     )
     toolsets: dict[Name, tuple[str, ...]] = Field(
         default_factory=dict,
@@ -74,7 +74,7 @@ class Config(Section):
         default=12_000, ge=1, description="The tokens that an agent's list may cost, an estimate: characters / 4."
     )
     always: tuple[str, ...] = Field(default=(), description="Patterns of tools that are listed in search as well.")
-    runner: RunnerConfig | None = Field(default=None, description="Whose model drives the sub-agents.")
+    runner: RunnerConfig | None = Field(default=None, description="The model that drives sub-agents.")
     record: Record = Field(
         default=RecordConfig(default="full"),
         description="What the audit log keeps of calls: `full` (arguments and result), `arguments` or `none`, or "
@@ -89,16 +89,14 @@ class Config(Section):
         default=16 * 1024, ge=256, le=1024**2, description="How many bytes of one are kept; what is cut is marked so."
     )
     results: ResultsConfig = Field(
-        default=ResultsConfig(), description="What is changed in results on their way to an agent; nothing unless told."
+        default=ResultsConfig(), description="What is changed in results before an agent gets them; nothing by default."
     )
     answers: AnswersConfig = Field(
         default=AnswersConfig(), description="How long answers of the built-in tools may be."
     )
-    approvals: ApprovalsConfig = Field(
-        default=ApprovalsConfig(), description="How calls wait for a person who must agree to them."
-    )
+    approvals: ApprovalsConfig = Field(default=ApprovalsConfig(), description="How calls wait for approval.")
     notify: NotifyConfig | None = Field(
-        default=None, description="A webhook that is told of calls which wait for a person."
+        default=None, description="A webhook that is notified of calls that wait for approval."
     )
     pins: PinMode = Field(
         default="firstUse",

@@ -24,14 +24,14 @@ class RunnerConfig(Section):
     headers: dict[str, Filled] = Field(
         default={}, repr=False, description="More headers, such as `api-key: ${env:AZURE_KEY}`."
     )
-    query: dict[str, str] = Field(default={}, description="What stands behind the `?`, such as `api-version`.")
+    query: dict[str, str] = Field(default={}, description="What comes after the `?`, such as `api-version`.")
     stream: bool = Field(
         default=True, description="Whether answers come piece by piece; off for endpoints that cannot, or refuse to."
     )
     temperature: float | None = Field(default=None, ge=0, le=2, description="How freely models answer.")
     max_output_tokens: int | None = Field(default=None, ge=1, description="The longest answer of a model.")
     deadline: float | None = Field(default=600.0, gt=0, description="Seconds that a run may take in all.")
-    max_steps: int = Field(default=20, ge=1, le=1_000, description="Answers of the model before a run is given up.")
+    max_steps: int = Field(default=20, ge=1, le=1_000, description="Answers of the model before a run is stopped.")
     timeout: float = Field(default=120.0, gt=0, description="Seconds that one answer of the model may take.")
     max_bytes: int = Field(default=4_000_000, ge=1_000, description="The largest answer that is read.")
 
