@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from demo.running import DEADLINE, demo, operator
+from e2e.servers import child
 from warm.command import python
 
 pytestmark = pytest.mark.anyio
@@ -97,6 +98,15 @@ async def test_the_console_is_opened_where_there_is_a_display(
                     await anyio.sleep(0.01)
             assert told.read_text().strip() == greeting["console"]
     assert told.exists() is opened
+
+
+def test_a_start_into_a_file_or_a_pipe_begins_with_a_sign_of_life(tmp_path: Path) -> None:
+    words = ["demo", "--port", "0", "--folder", str(tmp_path / "new"), "--still", "--no-browser"]
+    surroundings = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+    with child(python("-m", "toolgrove", *words), **surroundings) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().decode() == f"Starting the demo in {tmp_path / 'new'} …\n"
+        assert any(line.startswith(b"Console: http://") for line in process.stdout)
 
 
 def test_a_port_in_use_is_told_before_anything_is_written(tmp_path: Path) -> None:

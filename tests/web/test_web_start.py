@@ -20,7 +20,7 @@ from web.gateway import PROJECT, serving, toolgrove
 
 
 def refused(*arguments: str, folder: Path) -> str:
-    """What the command said; it has to fail in one line, without a trace of its inside."""
+    """What the command said; it has to fail in one line, without a trace of its inside, at most after it began."""
     done = subprocess.run(
         toolgrove("serve", *arguments),
         capture_output=True,
@@ -32,7 +32,8 @@ def refused(*arguments: str, folder: Path) -> str:
     assert done.returncode == 1, done
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
-    (line,) = done.stderr.strip().splitlines()
+    *said, line = done.stderr.strip().splitlines()
+    assert [json.loads(each)["message"].split()[0] for each in said] in ([], ["Starting"])
     assert line.startswith("toolgrove: ")
     return line
 
@@ -167,4 +168,5 @@ def test_the_first_start_shows_tokens_on_standard_output_and_none_in_the_log(tmp
             assert process.wait(DEADLINE) == 0
     assert re.fullmatch(r"Console: http://127\.0\.0\.1:\d+/console#token=tg_\S+\n", lines[0])
     assert {line.split()[0] for line in lines[1:]} <= {"AGENT", "researcher", "editor"}
+    assert json.loads(errors.read_text().splitlines()[0])["message"].startswith("Starting ")
     assert "tg_" not in errors.read_text()

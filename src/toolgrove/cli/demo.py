@@ -14,7 +14,7 @@ from toolgrove.cli.browser import show_page
 from toolgrove.cli.last_exit import serve_and_exit
 from toolgrove.cli.numbers import port
 from toolgrove.cli.screen import Screen
-from toolgrove.cli.serve import Service, issue_missing, listen
+from toolgrove.cli.serve import Service, announce, issue_missing, listen
 from toolgrove.config import ConfigFile
 from toolgrove.grove import Grove
 from toolgrove.sample.folder import shop_socket, write
@@ -26,6 +26,7 @@ from toolgrove.sample.watering import go_round
 from toolgrove.store.state import OPERATOR
 
 FOLDER = Path("toolgrove-demo")
+_STARTING = "Starting the demo"
 
 
 def add(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -46,6 +47,10 @@ def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
     if chosen.folder.exists() and not chosen.folder.is_dir():
         raise ValueError(f"{chosen.folder} is a file; name a folder for the demo with --folder")
     with listen("127.0.0.1", chosen.port) as listening:
+        if screen.as_json:
+            announce(screen, _STARTING)
+        elif not screen.err.is_terminal:
+            screen.say(f"{_STARTING} in {chosen.folder} …")
         file = write(chosen.folder)
         clock = SampleClock()
         with shop_socket(file, near=listening.getsockname()[1] + 1) as shop:

@@ -101,6 +101,7 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
                 if chosen.wait
                 else listen(chosen.host, chosen.port) as listening
             ):
+                announce(screen, "Starting " + ", ".join(file.config.project for file in files))
                 services = [
                     Service(
                         file=file,
@@ -188,6 +189,12 @@ async def _leave(gateway: Gateway, stop: Stop) -> None:
     await stop.leaving.wait()
     log.info("unready from now on, and stopping in %g seconds", stop.drain)
     gateway.leave()
+
+
+def announce(screen: Screen, what: str) -> None:
+    """Say at once what goes on, where no spinner does: the rest may take seconds."""
+    if not screen.err.is_terminal:
+        log.info("%s …", what)
 
 
 def greet(screen: Screen, answer: Any, shown: Sequence[RenderableType], address: str) -> None:
