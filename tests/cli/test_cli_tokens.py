@@ -80,6 +80,7 @@ def test_tokens_of_an_older_state_file_stay_good(tmp_path: Path) -> None:
         INSERT INTO tokens VALUES ('editor', 'one', 0), ('researcher', 'two', NULL);
         ALTER TABLE approvals DROP COLUMN run_id;
         ALTER TABLE approvals DROP COLUMN parent_call_id;
+        ALTER TABLE approvals DROP COLUMN asked_by;
         PRAGMA user_version = 6;
         """
     )
