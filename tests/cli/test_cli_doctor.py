@@ -38,8 +38,10 @@ def test_the_header_that_an_api_asks_for_is_named(toolgrove: Toolgrove, project:
     (tmp_path / "shop.json").write_text(json.dumps(document))
     project(httpTools={"shop": {"openapi": "shop.json"}}, agents={"a": {"tools": ["shop_*"]}})
     told = findings(toolgrove("doctor", "--json"), "servers", "warning")
-    line = 'httpTools.shop.headers: {X-Key: "${env:SHOP_TOKEN}"} and secrets: {SHOP_TOKEN: {tools: ["shop_*"]}}.'
-    assert told == [("shop", f"The document asks for credentials. Add {line}")]
+    url = 'httpTools.shop.url: "https://shop.example"'
+    header = 'httpTools.shop.headers: {X-Key: "${env:SHOP_TOKEN}"}'
+    secret = 'secrets: {SHOP_TOKEN: {tools: ["shop_*"]}}'
+    assert told == [("shop", f"The document asks for credentials. Add {url}, {header} and {secret}.")]
 
 
 def test_a_project_in_order_is_told_so(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> None:

@@ -82,6 +82,13 @@ class Proxy:
             other.sendall(data)
             if one is client and self._cut_before is not None and self._cut_before in data:
                 self._cut_before = None
-                server.recv(1)  # the server has done it, and nobody hears so
+                _pass_until_answered(client, server)
                 return False
         return True
+
+
+def _pass_until_answered(client: socket.socket, server: socket.socket) -> None:
+    """Pass on what a client still sends until the server has done it all and answers; nobody hears what."""
+    while server not in (ready := select.select([client, server], [], [])[0]):
+        server.sendall(ready[0].recv(65_536))
+    server.recv(1)
