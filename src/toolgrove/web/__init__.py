@@ -17,6 +17,7 @@
 - ``openapi``: the OpenAPI document, written from operations and schemas
 - ``operations``: the table of all addresses: what each takes and answers, and whom it serves
 - ``operator``: the operator's API
+- ``other_replicas``: passes answers to the replica that asked
 - ``project``: what the gateway needs of a project
 - ``projects``: several projects at one address
 - ``refusals``: audit records of requests that were refused at the edge
