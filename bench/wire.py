@@ -156,12 +156,16 @@ def drive(
     tools: int | None = None,
     wait: float = TIMEOUT,
     right: Callable[[dict[str, Any], dict[str, Any]], None] | None = None,
+    ahead: int | None = None,
 ) -> Round:
     """One question at a time on every connection, until the time or the number is used up.
 
-    `right` raises for a wrong answer; without it the questions are sums or listings.
+    `right` raises for a wrong answer; without it the questions are sums or listings. They are written before the clock
+    starts, or only so many `ahead`: a server does not wait for long for the first words on a connection.
     """
-    prepared = [[(asked := make(), one.encode(asked)) for _ in range(most // len(connections))] for one in connections]
+    each = most // len(connections)
+    prepared = [[(asked := make(), one.encode(asked)) for _ in range(min(each, ahead or each))] for one in connections]
+    left = dict.fromkeys(connections, each)
     answers: list[tuple[dict[str, Any], tuple[bytes, bytes]]] = []
     latencies: list[float] = []
     clock = time.perf_counter
@@ -169,7 +173,10 @@ def drive(
         pending: dict[Connection, tuple[float, dict[str, Any]]] = {}
 
         def put(one: Connection, questions: list[tuple[dict[str, Any], bytes]]) -> None:
+            if not questions:
+                questions.append((made := make(), one.encode(made)))
             asked, data = questions.pop()
+            left[one] -= 1
             pending[one] = clock(), asked
             one.socket.sendall(data)
 
@@ -189,7 +196,7 @@ def drive(
                     since, asked = pending.pop(one)
                     latencies.append((now - since) * 1000)
                     answers.append((asked, one.take()))
-                    if questions and now - started < seconds:
+                    if left[one] and now - started < seconds:
                         put(one, questions)
         spent = clock() - started
     for asked, (head, body) in answers:
