@@ -56,12 +56,12 @@ def test_a_server_that_never_comes_is_named_and_the_others_are_there(
     toolgrove: Toolgrove, project: Project, journal: Journal
 ) -> None:
     project(mcpServers={"dead": fake("never_init", journal), "well": fake()}, agents=AGENTS, startupBudget=0.1)
-    said = toolgrove("call", "a", "well_echo", "text=hi", "--wait", "1")
+    said = toolgrove("call", "a", "well_echo", "text=hi", "--wait", "5")
     assert (said.code, said.json["content"][0]["text"]) == (0, "hi")
-    assert said.err == "Without dead, which is unavailable: no answer within 1 s\n"
-    found = toolgrove("doctor", "--wait", "1", "--json").json["findings"]
+    assert said.err == "Without dead, which is unavailable: no answer within 5 s\n"
+    found = toolgrove("doctor", "--wait", "5", "--json").json["findings"]
     assert [one["message"] for one in found if one["subject"] == "dead" and one["level"] == "error"] == [
-        "is unavailable: no answer within 1 s"
+        "is unavailable: no answer within 5 s"
     ]
 
 
