@@ -35,7 +35,8 @@ class Writer:
         self.version = ""
         self.added: list[str] = []
         """The nodes that it was told of, one for each key."""
-        self.broken = 0
+        self.broken: list[str] = []
+        """Why calls were not answered."""
         self.refusals: list[dict[str, Any]] = []
         self.sessions = 0
         self._fleet, self._http = fleet, http
@@ -47,8 +48,8 @@ class Writer:
         while True:
             try:
                 told = await self.call("add_child", {**form, "versionToken": self.version})
-            except Broken:
-                self.broken += 1
+            except Broken as problem:
+                self.broken.append(repr(problem.__cause__))
                 continue
             if "error" not in told:
                 self.added.append(told["nodeId"])
@@ -109,8 +110,8 @@ class Writers:
         self._stopped = True
 
     @property
-    def broken(self) -> dict[str, int]:
-        """How many calls of whom were not answered."""
+    def broken(self) -> dict[str, list[str]]:
+        """Whose calls were not answered, and why."""
         return {writer.node: writer.broken for writer in self.every if writer.broken}
 
     @property

@@ -15,25 +15,12 @@ interface Props {
 /** A modal dialog: the browser traps focus, closes on Escape and gives focus back. */
 export function Dialog({ title, onClose, children, footer, kind = "modal", tone = "plain", testId }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
-  const body = useRef<HTMLDivElement>(null);
   const heading = useId();
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     (dialog?.querySelector<HTMLElement>("[data-autofocus]") ?? dialog?.querySelector<HTMLElement>("h2"))?.focus();
     return () => dialog?.close();
-  }, []);
-  useLayoutEffect(() => {
-    const text = body.current;
-    if (text === null) return;
-    // Who has no mouse scrolls a long text by keys; some of it comes late.
-    const measure = () => {
-      text.tabIndex = text.scrollHeight > text.clientHeight ? 0 : -1;
-    };
-    const watch = new MutationObserver(measure);
-    watch.observe(text, { childList: true, subtree: true, characterData: true });
-    measure();
-    return () => watch.disconnect();
   }, []);
   return (
     <dialog
@@ -58,9 +45,7 @@ export function Dialog({ title, onClose, children, footer, kind = "modal", tone 
             <Icon name="close" />
           </button>
         </header>
-        <div class="dialog-body" ref={body}>
-          {children}
-        </div>
+        <div class="dialog-body">{children}</div>
         {footer && <footer class="dialog-foot">{footer}</footer>}
       </div>
     </dialog>

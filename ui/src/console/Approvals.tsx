@@ -93,6 +93,7 @@ function Entries({ entries, chosen, now }: { entries: Approval[]; chosen: Approv
                 meaning="State of the request"
               />
             </span>
+            {one.effect !== "" && <span class="clamp">{one.effect}</span>}
             <span class="quiet">
               {actorOf(one)} · {stands(one) ? until(one.expiresAt, now) : ago(one.requestedAt, now)}
             </span>
