@@ -15,7 +15,7 @@ from replicas.fleet import Fleet, Replica, fleet_of
 from replicas.writers import AGENTS, writing
 from services.postgres import Postgres
 from services.proxy import Proxy
-from waiting import DEADLINE, eventually
+from waiting import DEADLINE
 from web.gateway import call
 
 pytestmark = [pytest.mark.anyio, pytest.mark.services]
@@ -68,7 +68,6 @@ async def test_without_the_database_changes_are_refused_for_a_while_and_nothing_
     with anyio.fail_after(2 * DEADLINE):
         async with writing(fleet) as writers:
             postgres.kill()
-            await eventually(lambda: all(writer.refusals for writer in writers.every))
             for replica in fleet.replicas:
                 await fleet.until(replica, up=False)
                 assert (await fleet.ready(replica))["troubles"] == ["store_unreachable"]
@@ -76,6 +75,7 @@ async def test_without_the_database_changes_are_refused_for_a_while_and_nothing_
                 assert (await call(http, "planter", "get_node", {"nodeId": "bed"}))["childrenCount"] == len(
                     writers.every
                 )
+            await writers.refused()
             await anyio.to_thread.run_sync(postgres.start)
             for replica in fleet.replicas:
                 await fleet.until(replica, up=True)

@@ -105,6 +105,11 @@ class Writers:
         goals = [(writer, len(writer.added) + 2) for writer in self.every if writer.agent in agents]
         await eventually(lambda: all(len(writer.added) >= goal for writer, goal in goals))
 
+    async def refused(self) -> None:
+        """Wait until most have been refused; a change in doubt hears nothing before the store is back."""
+        most = len(self.every) // 2
+        await eventually(lambda: sum(bool(writer.refusals) for writer in self.every) > most)
+
     def stop(self) -> None:
         """Let them end what they are at."""
         self._stopped = True

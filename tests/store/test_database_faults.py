@@ -27,6 +27,7 @@ from toolgrove.store.unusable import StoreUnusable
 from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
+ASLEEP = "WHERE wait_event = 'PgSleep'"
 ADD = {"parentNodeId": "root", "payloadType": "T", "payloadProps": {"a": 1}}
 SABOTAGE = """
 CREATE SEQUENCE {schema}.tries;
@@ -48,8 +49,8 @@ async def opened(address: str, **options: Any) -> AsyncIterator[tuple[Grove, Han
             yield grove, await hand(grove, "ann")
 
 
-async def children(reader: Hand) -> int:
-    return int((await reader.ok("get_node", nodeId="root"))["childrenCount"])
+async def children(reader: Hand, node: str = "root") -> int:
+    return int((await reader.ok("get_node", nodeId=node))["childrenCount"])
 
 
 async def all_is_well(grove: Grove, address: str, count: int) -> None:
@@ -133,6 +134,42 @@ async def test_a_killed_database_refuses_changes_answers_reads_and_nothing_is_lo
         await eventually(lambda: grove.healthy)
         await ann.ok("add_child", **ADD)
         await all_is_well(grove, database, 2)
+
+
+async def test_only_a_change_that_may_have_been_kept_waits_for_a_database_that_is_away(
+    postgres: Postgres, database: str
+) -> None:
+    clock = ManualClock()
+    with Proxy(postgres.port) as proxy:
+        through = database.replace(str(postgres.port), str(proxy.port))
+        async with opened(through, clock=clock) as (grove, ann):
+            places = [(await ann.ok("add_child", **ADD))["nodeId"] for _ in range(2)]
+            sabotaged(postgres, database, f"PERFORM pg_sleep({DEADLINE})", times=1)
+            version = await ann.version()
+            answers: dict[str, dict[str, Any]] = {}
+
+            async def write(place: str) -> None:
+                answers[place] = await ann("add_child", **{**ADD, "parentNodeId": place}, versionToken=version)
+
+            async with anyio.create_task_group() as group:
+                for place in places:
+                    group.start_soon(write, place)
+                    await eventually(lambda: postgres.ask(f"SELECT pid FROM pg_stat_activity {ASLEEP}"))
+                await anyio.wait_all_tasks_blocked()
+                proxy.hold()
+                proxy.cut()
+                await eventually(lambda: grove.troubles == ("store_unreachable",))
+                try:
+                    clock.now += PATIENCE
+                    await eventually(lambda: answers)
+                    assert answers.keys() == {places[1]}
+                finally:
+                    postgres.ask(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {ASLEEP}")
+                    proxy.resume()
+            assert [answers[place]["error"]["reason"] for place in places] == 2 * ["journal_unavailable"]
+            assert [await children(ann, place) for place in places] == [0, 0]
+            await eventually(lambda: grove.healthy)
+            await all_is_well(grove, database, 2)
 
 
 async def test_a_write_that_waits_for_a_database_goes_on_when_it_is_back(postgres: Postgres, database: str) -> None:

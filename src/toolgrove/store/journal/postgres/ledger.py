@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import psycopg
 from psycopg import errors
@@ -26,6 +27,7 @@ from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.entries import EntryTables, Outcome
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.rows import Rows
+from toolgrove.store.journal.tables.writer import Undecided
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
 from toolgrove.store.postgres.presence import BEAT, GRACE
@@ -34,7 +36,6 @@ from toolgrove.types import Clock
 log = logging.getLogger("toolgrove.store")
 LOCKED = " FOR UPDATE"
 _TRIES = 5
-_AGAIN = 0.25
 _SILENT_MS = 2_000
 _KEPT, _NOT_KEPT = "what it was to keep is kept", "nothing of it was kept"
 
@@ -68,7 +69,6 @@ class PostgresLedger:
         self._replica = replica
         self._clock = clock
         self._came = self._stayed = time.monotonic()
-        self._closing = False
 
     @property
     def unfinished(self) -> Unfinished:
@@ -86,18 +86,16 @@ class PostgresLedger:
     def write(self, group: Sequence[Rows]) -> Sequence[Outcome]:
         """Keep a group; for each entry its sealed audit record, or why it was refused.
 
-        Raises Stalled where the database cannot be written now, and nothing of the group was.
+        Raises Stalled where the database cannot be written now, and nothing of the group was; Undecided where that is
+        not known yet.
         """
         for _ in range(_TRIES):
             before = self.unfinished.copy()
             try:
                 outcomes = self._write(self._connected(), group)
             except InDoubt as doubt:
-                if self._was_kept(doubt):
-                    outcomes = doubt.outcomes
-                else:
-                    self.unfinished.take_back(before)
-                    raise Stalled from None
+                self._drop()
+                return self._decide(doubt, before)
             except AGAIN:
                 self._roll_back(before)
                 continue
@@ -161,7 +159,6 @@ class PostgresLedger:
 
     def close(self) -> None:
         """Say that this process is gone, and let go."""
-        self._closing = True
         if self._tables is not None:
             with suppress(psycopg.Error):
                 self._replica.leave(self._tables)
@@ -195,31 +192,29 @@ class PostgresLedger:
         self.head, self.is_cut = head, False
         return outcomes
 
-    def _was_kept(self, doubt: InDoubt) -> bool:
-        """Look for the last record, as often as it takes; who holds the head waits for a COMMIT still under way."""
-        self._drop()
+    def _decide(self, doubt: InDoubt, before: Unfinished) -> Sequence[Outcome]:
+        """Look for the last record; who holds the head waits for a COMMIT still under way."""
         last = next(one for one in reversed(doubt.outcomes) if isinstance(one, Sealed))
-        while True:
-            try:
-                tables = self._connected()
-                with tables:
-                    tables.execute("BEGIN")
-                    head = Head.read(tables, lock=LOCKED)
-                    found = tables.execute("SELECT line FROM audit WHERE number = ?", (doubt.head.audit_number,))
-                    line = found.fetchone()
-                    tables.execute("COMMIT")
-            except (Stalled, psycopg.Error) as error:
-                log.debug("what became of a transaction cannot be looked up yet: %s", error)
-                self._drop()
-                if self._closing:
-                    raise Stalled from None
-                time.sleep(_AGAIN)
-                continue
-            is_kept = line is not None and line[0] == last.line
-            if head is not None and is_kept:
-                self.head = head
-            log.warning("The connection was cut in the middle of COMMIT; %s.", _KEPT if is_kept else _NOT_KEPT)
-            return is_kept
+        try:
+            tables = self._connected()
+            with tables:
+                tables.execute("BEGIN")
+                head = Head.read(tables, lock=LOCKED)
+                found = tables.execute("SELECT line FROM audit WHERE number = ?", (doubt.head.audit_number,))
+                line = found.fetchone()
+                tables.execute("COMMIT")
+        except (Stalled, psycopg.Error) as error:
+            log.debug("what became of a transaction cannot be looked up yet: %s", error)
+            self._drop()
+            raise Undecided(partial(self._decide, doubt, before)) from None
+        is_kept = line is not None and line[0] == last.line
+        log.warning("The connection was cut in the middle of COMMIT; %s.", _KEPT if is_kept else _NOT_KEPT)
+        if not is_kept:
+            self.unfinished.take_back(before)
+            raise Stalled
+        self.head = head or self.head
+        self.tell_outside()
+        return doubt.outcomes
 
     def _is_freed(self) -> bool:
         """Whether another process held the head without a word, and does so no more."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
@@ -27,11 +28,19 @@ _FAREWELL = 1.0
 _MEND = 5.0
 
 
+class Undecided(Exception):
+    """Nobody knows yet whether a group was kept: `decide` finds out, raises Stalled if it was not, or this again."""
+
+    def __init__(self, decide: Callable[[], Sequence[Outcome]]) -> None:
+        super().__init__()
+        self.decide = decide
+
+
 class Ledger(Protocol):
     """What the writer's thread works with."""
 
     def write(self, group: Sequence[Rows]) -> Sequence[Outcome]:
-        """Keep a group in one transaction; raises Stalled where it cannot now."""
+        """Keep a group in one transaction; raises Stalled where it cannot now, Undecided where it may have."""
         ...
 
     def look(self, *, thoroughly: bool) -> None:
@@ -82,6 +91,7 @@ class Writer:
     """Feeds a ledger; `written` is called with every group in the writer's thread, before its tickets are answered.
 
     While somebody else holds the store, those who wait are told at once, and other records are held until it is free.
+    Only a group that may have been kept waits until that is known.
     """
 
     def __init__(self, ledger: Ledger, written: Written, stall: Stall) -> None:
@@ -89,6 +99,7 @@ class Writer:
         self._written = written
         self._stall = stall
         self._held: list[Ticket] = []
+        self._doubted: tuple[Sequence[Ticket], Undecided] | None = None
         self._begun: float | None = None
         self._refused_at: float | None = None
         self._queue: SimpleQueue[Sequence[Ticket] | None] = SimpleQueue()
@@ -122,24 +133,43 @@ class Writer:
             self._begun = time.monotonic()
             self._turn([ticket for batch in batches if batch is not None for ticket in batch])
             self._begun = None
+        if self._doubted is not None:
+            self._hold(self._doubted[0])
         if self._held:
             log.error("audit records lost, since another program holds the store: %d", len(self._held))
 
     def _turn(self, came: Sequence[Ticket]) -> None:
         """Write what came and what was held; with neither, look whether the store is free."""
+        if self._doubted is not None and not self._has_decided(*self._doubted):
+            self._hold([*self._held, *came])
+            return
         tickets = [*self._held, *came]
         try:
             if tickets:
-                self._write(tickets)
+                self._write(tickets, partial(self._ledger.write, [ticket.rows for ticket in tickets]))
             else:
                 self._look()
         except Stalled:
             self._hold(tickets)
+        except Undecided as doubt:
+            self._doubted, self._held = (tickets, doubt), []
+            self._stall.met()
         except OSError as problem:  # found while looking: whoever writes next hears of it
             log.debug("the store cannot be written: %s", problem)
         else:
             self._held = []
             self._stall.over()
+
+    def _has_decided(self, tickets: Sequence[Ticket], doubt: Undecided) -> bool:
+        """Answer those in doubt, if it is known by now what became of them."""
+        try:
+            self._write(tickets, doubt.decide)
+        except Undecided:
+            return False
+        except Stalled:
+            self._hold([*tickets, *self._held])
+        self._doubted = None
+        return True
 
     def _look(self) -> None:
         """See whether the store is free; after a refusal, now and then, whether it can be written again."""
@@ -160,11 +190,11 @@ class Writer:
         self._written(told, [Stalled() for _ in told])
         self._answer(told, [Stalled() for _ in told])
 
-    def _write(self, tickets: Sequence[Ticket]) -> None:
+    def _write(self, tickets: Sequence[Ticket], keep: Callable[[], Sequence[Outcome]]) -> None:
         outcomes: Sequence[Outcome]
         try:
-            outcomes = self._ledger.write([ticket.rows for ticket in tickets])
-        except Stalled:
+            outcomes = keep()
+        except (Stalled, Undecided):
             raise
         except Exception as error:
             log.exception("the store failed to write a group")
