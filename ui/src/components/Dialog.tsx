@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { Icon } from "./Icon";
+import { IconButton } from "./IconButton";
 
 interface Props {
   title: string;
@@ -41,9 +41,7 @@ export function Dialog({ title, onClose, children, footer, kind = "modal", tone 
           <h2 id={heading} tabIndex={-1}>
             {title}
           </h2>
-          <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
-            <Icon name="close" />
-          </button>
+          <IconButton icon="close" label="Close" onClick={onClose} />
         </header>
         <div class="dialog-body">{children}</div>
         {footer && <footer class="dialog-foot">{footer}</footer>}

@@ -1,6 +1,7 @@
 import type { Signal } from "@preact/signals";
 import type { Theme } from "../lib/settings";
 import { Icon, type IconName } from "./Icon";
+import { IconButton } from "./IconButton";
 
 const THEMES: [Theme, IconName, string][] = [
   ["system", "screen", "System theme"],
@@ -14,14 +15,12 @@ export function ThemeSwitch({ theme }: { theme: Signal<Theme> }) {
   const [next, , promised] = THEMES[(at + 1) % THEMES.length] ?? ["system", "screen", "System theme"];
   return (
     <>
-      <button
-        type="button"
-        class="icon-button narrow-only"
-        aria-label={`${label}; switch to ${promised.toLowerCase()}`}
+      <IconButton
+        icon={icon}
+        class="narrow-only"
+        label={`${label}; switch to ${promised.toLowerCase()}`}
         onClick={() => (theme.value = next)}
-      >
-        <Icon name={icon} />
-      </button>
+      />
       <Choices theme={theme} />
     </>
   );

@@ -1,4 +1,5 @@
 import { Icon } from "../components/Icon";
+import { IconButton } from "../components/IconButton";
 import { ThemeSwitch } from "../components/ThemeSwitch";
 import type { Project } from "./facts";
 import { useConsole } from "./model";
@@ -34,16 +35,13 @@ export function Header() {
             {project.version}
           </span>
         )}
-        <button
-          type="button"
-          class="icon-button narrow-only"
-          aria-label="Find anything"
-          title="Find anything"
-          data-testid="find-on-phone"
+        <IconButton
+          icon="search"
+          class="narrow-only"
+          label="Find anything"
+          testId="find-on-phone"
           onClick={() => (console.finding.value = true)}
-        >
-          <Icon name="search" />
-        </button>
+        />
         <a
           class="docs-link"
           href={hashOf("docs")}
@@ -56,27 +54,22 @@ export function Header() {
           <span class="word">Docs</span>
         </a>
         <ThemeSwitch theme={console.settings.theme} />
-        <button
-          type="button"
-          class="icon-button wide-only"
-          aria-label="Keyboard help"
+        <IconButton
+          icon="keyboard"
+          class="wide-only"
+          label="Keyboard help"
           title="Keyboard help (?)"
-          data-testid="open-help"
+          testId="open-help"
           onClick={() => (console.helping.value = true)}
-        >
-          <Icon name="keyboard" />
-        </button>
+        />
         {console.session.token.value !== null && (
-          <button
-            type="button"
-            class="icon-button"
-            aria-label="Sign out"
+          <IconButton
+            icon="out"
+            label="Sign out"
             title="Sign out: forget the token in this tab"
-            data-testid="sign-out"
+            testId="sign-out"
             onClick={() => console.signOut()}
-          >
-            <Icon name="out" />
-          </button>
+          />
         )}
       </div>
     </header>

@@ -364,11 +364,7 @@ function Tools({ view: { source, tools } }: { view: SourceView }) {
         <tbody>
           {tools.map((tool) => (
             <tr key={tool.name} data-tool={tool.name}>
-              <th scope="row" data-label="Tool">
-                <a href={hashOf("sources", source.name, tool.name)}>
-                  <ToolName name={tool.name} />
-                </a>
-              </th>
+              <ToolHead source={source} tool={tool} />
               <td data-label="State">
                 <Badge {...standingOf(tool)} />
               </td>
@@ -386,6 +382,16 @@ function Tools({ view: { source, tools } }: { view: SourceView }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+function ToolHead({ source, tool }: { source: SourceStatus; tool: SourceTool }) {
+  return (
+    <th scope="row" data-label="Tool">
+      <a href={hashOf("sources", source.name, tool.name)}>
+        <ToolName name={tool.name} />
+      </a>
+    </th>
   );
 }
 
@@ -483,11 +489,7 @@ function Matrix({ view: { agents, tools, source } }: { view: SourceView }) {
         <tbody>
           {tools.map((tool) => (
             <tr key={tool.name} data-tool={tool.name}>
-              <th scope="row" data-label="Tool">
-                <a href={hashOf("sources", source.name, tool.name)}>
-                  <ToolName name={tool.name} />
-                </a>
-              </th>
+              <ToolHead source={source} tool={tool} />
               {agents.map((agent) => {
                 const standing = tool.access.get(agent.name) ?? "";
                 return (

@@ -6,6 +6,7 @@ import { type Run, Runner } from "../bench/runner";
 import { ToolBench, type View } from "../bench/ToolBench";
 import { Badge, badgesOf } from "../components/Badge";
 import { Icon } from "../components/Icon";
+import { IconButton } from "../components/IconButton";
 import { Callout, Empty } from "../components/Notice";
 import { Select } from "../components/Select";
 import { FormDraft, serverProblems } from "../lib/draft";
@@ -159,16 +160,13 @@ function Tools({ agent, tool, agents }: { agent: string; tool: string | null; ag
           <ViewHead
             title="Playground"
             end={
-              <button
-                type="button"
-                class="icon-button"
-                aria-label="History"
+              <IconButton
+                icon="clock"
+                label="History"
                 title="Calls that you made from here"
-                data-testid="open-history"
+                testId="open-history"
                 onClick={() => setRecalling(true)}
-              >
-                <Icon name="clock" />
-              </button>
+              />
             }
           >
             Run a tool as one of your agents.

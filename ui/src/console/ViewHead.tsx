@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { Icon } from "../components/Icon";
+import { IconButton } from "../components/IconButton";
 import { WORDS } from "./Explanation";
 import { useConsole } from "./model";
 import { hashOf } from "./route";
@@ -22,16 +22,14 @@ export function ViewHead({
         <div class="view-name">
           <h1>{title}</h1>
           {WORDS[view].words.length > 0 && (
-            <button
-              type="button"
-              class="icon-button explain"
-              aria-label="What the words here mean"
-              title="What the words here mean"
-              data-testid="explain"
+            <IconButton
+              icon="info"
+              size={14}
+              class="explain"
+              label="What the words here mean"
+              testId="explain"
               onClick={() => (console.explaining.value = true)}
-            >
-              <Icon name="info" size={14} />
-            </button>
+            />
           )}
         </div>
         {end}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Icon } from "../components/Icon";
+import { IconButton } from "../components/IconButton";
 import { NO_FILTER } from "./api";
 import type { Project } from "./facts";
 import { doneSteps, isSample, type Step, tick as ticked } from "./first-steps";
@@ -71,16 +72,12 @@ export function Welcome({ project }: { project: Project }) {
     <section class="card first-steps" aria-label="First steps" data-testid="welcome">
       <div class="card-head">
         <h2>{left === 0 ? "You have seen it all" : "First steps"}</h2>
-        <button
-          type="button"
-          class="icon-button"
-          aria-label="Hide the first steps"
-          title="Hide the first steps"
-          data-testid="dismiss-welcome"
+        <IconButton
+          icon="close"
+          label="Hide the first steps"
+          testId="dismiss-welcome"
           onClick={() => tick("dismissed")}
-        >
-          <Icon name="close" />
-        </button>
+        />
       </div>
       <ol class="steps">
         {shown.map(([step, href, title, about], index) => (

@@ -1,4 +1,5 @@
 import { Icon } from "../components/Icon";
+import { IconButton } from "../components/IconButton";
 import { ThemeSwitch } from "../components/ThemeSwitch";
 import { useExplorer } from "./model";
 
@@ -35,16 +36,13 @@ export function Header() {
           <span class="wide-only">History</span>
         </button>
         <ThemeSwitch theme={explorer.settings.theme} />
-        <button
-          type="button"
-          class="icon-button"
-          aria-label="Keyboard help"
+        <IconButton
+          icon="keyboard"
+          label="Keyboard help"
           title="Keyboard help (?)"
-          data-testid="open-help"
+          testId="open-help"
           onClick={() => (explorer.panel.value = { type: "help" })}
-        >
-          <Icon name="keyboard" />
-        </button>
+        />
       </div>
     </header>
   );

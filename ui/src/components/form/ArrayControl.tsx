@@ -4,6 +4,7 @@ import { itemSchemaAt, numberAt } from "../../lib/schema";
 import { newItem } from "../../lib/seed";
 import { pointer } from "../../lib/validate";
 import { Icon } from "../Icon";
+import { IconButton } from "../IconButton";
 import { focusSoon } from "./ObjectControl";
 import { type ControlProps, idOf } from "./slot";
 
@@ -60,21 +61,21 @@ export function ArrayControl({ slot, field }: ControlProps) {
                 />
               </div>
               <div class="row-tools">
-                <RowButton
+                <IconButton
                   id={idOf(slot, `-up-${index}`)}
                   icon="up"
                   label={`Move ${slot.name} ${index + 1} up`}
                   disabled={index === 0}
                   onClick={() => move(index, index - 1, "up")}
                 />
-                <RowButton
+                <IconButton
                   id={idOf(slot, `-down-${index}`)}
                   icon="down"
                   label={`Move ${slot.name} ${index + 1} down`}
                   disabled={index === items.length - 1}
                   onClick={() => move(index, index + 1, "down")}
                 />
-                <RowButton
+                <IconButton
                   id={idOf(slot, `-remove-${index}`)}
                   icon="trash"
                   label={`Remove ${slot.name} ${index + 1}`}
@@ -113,29 +114,5 @@ export function ArrayControl({ slot, field }: ControlProps) {
         )}
       </div>
     </div>
-  );
-}
-
-interface RowButtonProps {
-  id: string;
-  icon: "up" | "down" | "trash";
-  label: string;
-  disabled?: boolean;
-  onClick: () => void;
-}
-
-function RowButton({ id, icon, label, disabled = false, onClick }: RowButtonProps) {
-  return (
-    <button
-      type="button"
-      class="icon-button"
-      id={id}
-      aria-label={label}
-      title={label}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      <Icon name={icon} />
-    </button>
   );
 }

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, objectOf, withKey, withRenamed } from "../..
 import { newItem } from "../../lib/seed";
 import { pointer } from "../../lib/validate";
 import { Icon } from "../Icon";
+import { IconButton } from "../IconButton";
 import { focusSoon } from "./ObjectControl";
 import { idOf, type Slot } from "./slot";
 
@@ -55,15 +56,11 @@ export function ExtraEntries({ slot, schema, known }: Props) {
                 />
               </div>
               <div class="row-tools">
-                <button
-                  type="button"
-                  class="icon-button"
-                  aria-label={`Remove ${key}`}
-                  title={`Remove ${key}`}
+                <IconButton
+                  icon="trash"
+                  label={`Remove ${key}`}
                   onClick={() => slot.onChange(withKey(object, key, undefined))}
-                >
-                  <Icon name="trash" />
-                </button>
+                />
               </div>
             </li>
           ))}

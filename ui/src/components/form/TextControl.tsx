@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { printable } from "../../lib/json";
 import { isSecret, numberAt, textOf } from "../../lib/schema";
-import { Icon } from "../Icon";
+import { IconButton } from "../IconButton";
 import type { ControlProps } from "./slot";
 
 type InputType = "text" | "email" | "url" | "date";
@@ -53,15 +53,12 @@ export function TextControl({ slot, field, id, aria }: ControlProps) {
         </button>
       )}
       {format === "" && !secret && (
-        <button
-          type="button"
-          class="icon-button"
-          aria-label={`Write ${slot.name} on several lines`}
+        <IconButton
+          icon="lines"
+          label={`Write ${slot.name} on several lines`}
           title="Several lines"
           onClick={() => setTall(true)}
-        >
-          <Icon name="lines" />
-        </button>
+        />
       )}
     </div>
   );

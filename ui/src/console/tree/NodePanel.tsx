@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { CopyButton } from "../../components/CopyButton";
 import { Icon } from "../../components/Icon";
+import { IconButton } from "../../components/IconButton";
 import { Scalar } from "../../components/JsonScalar";
 import { JsonTree } from "../../components/JsonTree";
 import { Empty } from "../../components/Notice";
@@ -106,26 +107,13 @@ function Order({ model, item }: { model: TreeModel; item: Item }) {
   };
   return (
     <>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label="Move up"
-        title="Move up"
-        disabled={at <= 0}
-        onClick={() => step("move_before", siblings[at - 1])}
-      >
-        <Icon name="up" />
-      </button>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label="Move down"
-        title="Move down"
+      <IconButton icon="up" label="Move up" disabled={at <= 0} onClick={() => step("move_before", siblings[at - 1])} />
+      <IconButton
+        icon="down"
+        label="Move down"
         disabled={at < 0 || at >= siblings.length - 1}
         onClick={() => step("move_after", siblings[at + 1])}
-      >
-        <Icon name="down" />
-      </button>
+      />
     </>
   );
 }
@@ -186,16 +174,13 @@ function Properties({ model, item, onJson }: { model: TreeModel; item: Item; onJ
                 </dd>
                 {mayEdit && (
                   <dd>
-                    <button
-                      type="button"
-                      class="icon-button"
-                      data-opens={key}
-                      aria-label={`Edit ${key}`}
-                      title={`Edit ${key}`}
+                    <IconButton
+                      icon="edit"
+                      size={14}
+                      opens={key}
+                      label={`Edit ${key}`}
                       onClick={() => setEditing(key)}
-                    >
-                      <Icon name="edit" size={14} />
-                    </button>
+                    />
                   </dd>
                 )}
               </>
