@@ -3,6 +3,7 @@
 Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 
 - ``answer``: what a call of a tool answers
+- ``awaited``: an answer that has to wait, and the request that wants it
 - ``body_limit``: refuses bodies that are too long
 - ``calls``: calls in flight, which may be suspended, resumed and drained
 - ``clear_json``: refuses bodies that two readers could read differently
@@ -26,7 +27,7 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``presence``: work that ends when its client goes away
 - ``prompts``: the prompts to offer
 - ``protocol``: words of the protocol that are needed before the SDK
-- ``quick_http``: a connection that answers plain requests on the spot
+- ``quick_http``: a connection that answers plain requests on the spot, or soon
 - ``replay``: a request that was read already, for whoever reads it next
 - ``resources``: what clients can read
 - ``sdk_forms``: answers and requests in the SDK's own forms

@@ -7,18 +7,21 @@ from typing import Any
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from mcp_serve.awaited import Awaited
 from mcp_serve.connections import Connections
 from mcp_serve.eager import Beginner, Rest
 from mcp_serve.lane import Reply
+from mcp_serve.presence import WATCH_AFTER
 from mcp_serve.shortcut import Shortcut
 from mcp_serve.uvicorn_internals import StrictHttp
 from mcp_serve.whole import Header, lines, on_the_wire
 
 
 class QuickHttp(StrictHttp):
-    """Asks the shortcut about what is read between two requests, and writes an answer that is there at once.
+    """Asks the shortcut about what is read between two requests, and writes an answer that is there at once, or soon.
 
-    An answer that has to wait goes on in the task of the request, which is read as if nobody had looked at it.
+    A request whose answer takes longer, or may become a stream, is read by uvicorn as if nobody had looked at it. So is
+    one behind which the client sends more, and one that is under way when the server stops.
     """
 
     def __init__(
@@ -34,6 +37,8 @@ class QuickHttp(StrictHttp):
         self._beginner, self._ending = beginner, ending
         self._is_between = True
         self._unread: bytes | None = None
+        self._awaited: Awaited | None = None
+        self._handing_over: asyncio.TimerHandle | None = None
         self._rest: tuple[Rest[bytes], ASGIApp] | None = None
         self._headers: list[Header] = []
         self._lines = b""
@@ -47,11 +52,10 @@ class QuickHttp(StrictHttp):
     def data_received(self, data: bytes) -> None:
         """Answer what is one plain request, or read on."""
         self._idle_since = None
+        self._hand_over()
         if self._shortcut is not None and self._is_free:
             reply = self._shortcut.reply(data, self._source)
-            text = None if reply is None else self._begun(reply)
-            if reply is not None and text is not None:
-                self._write(text, reply)
+            if reply is not None and self._takes(reply, data):
                 return
             self._unread = data if reply is None else None
         super().data_received(data)
@@ -62,13 +66,56 @@ class QuickHttp(StrictHttp):
         is_answered = self.cycle is None or self.cycle.response_complete
         return self._is_between and is_answered and not (self.flow.write_paused or self.transport.is_closing())
 
-    def _begun(self, reply: Reply) -> bytes | None:
-        """The answer; None where it has to wait."""
+    def _takes(self, reply: Reply, data: bytes) -> bool:
+        """Whether it has written the answer, or waits for it; if not, uvicorn does."""
         begun = self._beginner.begin(reply.answer)
         if not isinstance(begun, Rest):
-            return begun
-        self._rest = begun, self._ending(reply._replace(answer=begun.work).deliver)
-        return None
+            self._write(begun, reply)
+        elif reply.stream is None:
+            self._wait(Awaited(data, reply, begun, self._came))
+        else:
+            self._rest = begun, self._ending(reply._replace(answer=begun.work).deliver)
+            return False
+        return True
+
+    def _wait(self, awaited: Awaited) -> None:
+        self._awaited = awaited
+        self._handing_over = self.loop.call_later(WATCH_AFTER, self._hand_over)
+        self._deadline.cancel()
+        self._unset_keepalive_if_required()
+        self._connections.asked(self.transport)
+        self.tasks.add(awaited.task)
+        awaited.task.add_done_callback(self.tasks.discard)
+
+    def _came(self, awaited: Awaited) -> None:
+        """Write an answer that came soon; uvicorn tells of one that failed."""
+        if awaited is not self._awaited:
+            return
+        if awaited.error is not None:
+            self._hand_over()
+            return
+        self._no_longer_waits()
+        if not self.transport.is_closing():
+            self._connections.answered(self.transport)
+            self._write(awaited.text, awaited.reply)
+
+    def _hand_over(self) -> None:
+        """Let uvicorn read the request whose answer is awaited; for a client who is gone, nobody makes it."""
+        awaited = self._no_longer_waits()
+        if awaited is None:
+            return
+        if self.transport.is_closing():
+            awaited.task.cancel()
+        else:
+            self._rest = Rest(awaited.reply.answer), self._ending(awaited.reply.deliver)
+            super().data_received(awaited.data)
+
+    def _no_longer_waits(self) -> Awaited | None:
+        awaited, self._awaited = self._awaited, None
+        if self._handing_over is not None:
+            self._handing_over.cancel()
+            self._handing_over = None
+        return awaited
 
     def _write(self, text: bytes, reply: Reply) -> None:
         self._deadline.cancel()
@@ -120,6 +167,11 @@ class QuickHttp(StrictHttp):
         task = rest.go_on(cycle.run_asgi(deliver))  # type: ignore[arg-type]  # uvicorn has types of its own for this
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
+
+    def shutdown(self) -> None:
+        """Close the connection once nothing is under way on it."""
+        self._hand_over()
+        super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock for good."""
