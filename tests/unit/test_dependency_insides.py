@@ -209,7 +209,8 @@ async def test_the_sdk_ends_a_session_when_a_bare_delete_comes() -> None:
 def test_uvicorn_reads_http_by_the_methods_that_we_add_to() -> None:
     both = {**vars(uvicorn_internals.StrictHttp), **vars(quick_http.QuickHttp)}
     ours = [name for name, value in both.items() if inspect.isfunction(value)]
-    added = {"_feed", "_head_without_upgrade", "_write_whole", "_begin", "_end", "_begun", "_write", "_close_if_idle"}
+    added = {"_feed", "_head_without_upgrade", "_write_whole", "_begin", "_end", "_write", "_close_if_idle"}
+    added |= {"_takes", "_wait", "_came", "_hand_over", "_no_longer_waits"}
     for name in {*ours, "_unset_keepalive_if_required", "send_400_response", "on_message_begin"} - added:
         assert callable(getattr(HttpToolsProtocol, name, None)), f"{UVICORN} HttpToolsProtocol has no {name} any more."
     for name in added:
