@@ -66,7 +66,6 @@ types: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy examples
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
-	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
 
 imports: $(READY)
 	$(BIN)/lint-imports --no-cache

@@ -16,7 +16,8 @@ from browser.screen import Screen, Visit
 from e2e.modules import Journal
 from e2e.servers import serving
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The shell is the same engine without the browser's own windows, which cost more than the pages.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 MISSING = "Chromium is not installed, so nothing in tests/browser ran (apt install chromium, or CHROMIUM=/path)"
 QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")

@@ -70,6 +70,8 @@ def test_anything_is_found_by_its_name(visit: Visit, writer: Hand) -> None:
         found.click()
         expect(page.by("palette")).to_have_count(0)
         expect(page.page).to_have_url(re.compile(arrived))
+        if kind == "tool":
+            expect(page.by("tool-sheet")).to_be_visible()
         press("Escape")
     press("Control+k")
     page.by("palette-field").fill("plum")
@@ -102,7 +104,7 @@ def test_on_a_phone_everything_is_found_and_nothing_is_cut_off(visit: Visit) -> 
     page = visit("agents", "reader", width=390)
     page.by("find-on-phone").click()
     page.by("palette-field").fill("up_data_table")
-    page.by("found").first.click()
+    page.page.locator('[data-testid=found][data-kind="tool"]').first.click()
     expect(page.by("tool-sheet")).to_be_visible()
     page.page.keyboard.press("Escape")
     names = page.page.locator(".nav-name")
