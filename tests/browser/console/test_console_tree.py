@@ -475,7 +475,7 @@ def test_the_tree_is_searched_while_one_types_and_the_query_is_completed(
     query.press_sequentially(f"{house}-ki")
     expect(page.by("hit")).to_have_count(1)
     query.fill("")
-    expect(page.row(house)).to_be_visible()
+    expect(page.row("root")).to_be_visible()
     query.press_sequentially("@type = Ro")
     offers = page.by("offer")
     expect(offers.filter(has_text="Room")).to_be_visible()
