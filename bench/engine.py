@@ -28,7 +28,7 @@ from bench.pool import LOGS, gate, resolving, running
 from bench.pool import QUICK as LITTLE
 from bench.report import Report, circumstances, say
 from bench.wire import MODERN, drive
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Annotations, Call, Caller, Result, Tool, ToolSpec
@@ -84,7 +84,7 @@ async def scrubbed(*, alone: bool) -> float:
     tool = Tool(spec=spec, source=source, mutates=False, kind="mcp", own_name="leak")
     caller = Caller(agent="a", session="a", role="editor")
     call = Call(id="c", name="leak", tool=tool, arguments={}, caller=caller)
-    work = asyncio.ensure_future(fold((ScrubStep(secrets),), source.call)(call))
+    work = asyncio.ensure_future(Chain((ScrubStep(secrets),), source.call)(call))
     gaps, last, before = [0.0], time.perf_counter(), time.thread_time()
     while not alone and not work.done():
         await asyncio.sleep(0)

@@ -467,7 +467,7 @@ def crowded(report: Report, effort: Effort, folder: Path) -> None:
                 rate = drive(few, make, seconds=effort.seconds, most=16_000, right=right_node).rate
             before = ours.megabytes
             with connected(ours, era, effort.clients) as many:
-                seconds, most = effort.seconds * 15, effort.clients * 200
+                seconds, most = effort.seconds * 15, effort.clients * 400
                 done = drive(many, make, seconds=seconds, most=most, wait=60, right=right_node, ahead=1)
             p99, limit = Series([done]).p99, 2_500 * effort.clients / rate
             table.add(f"{era}: calls/s", {"ours": done.rate})

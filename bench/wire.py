@@ -198,6 +198,8 @@ def drive(
                     answers.append((asked, one.take()))
                     if left[one] and now - started < seconds:
                         put(one, questions)
+                    else:
+                        selector.unregister(one.socket)  # the server may close it, being idle
         spent = clock() - started
     for asked, (head, body) in answers:
         answer = message_of(head, body)

@@ -9,10 +9,15 @@ from typing import Any
 
 from apcore import Registry
 from apcore.registry import registry as apcore_registry
+from apcore.utils import redaction
 from pydantic import BaseModel
 from watchdog.events import FileSystemEventHandler
 
 HANDLER = "_ModuleChangeHandler"
+REDACTOR = "_SchemaRedactor"
+REDACT = "_redact_fields"
+_MARKER = b"x-sensitive"
+_MOST_SCHEMAS = 1_024
 _CONTAINED: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -73,3 +78,30 @@ def _remember(model: Any) -> None:
             return marshal.loads(plain)  # noqa: S302 - our own bytes
 
         model.model_json_schema = classmethod(model_json_schema)
+
+
+def remember_redactors() -> None:
+    """Make apcore look through a schema for sensitive fields once; it asks for them three times per call."""
+    make, redact = getattr(redaction, REDACTOR, None), getattr(redaction, REDACT, None)
+    if make is None or redact is None or hasattr(redact, "__wrapped__"):
+        return
+    known: dict[tuple[bytes, str], tuple[Any, Any]] = {}
+
+    @functools.wraps(redact)
+    def remembered(data: Any, schema: Any, *, token: str = redaction.REDACTED_VALUE) -> None:
+        try:
+            plain = marshal.dumps(schema, 2)  # in this version, equal schemas have equal bytes
+        except ValueError:
+            redact(data, schema, token=token)
+            return
+        found = known.get((plain, token))
+        if found is None:
+            if len(known) >= _MOST_SCHEMAS:
+                known.clear()
+            own = marshal.loads(plain)  # noqa: S302 - our own bytes; a redactor knows the parts of its schema by identity
+            found = known[plain, token] = make(own, token), own
+        if _MARKER in plain:
+            redactor, own = found
+            redactor.redact_fields(data, own)
+
+    setattr(redaction, REDACT, remembered)

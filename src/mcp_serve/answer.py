@@ -1,6 +1,6 @@
 """What a call of a tool answers."""
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_serve.table import Json
 
@@ -9,6 +9,19 @@ if TYPE_CHECKING:
 
 Answer: TypeAlias = "CallToolResult | Json"
 """A dictionary is a result in the form of the wire, without its envelope, and reaches the client exactly as it is."""
+
+
+class Told(dict[str, Any]):
+    """A result whose content is one object, structured and as its text; both are written already.
+
+    `text` is that object as JSON in pure ASCII without an escaped character, so it can stand in an answer as it is.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, value: Json, text: str) -> None:
+        super().__init__(content=[{"type": "text", "text": text}], structuredContent=value, isError=False)
+        self.text = text
 
 
 class Refusal(NamedTuple):

@@ -89,7 +89,7 @@ class ToolRun:
         self.is_cancelled = False
         self.question: Question | None = None
         self._suspend = suspend
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._last_progress = -math.inf
         self._answer: asyncio.Future[Json | None] | None = None
         self._on_cancel: list[Callable[[], object]] = []
@@ -99,7 +99,14 @@ class ToolRun:
     def attach(self, channel: Channel) -> None:
         """Let the run speak through this request from now on."""
         self.channel = channel
-        self._turn: asyncio.Future[Outcome] = self._loop.create_future()
+        self._awaited: asyncio.Future[Outcome] | None = None
+
+    @property
+    def _turn(self) -> "asyncio.Future[Outcome]":
+        """What ends the request that waits for the run; a run in place needs none."""
+        if self._awaited is None:
+            self._awaited = self.loop.create_future()
+        return self._awaited
 
     async def turn(self) -> Outcome:
         """The result, or the next question; a request that goes away cancels the run."""
@@ -112,7 +119,7 @@ class ToolRun:
     def ending(self) -> "asyncio.Future[None]":
         """What is done once the run has ended; made only when somebody waits for that."""
         if self._ending is None:
-            self._ending = self._loop.create_future()
+            self._ending = self.loop.create_future()
         return self._ending
 
     def ended(self) -> None:
@@ -184,9 +191,9 @@ class ToolRun:
 
     async def _at_home(self, work: Any) -> Any:
         """Run on the server's loop, whichever loop and thread the tool is in."""
-        if asyncio.get_running_loop() is self._loop:
+        if asyncio.get_running_loop() is self.loop:
             return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     async def _send_progress(self, progress: float, total: float | None, message: str | None) -> None:
         send = self.channel.send_progress
@@ -206,7 +213,7 @@ class ToolRun:
         question_id = self._suspend(self)
         if question_id is None:
             return None
-        self._answer = self._loop.create_future()
+        self._answer = self.loop.create_future()
         schema: Json = question.get("requestedSchema", {})
         self.question = Question(question_id, question["message"], schema, question.get("url"))
         self._turn.set_result(self.question)
@@ -219,7 +226,7 @@ class ToolRun:
             failed = ask.cancelled() or ask.exception() is not None
             self.resume(None if failed else ask.result())
 
-        self._answer = self._loop.create_future()
+        self._answer = self.loop.create_future()
         task = asyncio.ensure_future(asking)
         task.add_done_callback(answered)
         try:
@@ -316,7 +323,7 @@ class Calls:
             run.cut_off()
 
     async def _run_in_place(self, name: str, arguments: Json | None, run: ToolRun) -> "Answer | Refusal":
-        request = asyncio.current_task()
+        request = asyncio.current_task(run.loop)  # to find the loop takes a system call
         if request is not None:
             run.on_cancel(request.cancel)
         self._running_in_place.add(run)

@@ -42,12 +42,11 @@ class Beginner:
         spare = self._spare
         if spare is None or spare.is_over:
             spare = self._spare = _Spare()
-        if not spare.is_ready or asyncio.current_task() is not None:
+        if not spare.is_ready or not spare.enter():
             return Rest(work)
         self._spare = None
-        begun = work()
         try:
-            waits_for = spare.step(begun)
+            begun, waits_for = spare.step(work)
         except StopIteration as end:
             self._spare = spare.if_as_new()
             result: T = end.value
@@ -80,11 +79,19 @@ class _Spare:
         """Whether it takes no work any more: it was cancelled while it was idle."""
         return self._woken.done() or self._task.done()
 
-    def step(self, work: Begun[Any]) -> Any:
-        """Run the work until it waits, and say what for; to the work, it runs in the task."""
-        _enter_task(self._loop, self._task)
+    def enter(self) -> bool:
+        """Be the task that runs; False where another one does."""
         try:
-            return self._context.run(work.send, None)
+            _enter_task(self._loop, self._task)
+        except RuntimeError:
+            return False
+        return True
+
+    def step(self, work: Work[T]) -> tuple[Begun[T], Any]:
+        """Begin the work, and say what it waits for; to the work, it runs in the task, which was entered before."""
+        try:
+            begun = work()
+            return begun, self._context.run(begun.send, None)
         finally:
             _leave_task(self._loop, self._task)
 

@@ -1,7 +1,7 @@
 """An answer to a client of the older era: in one piece, or, once it takes long or has to say more, by a stream."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -50,6 +50,8 @@ class Stream:
 
     def __init__(self, *more: Header) -> None:
         self.send: Send = self._unsent
+        self.on_first: Callable[[], None] = _nothing
+        """Called when something is to be sent and nobody delivers the answer yet."""
         self.more = more
         self._pinging: asyncio.Task[None] | None = None
         self._beginning = asyncio.Lock()
@@ -75,8 +77,13 @@ class Stream:
         body = b"" if text is None else _EVENT % text
         await self.send({"type": "http.response.body", "body": body, "more_body": False})
 
+    def drop(self) -> None:
+        """Nobody will deliver it: what is said from now on goes nowhere."""
+        self.send = _dropped
+
     async def _unsent(self, message: Message) -> None:
         """Work that was begun before its connection was at hand waits a moment, and so goes on when it is."""
+        self.on_first()
         await asyncio.sleep(0)
         await self.send(message)
 
@@ -91,3 +98,11 @@ class Stream:
         while True:
             await self.send({"type": "http.response.body", "body": _PING, "more_body": True})
             await asyncio.sleep(PING_EVERY)
+
+
+async def _dropped(message: Message) -> None:
+    """The client is gone."""
+
+
+def _nothing() -> None:
+    """Somebody is about to deliver it."""

@@ -34,6 +34,8 @@ _ABSENT = ()
 """No value of JSON."""
 _CLIENTS: dict[str, bool | None] = {}
 """Whether a client can be asked, by what it says about itself; None for one that the SDK must judge."""
+_SIMPLE: tuple[Json, ...] = ({}, {"elicitation": {}})
+"""What a client can do of which the SDK need not be asked."""
 _MOST_CLIENTS = 256
 _LONGEST_CLIENT = 4_096
 
@@ -73,8 +75,8 @@ class Head(NamedTuple):
     """The part of a plain HTTP request that stands in front of its body."""
 
     version: str
-    method: bytes | None
-    name: bytes | None
+    method: str | None
+    name: str | None
     session: str | None
     length: int
     given: dict[bytes, bytes]
@@ -100,7 +102,7 @@ def plain_head(method: str, headers: list[tuple[bytes, bytes]]) -> Head | None:
     takes_json, takes_events = _accepted(given.get(b"accept", b""))
     version = given.get(b"mcp-protocol-version")
     if version == b"2026-07-28" and takes_json:
-        return Head(MODERN, given.get(b"mcp-method"), given.get(b"mcp-name"), None, size, given)
+        return Head(MODERN, _word(given.get(b"mcp-method")), _word(given.get(b"mcp-name")), None, size, given)
     session = given.get(b"mcp-session-id")
     if version == b"2025-11-25" and takes_json and takes_events and session is not None and session.isascii():
         return Head(LEGACY, None, None, session.decode(), size, given)
@@ -114,7 +116,7 @@ def plain_body(head: Head, body: bytes) -> Plain | None:
         return None
     if head.version == LEGACY:
         return request._replace(session=head.session)
-    if head.method != request.method.encode() or not _is_named(head, request):
+    if head.method != request.method or (request.method == "tools/call" and head.name != request.params["name"]):
         return None
     return request
 
@@ -148,18 +150,15 @@ def parsed(text: bytes) -> Any | None:
         return None
 
 
+def _word(header: bytes | None) -> str | None:
+    """What a header says in so many letters; one that had to be encoded is left to the SDK."""
+    return None if header is None or not header.isascii() or header.startswith(b"=?") else header.decode()
+
+
 def _is_asked_rightly(method: str, params: Json) -> bool:
     if method == "tools/call":
         return type(params.get("name")) is str and type(params.get("arguments", {})) is dict
     return type(params.get("cursor", "")) is str
-
-
-def _is_named(head: Head, request: Plain) -> bool:
-    """Whether the header names the tool; a name that had to be encoded is left to the SDK."""
-    if request.method != "tools/call":
-        return True
-    name: str = request.params["name"]
-    return name.isascii() and head.name == name.encode() and not name.startswith("=?")
 
 
 def _told(params: Json, version: str) -> bool | None:
@@ -184,17 +183,14 @@ def _told(params: Json, version: str) -> bool | None:
 
 def _can_answer(client: Any, capabilities: Any) -> bool | None:
     """What the SDK makes of a client's word about itself, which is the same at each of its requests."""
+    if _is_simple(client) and capabilities in _SIMPLE:
+        return bool(capabilities)
     said = repr((client, capabilities))
     if said in _CLIENTS:
         return _CLIENTS[said]
-    if len(said) > _LONGEST_CLIENT:
+    if len(said) > _LONGEST_CLIENT or not sdk.is_loaded():
         return None
-    if _is_simple(client) and capabilities in ({}, {"elicitation": {}}):
-        told = bool(capabilities)
-    elif sdk.is_loaded():
-        told = sdk.forms().can_answer({} if client is _ABSENT else {"client": client}, capabilities)
-    else:
-        return None
+    told: bool | None = sdk.forms().can_answer({} if client is _ABSENT else {"client": client}, capabilities)
     if len(_CLIENTS) >= _MOST_CLIENTS:
         _CLIENTS.clear()
     _CLIENTS[said] = told
@@ -204,7 +200,10 @@ def _can_answer(client: Any, capabilities: Any) -> bool | None:
 def _is_simple(client: Any) -> bool:
     """Whether a client tells its name and version and nothing else, as most do: the SDK need not be asked."""
     return (
-        type(client) is dict and client.keys() == {"name", "version"} and all(type(v) is str for v in client.values())
+        type(client) is dict
+        and len(client) == 2
+        and type(client.get("name")) is str
+        and type(client.get("version")) is str
     )
 
 

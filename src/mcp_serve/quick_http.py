@@ -20,7 +20,7 @@ from mcp_serve.whole import Header, lines, on_the_wire
 class QuickHttp(StrictHttp):
     """Asks the shortcut about what is read between two requests, and writes an answer that is there at once, or soon.
 
-    A request whose answer takes longer, or may become a stream, is read by uvicorn as if nobody had looked at it. So is
+    A request whose answer takes longer, or becomes a stream, is read by uvicorn as if nobody had looked at it. So is
     one behind which the client sends more, and one that is under way when the server stops.
     """
 
@@ -39,7 +39,7 @@ class QuickHttp(StrictHttp):
         self._unread: bytes | None = None
         self._awaited: Awaited | None = None
         self._handing_over: asyncio.TimerHandle | None = None
-        self._rest: tuple[Rest[bytes], ASGIApp] | None = None
+        self._deliver: ASGIApp | None = None
         self._headers: list[Header] = []
         self._lines = b""
         self._idle_since: float | None = None
@@ -52,12 +52,14 @@ class QuickHttp(StrictHttp):
     def data_received(self, data: bytes) -> None:
         """Answer what is one plain request, or read on."""
         self._idle_since = None
-        self._hand_over()
+        if self._awaited is not None:
+            self._hand_over()
         if self._shortcut is not None and self._is_free:
             reply = self._shortcut.reply(data, self._source)
-            if reply is not None and self._takes(reply, data):
+            if reply is not None:
+                self._take(reply, data)
                 return
-            self._unread = data if reply is None else None
+            self._unread = data
         super().data_received(data)
 
     @property
@@ -66,22 +68,20 @@ class QuickHttp(StrictHttp):
         is_answered = self.cycle is None or self.cycle.response_complete
         return self._is_between and is_answered and not (self.flow.write_paused or self.transport.is_closing())
 
-    def _takes(self, reply: Reply, data: bytes) -> bool:
-        """Whether it has written the answer, or waits for it; if not, uvicorn does."""
+    def _take(self, reply: Reply, data: bytes) -> None:
+        """Write the answer, or wait for it."""
         begun = self._beginner.begin(reply.answer)
-        if not isinstance(begun, Rest):
-            self._write(begun, reply)
-        elif reply.stream is None:
+        if isinstance(begun, Rest):
             self._wait(Awaited(data, reply, begun, self._came))
         else:
-            self._rest = begun, self._ending(reply._replace(answer=begun.work).deliver)
-            return False
-        return True
+            self._write(begun, reply)
 
     def _wait(self, awaited: Awaited) -> None:
         self._awaited = awaited
+        if awaited.reply.stream is not None:
+            awaited.reply.stream.on_first = self._hand_over
         self._handing_over = self.loop.call_later(WATCH_AFTER, self._hand_over)
-        self._deadline.cancel()
+        self._stop_clock()
         self._unset_keepalive_if_required()
         self._connections.asked(self.transport)
         self.tasks.add(awaited.task)
@@ -100,14 +100,20 @@ class QuickHttp(StrictHttp):
             self._write(awaited.text, awaited.reply)
 
     def _hand_over(self) -> None:
-        """Let uvicorn read the request whose answer is awaited; for a client who is gone, nobody makes it."""
+        """Let uvicorn read the request whose answer is awaited.
+
+        For a client who is gone nobody makes it, unless it has a session: there, to go away is not to cancel.
+        """
         awaited = self._no_longer_waits()
         if awaited is None:
             return
         if self.transport.is_closing():
-            awaited.task.cancel()
+            if awaited.reply.stream is None:
+                awaited.task.cancel()
+            else:
+                awaited.reply.stream.drop()
         else:
-            self._rest = Rest(awaited.reply.answer), self._ending(awaited.reply.deliver)
+            self._deliver = self._ending(awaited.reply.deliver)
             super().data_received(awaited.data)
 
     def _no_longer_waits(self) -> Awaited | None:
@@ -118,7 +124,8 @@ class QuickHttp(StrictHttp):
         return awaited
 
     def _write(self, text: bytes, reply: Reply) -> None:
-        self._deadline.cancel()
+        if self._deadline is not None:
+            self._stop_clock()
         if self.timeout_keep_alive_task is not None:
             self._unset_keepalive_if_required()
         if self._headers is not self.server_state.default_headers:  # others once a second
@@ -160,13 +167,9 @@ class QuickHttp(StrictHttp):
         self._is_between = not self._wants_upgrade
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        if self._rest is None:
-            super()._start_asgi_task(cycle, app)
-            return
-        (rest, deliver), self._rest = self._rest, None
-        task = rest.go_on(cycle.run_asgi(deliver))  # type: ignore[arg-type]  # uvicorn has types of its own for this
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
+        deliver: Any = self._deliver
+        self._deliver = None
+        super()._start_asgi_task(cycle, app if deliver is None else deliver)
 
     def shutdown(self) -> None:
         """Close the connection once nothing is under way on it."""

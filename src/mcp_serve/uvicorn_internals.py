@@ -1,5 +1,6 @@
 """What we rely on in uvicorn without a promise; tests/unit/test_dependency_insides.py says what moved."""
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -29,10 +30,18 @@ class StrictHttp(HttpToolsProtocol):
         """Start the clock of the first request."""
         super().connection_made(transport)
         self._connections.opened(transport)
-        self._deadline = self.loop.call_later(HEAD_WITHIN, transport.close)
         self._room = MAX_HEAD
         self._within = HEAD_WITHIN
         self._is_read = self._wants_upgrade = False
+        self._start_clock()
+
+    def _start_clock(self) -> None:
+        self._deadline: asyncio.TimerHandle | None = self.loop.call_later(self._within, self.transport.close)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def data_received(self, data: bytes) -> None:
         """Read on, within the time and the room that a request has."""
@@ -46,8 +55,8 @@ class StrictHttp(HttpToolsProtocol):
             self.send_400_response(INVALID)
         if self._room < 0 and not self.transport.is_closing():
             self.send_400_response("The request is too long.")
-        if not self._is_read and self._deadline.cancelled():  # most requests are here at once and need no clock
-            self._deadline = self.loop.call_later(self._within, self.transport.close)
+        if not self._is_read and self._deadline is None:  # most requests are here at once and need no clock
+            self._start_clock()
 
     def _feed(self, data: bytes) -> None:
         """Let the parser read, and again without the wish for another protocol: with one, it would drop the body."""
@@ -88,7 +97,7 @@ class StrictHttp(HttpToolsProtocol):
         self._connections.asked(self.transport)
         self._room = MAX_BODY
         self._within = BODY_WITHIN
-        self._deadline.cancel()
+        self._stop_clock()
         self._begin()
 
     def _begin(self) -> None:
@@ -118,7 +127,7 @@ class StrictHttp(HttpToolsProtocol):
             return
         self._room, self._within = MAX_HEAD, HEAD_WITHIN
         self._is_read = True
-        self._deadline.cancel()
+        self._stop_clock()
         self._end()
 
     def _end(self) -> None:
@@ -133,6 +142,6 @@ class StrictHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock for good."""
-        self._deadline.cancel()
+        self._stop_clock()
         self._connections.closed(self.transport)
         super().connection_lost(exc)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_json, to_jsonable_python
 
 from mcp_serve import sdk
-from mcp_serve.answer import Answer
+from mcp_serve.answer import Answer, Told
 from mcp_serve.plain import Plain
 from mcp_serve.protocol import INTERNAL_ERROR, REQUEST_CANCELLED, SERVER_INFO_META_KEY
 from mcp_serve.table import Json
@@ -31,6 +31,7 @@ class Writer:
 
     def __init__(self, stamp: Json) -> None:
         self._stamp = {SERVER_INFO_META_KEY: stamp}
+        self._told = {modern: self._around_told(modern) for modern in (True, False)}
 
     def result(self, answer: Answer, *, modern: bool) -> Json:
         """The result of a call, in its envelope."""
@@ -47,8 +48,20 @@ class Writer:
 
     def called(self, request: Plain, answer: Answer) -> bytes:
         """The answer to a call."""
-        text = encoded(self.result(answer, modern=request.modern), modern=request.modern)
-        return self.framed(request, text)
+        modern = request.modern
+        if type(answer) is Told:
+            text = answer.text
+            result = self._told[modern] % (encode_basestring_ascii(text).encode(), text.encode())
+        else:
+            result = encoded(self.result(answer, modern=modern), modern=modern)
+        return self.framed(request, result)
+
+    def _around_told(self, modern: bool) -> bytes:
+        """What stands around the two texts of a result that is told."""
+        empty = encoded(self.result(Told({}, ""), modern=modern), modern=modern).replace(b"%", b"%%")
+        for place in (b'"text":""', b'"structuredContent":{}'):
+            empty = empty.replace(place, place.partition(b":")[0] + b":%b", 1)
+        return empty
 
     def framed(self, request: Plain, result: bytes) -> bytes:
         """The answer to a request, around a result that is written already."""

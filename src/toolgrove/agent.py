@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
@@ -228,6 +228,8 @@ class Agent:
 
     def in_session(self, session: str) -> Agent:
         """The same agent with another session's view of the tree."""
+        if session == self._caller.session:
+            return self
         other = copy(self)
         other._caller = replace(self._caller, session=session)
         return other
@@ -255,9 +257,9 @@ class Agent:
             now = self._clock.wall()
             self._publish(kind(chain=caller.chain, run_id=run_id, parent_call_id=above, timestamp=now, **facts))
 
-    async def send(self, call: Call) -> Result:
+    def send(self, call: Call) -> Awaitable[Result]:
         """Send a call that was begun; what it leaves on the call can be read afterwards."""
-        return await (self._chain(call) if self._publish is None else self._published(call, self._publish))
+        return self._chain(call) if self._publish is None else self._published(call, self._publish)
 
     async def run(self, requests: Iterable[Any]) -> AsyncIterator[dict[str, Any]]:
         """Call tools one after the other, `{"tool": …, "arguments": {…}}` each, and yield what happens.

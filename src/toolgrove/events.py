@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic.alias_generators import to_camel, to_snake
 
@@ -215,25 +215,68 @@ Event = (
     | ApprovalRevoked
 )
 Listener = Callable[[Event], None]
+Tally = Callable[[str, str, float], None]
+"""Counts a call that succeeded: of which agent and tool, and how many seconds it took."""
+
+
+class Heard(Protocol):
+    """What can be listened to."""
+
+    def listen(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]: ...
+
+    def tally(self, tally: Tally) -> None: ...
 
 
 class Listeners:
-    """All who hear of events; what a listener does with one never becomes part of a call."""
+    """All who hear of events; what a listener does with one never becomes part of a call.
+
+    Most calls succeed, and most who want to know that only count them, which takes no event.
+    """
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[Listener, tuple[type[Event], ...]]] = []
+        self._by_kind: dict[type[Event], tuple[Listener, ...]] = {}
+        self._tallies: list[Tally] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
+    def add(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
+        """Have this listener called for every event from now on, or for those kinds; call the result to end that."""
+        entry = (listener, kinds)
+        self._listeners.append(entry)
+        self._by_kind = {}
 
-    def add(self, listener: Listener) -> None:
-        """Have this listener called for every event from now on."""
-        self._listeners.append(listener)
+        def end() -> None:
+            self._listeners.remove(entry)
+            self._by_kind = {}
+
+        return end
+
+    def tally(self, tally: Tally) -> None:
+        """Have calls that succeed counted."""
+        self._tallies.append(tally)
+
+    def hear(self, kind: type[Event]) -> bool:
+        """Whether anybody wants to hear of such an event."""
+        return bool(self._who_hear(kind))
+
+    def count(self, agent: str, tool: str, seconds: float) -> None:
+        """Have a call counted that succeeded."""
+        for tally in self._tallies:
+            try:
+                tally(agent, tool, seconds)
+            except Exception:
+                log.exception("a tally failed")
 
     def publish(self, event: Event) -> None:
         """Hand an event to every listener; one that fails is logged, and the others hear of it all the same."""
-        for listener in self._listeners:
+        for listener in self._who_hear(type(event)):
             try:
                 listener(event)
             except Exception:
                 log.exception("a listener failed")
+
+    def _who_hear(self, kind: type[Event]) -> tuple[Listener, ...]:
+        who = self._by_kind.get(kind)
+        if who is None:
+            who = tuple(listener for listener, kinds in self._listeners if not kinds or kind in kinds)
+            self._by_kind[kind] = who
+        return who

@@ -7,41 +7,41 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.metadata import version
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import anyio
 import anyio.to_thread
 
 from toolgrove.agent import Agent
-from toolgrove.call import fold
+from toolgrove.call import Chain, Only
 from toolgrove.call.abandoned import settle_abandoned
 from toolgrove.call.approval import ApprovalStep
 from toolgrove.call.audit import AuditStep, not_kept
-from toolgrove.call.begun import BegunStep
+from toolgrove.call.begun import BegunStep, changes_outside
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.cut_off import CutOffStep
-from toolgrove.call.idempotency import IdempotencyStep
+from toolgrove.call.idempotency import IdempotencyStep, is_repeatable
 from toolgrove.call.ids import Ids
 from toolgrove.call.in_flight import InFlightStep
 from toolgrove.call.kept_results import KeptResults
 from toolgrove.call.large_results import LargeResultStep
-from toolgrove.call.parts import parts_step
+from toolgrove.call.parts import has_parts, parts_step
 from toolgrove.call.rate_limit import RateLimitStep
 from toolgrove.call.reading_on import ReadingOn
 from toolgrove.call.recorder import Recorder
-from toolgrove.call.role import role_step
-from toolgrove.call.scrub import ScrubStep
-from toolgrove.call.toolset import toolset_step
+from toolgrove.call.role import is_for_writers, role_step
+from toolgrove.call.scrub import ScrubStep, is_scrubbed
+from toolgrove.call.toolset import is_unknown, toolset_step
 from toolgrove.call.trace import TraceStep
 from toolgrove.call.validate import ValidateStep
 from toolgrove.config import AgentConfig, Config, ConfigFile, Recorded, RunnerConfig
 from toolgrove.database import database_of
 from toolgrove.errors import AgentNotFound
-from toolgrove.events import Event, Listener, Listeners, PoolChanged, TreeChanged
+from toolgrove.events import Event, Listener, Listeners, PoolChanged, Tally, TreeChanged
 from toolgrove.journals import journal_of
 from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
@@ -62,13 +62,11 @@ from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
 from toolgrove.project_state import ProjectState
-from toolgrove.runners.runner import Runner
-from toolgrove.server_logins import ServerLogins
 from toolgrove.shared_limits import shared_limits_of
 from toolgrove.sources import Sources
 from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
-from toolgrove.store.journal import Deed, Extent, MemoryJournal, SqliteJournal, Trouble
+from toolgrove.store.journal import Deed, Extent, MemoryJournal, Trouble
 from toolgrove.store.state import Handoffs
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tree.account import Account
@@ -83,12 +81,23 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from toolgrove.journals import AnyJournal
+    from toolgrove.runners.runner import Runner
+    from toolgrove.server_logins import ServerLogins
+    from toolgrove.store.journal.postgres.journal import PostgresJournal
     from toolgrove.web.app import Gateway
 
 log = logging.getLogger("toolgrove.pool")
 _SHARED = ("temperature", "max_output_tokens", "deadline")
 """What an agent and the runner may both say about models."""
 MAX_RUNS = 64
+
+
+class _Resolved(NamedTuple):
+    """An agent, and what it was resolved from."""
+
+    snapshot: PoolSnapshot
+    config: Config
+    agent: Agent
 
 
 class Grove:
@@ -155,11 +164,8 @@ class Grove:
             patience=patience,
             changed=self._pool_changed,
         )
-        self.server_logins = ServerLogins(
-            lambda: self.config, self.secrets, self._state.logins, self.clock, source=self.pool.source
-        )
         self._verdicts: dict[str, frozenset[tuple[str, str, str]]] = {}
-        self._toolsets: dict[tuple[str, int], tuple[PoolSnapshot, AgentConfig, Toolset]] = {}
+        self._agents: dict[tuple[str, int], _Resolved] = {}
         self._bodies = BodyWriter(self.secrets, policy=self._recorded, size=lambda: self.config.record_body_bytes)
         audit = AuditStep(self._journal, self.clock, self._listeners, self._bodies)
         self._in_flight = InFlightStep()
@@ -167,27 +173,36 @@ class Grove:
         self._limits = RateLimitStep(self._rate_limit, self.clock, self._shared_limits)
         kept = KeptResults(self.clock)
         self._reading_on = ReadingOn(kept, self._max_tokens).tool()
+        trace = TraceStep()
         steps = (
-            TraceStep(),
+            Only(trace.concerns, trace),
             LargeResultStep(kept, self._max_tokens),
             audit,
             self._in_flight,
             self._limits,
-            toolset_step,
-            role_step,
+            Only(is_unknown, toolset_step),
+            Only(is_for_writers, role_step),
             ValidateStep(),
-            parts_step,
-            IdempotencyStep(self._journal),
-            CutOffStep(self._journal),
+            Only(has_parts, parts_step),
+            Only(is_repeatable, IdempotencyStep(self._journal)),
+            Only(changes_outside, CutOffStep(self._journal)),
             ApprovalStep(self.approvals, scrub=self.secrets.scrub, ask_client=self._ask_client),
-            BegunStep(audit.begin),
-            ScrubStep(self.secrets, strips=lambda: self.config.results.strip_control),
+            Only(changes_outside, BegunStep(audit.begin)),
+            Only(is_scrubbed, ScrubStep(self.secrets, strips=lambda: self.config.results.strip_control)),
         )
-        self._chain = fold(steps, _run)
+        self._chain = Chain(steps, _run)
         self._ids = Ids()
         self.recorder = Recorder(self._journal, self._state.deeds, self.clock, self._ids, scrub=self.secrets.scrub)
         self._looking = looking
         self._open = AsyncExitStack()
+
+    @cached_property
+    def server_logins(self) -> ServerLogins:
+        """Logins to MCP servers; only those who log in pay for the client's import."""
+        logins: ServerLogins = import_module("toolgrove.server_logins").ServerLogins(
+            lambda: self.config, self.secrets, self._state.logins, self.clock, source=self.pool.source
+        )
+        return logins
 
     async def __aenter__(self) -> Self:
         try:
@@ -215,9 +230,9 @@ class Grove:
 
     async def _follow(self) -> None:
         """Where other processes may write the journal too, take over what they do."""
-        journal = self._journal
-        if isinstance(journal, MemoryJournal | SqliteJournal):
+        if self._looking or not self.config.workspace.is_database:
             return
+        journal = cast("PostgresJournal", self._journal)
         following = self._tree_tools.follow(journal.news, self._tell_of_another)
         loop = asyncio.get_running_loop()
         await self._open.enter_async_context(following.running())
@@ -226,7 +241,7 @@ class Grove:
 
     def _tell_of_another(self, effects: Effects, deed: Deed) -> None:
         """Publish what a call in another process changed."""
-        if effects.commits and self._listeners:
+        if effects.commits and self._listeners.hear(TreeChanged):
             ids, now = tuple(effects.after), self.clock.wall()
             self._listeners.publish(TreeChanged(**asdict(deed), timestamp=now, node_ids=ids, elsewhere=True))
 
@@ -342,7 +357,9 @@ class Grove:
         self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False
     ) -> Starlette:
         """The gateway as an ASGI app; whoever asks needs a token of `tokens`, unless `anonymous` is asked for."""
-        return self.gateway(host=host, allowed_hosts=allowed_hosts, anonymous=anonymous).app
+        gateway = self.gateway(host=host, allowed_hosts=allowed_hosts, anonymous=anonymous)
+        gateway.load()
+        return gateway.app
 
     def gateway(
         self, *, host: str = "127.0.0.1", allowed_hosts: Collection[str] = (), anonymous: bool = False
@@ -393,9 +410,13 @@ class Grove:
         """What an agent would be given by another configuration, with the sources as they are."""
         return self._resolved(self.pool.latest, agent, config.agents[agent], 0, (), config)
 
-    def listen(self, listener: Listener) -> None:
-        """Hear of every event from now on."""
-        self._listeners.add(listener)
+    def listen(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
+        """Hear of every event from now on, or of those kinds; call the result to end that."""
+        return self._listeners.add(listener, *kinds)
+
+    def tally(self, tally: Tally) -> None:
+        """Have every call that succeeds counted from now on."""
+        self._listeners.tally(tally)
 
     async def agent(
         self, name: str, *, depth: int = 0, session: str | None = None, within: tuple[Bounds, ...] = ()
@@ -409,9 +430,29 @@ class Grove:
     async def _agent(
         self, name: str, *, within: tuple[Bounds, ...], session: str | None, depth: int = 0, parent: Call | None = None
     ) -> Agent:
-        definition = self._definition(name)
+        self._definition(name)
         snapshot = await self.pool.snapshot()
-        toolset = self._toolset(snapshot, name, definition, depth, within)
+        if within or parent is not None:
+            return self._made(snapshot, name, within, session, depth, parent)
+        kept = self._agents.get((name, depth))
+        if kept is None or kept.snapshot is not snapshot or kept.config is not self.config:
+            agent = self._made(snapshot, name, within, None, depth, None)
+            kept = self._agents[name, depth] = _Resolved(snapshot, self.config, agent)
+        return kept.agent.in_session(session or name)
+
+    def _made(
+        self,
+        snapshot: PoolSnapshot,
+        name: str,
+        within: tuple[Bounds, ...],
+        session: str | None,
+        depth: int,
+        parent: Call | None,
+    ) -> Agent:
+        definition = self._definition(name)
+        toolset = self._resolved(snapshot, name, definition, depth, within)
+        for warning in toolset.receipt.warnings:
+            log.warning("%s", warning)
         caller = Caller.bound_by(
             toolset.bounds,
             session=session,
@@ -466,19 +507,6 @@ class Grove:
         if name not in known:
             raise AgentNotFound(name, list(known))
         return known[name]
-
-    def _toolset(
-        self, snapshot: PoolSnapshot, name: str, definition: AgentConfig, depth: int, within: tuple[Bounds, ...]
-    ) -> Toolset:
-        kept = self._toolsets.get((name, depth)) if not within else None
-        if kept is not None and kept[0] is snapshot and kept[1] is definition:
-            return kept[2]
-        toolset = self._resolved(snapshot, name, definition, depth, within)
-        for warning in toolset.receipt.warnings:
-            log.warning("%s", warning)
-        if not within:
-            self._toolsets[name, depth] = (snapshot, definition, toolset)
-        return toolset
 
     def _resolved(
         self,

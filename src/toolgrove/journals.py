@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolgrove.config import Config
 from toolgrove.store.audit import AuditSink, Notary
-from toolgrove.store.journal import MemoryJournal, SqliteJournal
+from toolgrove.store.journal import MemoryJournal
 from toolgrove.store.postgres import DatabaseAddress, needing_psycopg
 from toolgrove.types import Clock
 
 if TYPE_CHECKING:
+    from toolgrove.store.journal import SqliteJournal
     from toolgrove.store.journal.postgres.journal import PostgresJournal
 
     AnyJournal = MemoryJournal | SqliteJournal | PostgresJournal
@@ -31,7 +33,8 @@ def journal_of(
     settings = config.workspace
     path = settings.store_path
     if path is not None:
-        return SqliteJournal(
+        sqlite = import_module("toolgrove.store.journal.sqlite")  # only those who keep a file pay for its import
+        kept: SqliteJournal = sqlite.SqliteJournal(
             path,
             clock,
             sinks=sinks,
@@ -40,6 +43,7 @@ def journal_of(
             record_bytes=config.record_bytes,
             notary=notary,
         )
+        return kept
     if database is None:
         return MemoryJournal(clock, sinks=sinks, record_bytes=config.record_bytes, notary=notary)
     postgres = needing_psycopg("toolgrove.store.journal.postgres.journal", where=database.told)

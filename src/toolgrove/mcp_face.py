@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from mcp_serve.answer import Answer
+from mcp_serve.answer import Answer, Told
 from mcp_serve.calls import Elsewhere, ToolRun, User
 from mcp_serve.endpoint import Endpoint
 from mcp_serve.prompts import NotGiven
@@ -117,7 +117,9 @@ class McpFace:
         call.at_least = _known_version(meta)
         if run.channel.wants_chunks and (run.user is None or run.user.id == agent.name):
             call.patience = agent.hold  # an operator who acts for the agent is the person who is asked
-        result = await _patiently(agent, call)
+        result = await agent.send(call)
+        if call.error is not None:
+            await _pause(call.error)
         answer = marked(call, _answer(call, result))
         return answer if run.channel.modern else _for_older_clients(answer)
 
@@ -221,9 +223,15 @@ class _Prompter:
 
 async def _patiently(agent: Agent, call: Call) -> Result:
     result = await agent.send(call)
-    if call.error is not None and isinstance(wait := call.error.get("retryAfter"), float):
-        await anyio.sleep(min(wait, PATIENCE))
+    if call.error is not None:
+        await _pause(call.error)
     return result
+
+
+async def _pause(error: Mapping[str, Any]) -> None:
+    """Hold a refusal by a limit back for a moment."""
+    if isinstance(wait := error.get("retryAfter"), float):
+        await anyio.sleep(min(wait, PATIENCE))
 
 
 def session_of(agent: str, caller: str | None, wanted: object = None) -> str | None:
@@ -244,6 +252,9 @@ def _answer(call: Call, result: Result) -> dict[str, Any]:
         return _refusal(call, result)
     if call.tool is not None and call.tool.kind == "mcp":
         return result
+    text = call.text_of(result)
+    if text is not None and "\\u" not in text:  # an escaped character costs a model more than it does as it is
+        return Told(result, text)
     content = _text(result) if call.shortened is None else [{"type": "text", "text": call.shortened.text}]
     return {"content": content, "structuredContent": result, "isError": False}
 

@@ -283,6 +283,13 @@ class Shortened(NamedTuple):
     meta: Mapping[str, Any]
 
 
+class Written(NamedTuple):
+    """A result, and its JSON in ASCII."""
+
+    result: Result
+    text: str
+
+
 class EarlierCall(NamedTuple):
     """A call that asked for the same and was cut off; nobody knows whether it ran."""
 
@@ -329,6 +336,7 @@ class Call:
     - `targets`: by the workspace, the nodes that a write changed.
     - `in_thread`: by the workspace, that it ran in a thread for its length. Its record may be made in one too, since no
       other write has its place in the journal before it.
+    - `written`: by the workspace, its result as text, since the record and the answer need that too.
     - `changed`: by the source, `ScrubStep` and `LargeResultStep`, the policies that changed what the tool answered.
     - `shortened`: by `LargeResultStep`, how a result that was cut is told.
     - `duration`, `settled`: by `AuditStep`, with the record in the journal; a settled call gets no second one.
@@ -365,12 +373,18 @@ class Call:
     footprint: str | None = None
     targets: tuple[str, ...] = ()
     in_thread: bool = False
+    written: Written | None = None
     changed: tuple[str, ...] = ()
     shortened: Shortened | None = None
     duration: float = 0.0
     settled: bool = False
     error: Mapping[str, Any] | None = None
     failed_by_itself: bool = False
+
+    def text_of(self, result: Result) -> str | None:
+        """The text of this very result, if it is written already."""
+        written = self.written
+        return written.text if written is not None and written.result is result else None
 
     def note_change(self, policy: str) -> None:
         """Say that a policy changed the result."""

@@ -12,7 +12,7 @@ import pytest
 
 from grove_kit import ManualClock, config, hand, recording
 from toolgrove import Grove
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.approval import MAX_ARGUMENTS, ApprovalStep
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.inbox import Inbox
@@ -97,7 +97,7 @@ class Bench:
             scrub=lambda value: json.loads(json.dumps(value).replace("canary", "[secret KEY]")),
             ask_client=lambda agent: ask_client and agent == "coder",
         )
-        self.chain = fold((AuditStep(self.journal, self.clock, self.listeners, recording()), approval), self.shop.call)
+        self.chain = Chain((AuditStep(self.journal, self.clock, self.listeners, recording()), approval), self.shop.call)
 
     async def call(
         self,

@@ -14,7 +14,7 @@ import pytest
 
 from grove_kit import ManualClock, config, hand, recording, sample
 from toolgrove import Grove
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.idempotency import IdempotencyStep
 from toolgrove.call.role import role_step
@@ -75,7 +75,7 @@ class Bench:
             ValidateStep(),
             IdempotencyStep(self.journal),
         )
-        self.chain = fold(steps, self.source.call)
+        self.chain = Chain(steps, self.source.call)
         self.count = 0
 
     async def call(self, agent: str = "a", **arguments: Any) -> Result:
@@ -419,3 +419,47 @@ async def test_a_rate_limit_admits_exactly_its_number_and_ignores_the_wall_clock
     assert "error" in await agent.call("get_node", {"nodeId": "root"})
     clock.now += 60
     assert "error" not in await agent.call("get_node", {"nodeId": "root"})
+
+
+async def test_a_listener_hears_the_kinds_that_it_asked_for_until_it_ends() -> None:
+    grove, editor = await sample()
+    changes: list[Event] = []
+    everything: list[Event] = []
+    end, end_all = grove.listen(changes.append, TreeChanged), grove.listen(everything.append)
+    await editor.ok("add_child", **ADD)
+    assert [type(event) for event in changes] == [TreeChanged]
+    assert {type(event) for event in everything} == {TreeChanged, ToolSucceeded}
+    end()
+    everything.clear()
+    await editor.ok("add_child", **ADD)
+    assert len(changes) == 1
+    assert any(isinstance(event, TreeChanged) for event in everything)
+    end_all()
+    everything.clear()
+    await editor.ok("add_child", **ADD)
+    assert not everything
+
+
+async def test_calls_that_succeed_are_counted_and_no_others(caplog: pytest.LogCaptureFixture) -> None:
+    grove, editor = await sample()
+    counted: list[tuple[str, str]] = []
+
+    def broken(agent: str, tool: str, seconds: float) -> None:
+        raise RuntimeError("of no concern to the call")
+
+    grove.tally(broken)
+    grove.tally(lambda agent, tool, seconds: counted.append((agent, tool)))
+    await editor.ok("get_node", nodeId="root")
+    await editor.refused("get_node", nodeId="nowhere")
+    assert counted == [("editor", "get_node")]
+    assert "a tally failed" in caplog.text
+
+
+async def test_the_record_and_the_answer_of_a_call_say_the_same_as_its_result() -> None:
+    """Also where the text that was made first does not fit the budget, or has letters beyond ASCII."""
+    grove, editor = await sample()
+    made = await editor.ok("add_child", **{**ADD, "payloadProps": {"name": "Küche", "text": "x" * 3_000}})
+    for arguments in ({}, {"maxTokens": 300}):
+        result = await editor.ok("get_subtree", nodeId=made["nodeId"], **arguments)
+        newest = (await grove.audit_log.records(AuditQuery(newest=True, limit=1))).records[0]
+        assert json.loads(json.dumps(newest["result"])) == result

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from grove_kit import ManualClock, config, hand, recording
 from toolgrove import Config, Grove
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.call.sensitive import MARK, Sensitive
@@ -66,7 +66,7 @@ async def recorded(
     )
     tool = Tool(spec=spec, source=source, mutates=False, kind="mcp")
     caller = Caller(agent="a", session="a", role="editor")
-    await fold(steps, source.call)(Call(id="c1", name="echo", tool=tool, arguments=arguments, caller=caller))
+    await Chain(steps, source.call)(Call(id="c1", name="echo", tool=tool, arguments=arguments, caller=caller))
     assert (await journal.verify()).breach is None
     (record,) = journal.audit
     return record

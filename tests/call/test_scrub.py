@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from grove_kit import ManualClock, recording
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.audit import AuditStep
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.errors import ToolError, UpstreamFailed
@@ -66,7 +66,7 @@ async def leak(way: Any, *, kind: Kind = "mcp", source_name: str = "leak") -> tu
         caller=Caller(agent="a", session="a", role="editor"),
         client=Ear(),
     )
-    return await fold(steps, source.call)(call), call, journal
+    return await Chain(steps, source.call)(call), call, journal
 
 
 async def test_a_result_is_scrubbed_with_its_keys() -> None:

@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from cli_kit import Project, Toolgrove, at_a_terminal
 from toolgrove import Config
 from toolgrove.cli import main
 from toolgrove.cli.program import COMMANDS
+from toolgrove.cli.screen import Screen
 
 
 def test_init_writes_a_file_that_loads_and_whose_agents_have_tools(toolgrove: Toolgrove, tmp_path: Path) -> None:
@@ -274,10 +276,27 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert ended.stdout.splitlines()[-1].split() == ["imported:"]
 
 
-ASKED = """
-import asyncio, sys
+UNUSED = (
+    *("apcore", "cryptography", "httpx", "jsonschema_rs", "mcp", "mcp_types", "prometheus_client", "rich"),
+    *("toolgrove.pool.http", "toolgrove.pool.mcp", "toolgrove.runners", "toolgrove.server_logins"),
+    *("toolgrove.store.journal.postgres", "toolgrove.store.journal.sqlite", "toolgrove.store.moving"),
+    *("toolgrove.tree.dsl", "toolgrove.tree.formats.reading", "toolgrove.tree.formats.writing"),
+    *("toolgrove.web.api", "toolgrove.web.console", "toolgrove.web.operations", "toolgrove.web.schemas"),
+)
+"""What nobody needs before a list of tools is answered in a project without servers, modules and a store."""
+ASKED = f"""
+import asyncio, gc, sys
 import httpx2
+from toolgrove.cli.program import parsed
+from toolgrove.cli.screen import Screen
+
+parsed(["serve", "--json"])
+print(gc.isenabled(), gc.get_freeze_count() > 0)
+
 from toolgrove import Config, Grove
+UNUSED = {UNUSED}
+"""
+ASKED += """
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -290,9 +309,10 @@ async def asked(client, method, params, **more):
     headers = {"accept": "application/json, text/event-stream", **more}
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = await client.post("/agents/editor/mcp", json=body, headers=headers)
-    print(answer.status_code, "get_node" in answer.text, "mcp" in sys.modules, "mcp_types" in sys.modules)
+    print(answer.status_code, "get_node" in answer.text, *(name for name in UNUSED if name in sys.modules))
 
 async def main():
+    Screen(as_json=True).event({})
     async with Grove(Config.model_validate({"agents": {"editor": {"tools": ["*"]}}})) as grove:
         gateway = grove.gateway(anonymous=True)
         transport = httpx2.ASGITransport(app=gateway.app)
@@ -309,11 +329,23 @@ asyncio.run(main())
 
 
 @pytest.mark.cold
-def test_a_plain_request_is_answered_before_the_sdk_is_loaded_which_the_first_other_one_does() -> None:
+def test_a_plain_request_is_answered_before_all_that_it_does_not_need_is_loaded() -> None:
     ended = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, timeout=60, check=True)
-    listed, *opened = [line.split() for line in ended.stdout.splitlines()]
-    assert listed == ["200", "True", "False", "False"]
-    assert opened == [["200", "False", "True", "True"]] * 2
+    assert all(map(find_spec, UNUSED))
+    collector, _, listed, *opened = [line.split() for line in ended.stdout.splitlines()]
+    assert collector == ["True", "True"]  # it runs, and leaves alone what was imported
+    assert listed == ["200", "True"]
+    assert [(status, {"mcp", "mcp_types"} <= {*loaded}) for status, _, *loaded in opened] == [("200", True)] * 2
+
+
+@pytest.mark.parametrize("name", ["FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR"])
+@pytest.mark.parametrize("value", ["", "0", "1"])
+def test_remarks_are_for_a_person_exactly_where_rich_sees_a_terminal(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Screen().is_watched is Screen().err.is_terminal
+    monkeypatch.setenv(name, value)
+    assert Screen().is_watched is Screen().err.is_terminal
 
 
 def test_help_names_every_command_whichever_one_follows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from toolgrove import Config
 from toolgrove.config import ConfigError
+from toolgrove.config.section import Section
 
 Write = Callable[..., Path]
 Refused = Callable[..., str]
@@ -282,3 +283,14 @@ def test_any_form_is_a_project_or_a_list_of_problems(form: dict[str, object]) ->
         Config.model_validate(form)
     except ValueError as error:
         assert str(error)  # noqa: PT017
+
+
+def test_a_section_that_is_absent_is_what_an_empty_one_would_be() -> None:
+    default = Config()
+    sections = {name: value for name, value in default if isinstance(value, Section)}
+    assert {"workspace", "results", "answers", "approvals", "rate_limits"} < sections.keys()
+    for name, section in sections.items():
+        said = section.model_dump(exclude_unset=True)
+        assert type(section).model_validate(said) == section, name
+        assert Config.model_validate({name: said}) == default
+    assert type(default.workspace.limits).model_validate({}) == default.workspace.limits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -20,6 +21,7 @@ from toolgrove.config import ConfigFile, HttpToolConfig
 from toolgrove.pool.http.openapi import read_document
 from toolgrove.pool.http.operation import HttpOperation
 from toolgrove.store.state import OPERATOR
+from toolgrove.web.open_addresses import OPEN
 from toolgrove.web.openapi import document
 from toolgrove.web.operations import OPERATIONS
 
@@ -52,6 +54,22 @@ async def test_every_route_is_in_the_document_and_every_operation_is_a_route() -
     described = {(path, method.upper()) for path, item in document()["paths"].items() for method in item}
     assert described == real
     assert len(described) == len(OPERATIONS)
+
+
+def test_no_token_is_needed_exactly_where_the_reference_says_so() -> None:
+    assert {one.path for one in OPERATIONS if one.who == "everybody"} == OPEN
+
+
+async def test_requests_that_come_while_the_routes_are_made_are_answered_by_one_set_of_them() -> None:
+    async with Grove(Config()) as grove:
+        app = grove.gateway(anonymous=True).app
+        async with app.router.lifespan_context(app):
+            transport = httpx2.ASGITransport(app=app)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+                assert app.routes == []
+                answers = await asyncio.gather(*(http.get(path) for path in ("/health", "/api/project", "/none") * 5))
+        assert [one.status_code for one in answers] == [200, 200, 404] * 5
+        assert len(app.routes) == len(grove.asgi_app().routes)
 
 
 async def test_the_document_is_open_and_the_same_everywhere() -> None:

@@ -16,6 +16,7 @@ from e2e.conftest import Connect
 from e2e.modules import Journal
 from e2e.servers import Address, serving
 from e2e.wire import ERAS, JSON_OR_STREAM, MODERN, Handshake, call_body, messages, modern_body, modern_headers
+from mcp_serve.presence import WATCH_AFTER
 from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -125,6 +126,29 @@ async def test_a_cancelled_notification_cancels_a_handshake_era_call(
             group.cancel_scope.cancel()
     assert [message for message in received if message.get("id") == 5 and "result" in message] == []
     assert [m for m in received if "late" in json.dumps(m)] == []
+
+
+async def test_a_reset_connection_of_a_session_leaves_its_call_running(address: Address, journal: Journal) -> None:
+    async with httpx2.AsyncClient(timeout=DEADLINE) as client, Handshake(client, address) as session:
+        with socket.create_connection(("127.0.0.1", address.port)) as raw:
+
+            def send(name: str, arguments: dict[str, Any]) -> None:
+                params = {"name": name, "arguments": arguments}
+                content = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}).encode()
+                headers = {"Host": "127.0.0.1", "Content-Length": str(len(content)), **session.headers}
+                head = "POST /mcp HTTP/1.1\r\n" + "".join(f"{key}: {value}\r\n" for key, value in headers.items())
+                raw.sendall(head.encode() + b"\r\n" + content)
+
+            send("math.add", {"a": 1, "b": 1})  # from here on the server knows the head
+            assert b'"sum"' in raw.recv(10_000)
+            send("work.hold", {"key": "k"})
+            await eventually(lambda: "started k" in journal)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # closing sends a reset
+        # When this is answered, whoever watches has seen that the client is gone.
+        await session.call("work.nap", {"key": "n", "seconds": 3 * WATCH_AFTER}, id=6)
+        journal.write("release k")
+        await eventually(lambda: "finished k None" in journal)
+        assert "cancelled k" not in journal
 
 
 async def test_one_client_cannot_cancel_the_call_of_another(address: Address, journal: Journal) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from mcp_types import Tool
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from apcore_mcp.bridge import Bridge
@@ -17,11 +19,19 @@ from lane.test_differential import BRIDGE, GATEWAY, PROJECT, TOOLS
 from lane.test_sessions import Held
 from lane.twins import LEGACY, MODERN, Asked, head_of, request
 from lane.wire import Connection, Served, Wire, calling, on_the_wire, raw
+from mcp_serve import quick_http
+from mcp_serve.calls import ToolRun
+from mcp_serve.endpoint import Endpoint
+from mcp_serve.guard import Hosts
+from mcp_serve.http import StreamableHTTP
+from mcp_serve.lane import Lane
+from mcp_serve.shortcut import everybody
+from mcp_serve.table import ToolEntry
 from modules import Add, registry_of
 from toolgrove import Config, Grove
 from toolgrove.store.state import hashed
 from toolgrove.web.projects import entrance_of, index_of
-from waiting import eventually
+from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
 NOBODY, HOST = "nobody", "127.0.0.1"
@@ -278,3 +288,80 @@ async def test_projects_side_by_side_are_asked_past_the_app_each_by_its_own_toke
                 elsewhere = data.replace(f"/p/{name}/".encode(), b"/p/one/" if name == "other" else b"/p/other/")
                 assert (await connection.ask(elsewhere))[0].startswith(b"HTTP/1.1 401 ")
             connection.close()
+
+
+class Talking:
+    """A table of one tool, which logs before or after it waits, if it is told to."""
+
+    def __init__(self) -> None:
+        self.go, self.ended = asyncio.Event(), asyncio.Event()
+        schema = {"type": "object", "properties": {"aloud": {"enum": ["first", "last"]}}}
+        self._entries = {"talk": ToolEntry(tool=Tool(name="talk", input_schema=schema))}
+
+    def entries(self) -> dict[str, ToolEntry]:
+        return self._entries
+
+    def entry(self, name: str) -> ToolEntry | None:
+        return self._entries.get(name)
+
+    async def run(self, name: str, arguments: dict[str, Any] | None, run: ToolRun) -> dict[str, Any]:
+        await asyncio.sleep(0)  # so that the answer is awaited
+        aloud = (arguments or {}).get("aloud")
+        if aloud == "first":
+            await run.log("warning", "hello", "talk")
+        if aloud is not None:
+            await self.go.wait()
+        if aloud == "last":
+            await run.log("warning", "hello", "talk")
+            self.ended.set()
+        return {"content": [{"type": "text", "text": "done"}], "isError": False}
+
+
+@asynccontextmanager
+async def talk(talking: Talking) -> AsyncIterator[tuple[Wire, Connection, Callable[[str | None], bytes]]]:
+    """A client in a session whose head the server knows, and what it sends."""
+    endpoint = Endpoint("t", "1", talking, talking.run, in_place=True, logs=lambda: True)
+    mcp = StreamableHTTP(endpoint)
+    app = Starlette(routes=mcp.routes, middleware=[Middleware(Lane, find=mcp.line)], lifespan=lambda app: mcp.running())
+    async with on_the_wire(Served(app, everybody(Hosts(HOST), mcp.at), endpoint.drain)) as wire:
+        one = await wire.connect()
+        session = await one.greet("/mcp", NOBODY)
+
+        def asking(aloud: str | None) -> bytes:
+            arguments = {} if aloud is None else {"aloud": aloud}
+            return raw(calling("/mcp", "talk", arguments, LEGACY, number=aloud or "quiet"), NOBODY, session)
+
+        await learned(wire, one, asking(None))
+        yield wire, one, asking
+        one.close()
+
+
+async def test_a_tool_that_speaks_while_its_answer_is_awaited_is_heard_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_http, "WATCH_AFTER", DEADLINE)
+    talking = Talking()
+    async with talk(talking) as (_, one, asking):
+        one.write(asking("first"))
+        heard = [await one.line()]
+        while not heard[-1].startswith(b"data:"):
+            heard.append(await one.line())
+        assert heard[0] == b"HTTP/1.1 200 OK\r\n"
+        assert json.loads(heard[-1][5:])["params"]["data"] == "hello"
+        talking.go.set()
+        while b"result" not in heard[-1]:
+            heard.append(await one.line())
+        assert json.loads(heard[-1][5:])["result"]["content"][0]["text"] == "done"
+
+
+async def test_a_tool_that_speaks_to_a_session_whose_client_went_away_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_http, "WATCH_AFTER", DEADLINE)
+    talking = Talking()
+    async with talk(talking) as (wire, one, asking):
+        other = await wire.connect()
+        one.write(asking("last"))
+        one.close()
+        for _ in range(3):  # by then the server has seen that the first one is gone
+            assert b"done" in (await other.ask(asking(None)))[1]
+        talking.go.set()
+        async with asyncio.timeout(DEADLINE):
+            await talking.ended.wait()
+        other.close()

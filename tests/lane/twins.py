@@ -51,7 +51,7 @@ def compared(answer: Answer) -> Answer:
     - An answer to a client of the older era comes as one event on the way through the SDK, and as plain JSON on the
       lane: a client of that era must take either, so that is how it is wrapped and not what it says.
     - The id of a session is chosen at random.
-    - The order of keys in an object means nothing.
+    - The order of keys in an object means nothing, nor does the way in which a number or a character is written.
     """
     headers = dict(answer.headers)
     if headers.get(b"content-type", b"").startswith(b"text/event-stream"):

@@ -15,7 +15,7 @@ from toolgrove.mcp_face import mcp_endpoint
 from toolgrove.runners.runner import RunnableAgent
 from toolgrove.tools import DECLARATIONS
 from toolgrove.tools.source import DOCUMENTS
-from toolgrove.tree.formats.writing import WRITES
+from toolgrove.tree.formats.forms import WRITES
 
 pytestmark = pytest.mark.anyio
 WIDE = 400

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import inspect
 import json
 import signal
@@ -16,6 +17,9 @@ import pydantic
 import pytest
 from apcore.registry import entry_point
 from apcore.registry import registry as apcore_registry
+from apcore.utils import redaction
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import Client
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -47,6 +51,9 @@ from toolgrove.web.sessions import Sessions
 SDK = "The MCP SDK moved something: see mcp_serve/sdk_internals.py."
 UVICORN = "uvicorn moved something: see mcp_serve/uvicorn_internals.py."
 APCORE = "apcore moved something: see apcore_mcp/internals.py."
+
+
+Json = dict[str, Any]
 
 
 class Empty:
@@ -210,7 +217,7 @@ def test_uvicorn_reads_http_by_the_methods_that_we_add_to() -> None:
     both = {**vars(uvicorn_internals.StrictHttp), **vars(quick_http.QuickHttp)}
     ours = [name for name, value in both.items() if inspect.isfunction(value)]
     added = {"_feed", "_head_without_upgrade", "_write_whole", "_begin", "_end", "_write", "_close_if_idle"}
-    added |= {"_takes", "_wait", "_came", "_hand_over", "_no_longer_waits"}
+    added |= {"_take", "_wait", "_came", "_hand_over", "_no_longer_waits", "_start_clock", "_stop_clock"}
     for name in {*ours, "_unset_keepalive_if_required", "send_400_response", "on_message_begin"} - added:
         assert callable(getattr(HttpToolsProtocol, name, None)), f"{UVICORN} HttpToolsProtocol has no {name} any more."
     for name in added:
@@ -310,6 +317,41 @@ def test_a_pydantic_model_can_be_made_to_remember_its_schema() -> None:
     assert "model_json_schema" in vars(Model), moved
     assert Model.model_json_schema() == first, moved
     assert Model.model_json_schema(by_alias=False) == first, moved
+
+
+FIELDS: st.SearchStrategy[Json] = st.recursive(
+    st.builds(dict, type=st.just("string"), **{"x-sensitive": st.booleans()}) | st.just({"$ref": "#/$defs/part"}),
+    lambda inner: st.one_of(
+        st.builds(dict, type=st.just("object"), properties=st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+        st.builds(dict, type=st.just("array"), items=inner),
+        st.builds(dict, anyOf=st.lists(inner, min_size=1, max_size=2)),
+    ),
+    max_leaves=8,
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3) | st.lists(inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), FIELDS, max_size=3), FIELDS, st.lists(VALUES, min_size=1, max_size=3))
+def test_apcore_redacts_the_same_where_a_schema_is_searched_once(fields: Json, part: Json, values: list[Any]) -> None:
+    internals.remember_redactors()
+    remembered = getattr(redaction, internals.REDACT)
+    if not hasattr(redaction, internals.REDACTOR):
+        assert Version(version("apcore")) < Version("0.32"), f"{APCORE} It redacts by something else."
+        return
+    original = remembered.__wrapped__
+    for value in values:  # the first of them has the schema searched
+        expected, found = ({"a": copy.deepcopy(value), "b": [value]} for _ in range(2))
+        schema = {"type": "object", "properties": fields, "$defs": {"part": part}}
+        original(expected, copy.deepcopy(schema), token="?")
+        remembered(found, schema, token="?")
+        assert found == expected
+    apart = {"a": "x"}
+    remembered(apart, {"properties": {"a": {"x-sensitive": True, "default": object()}}}, token="?")
+    assert apart == {"a": "?"}
 
 
 def test_apcore_imports_a_file_by_the_functions_that_we_changed(tmp_path: Path) -> None:

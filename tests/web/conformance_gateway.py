@@ -43,7 +43,7 @@ async def main(port: int, whole: bool) -> None:
             app = with_token(gateway.app, grove.tokens.issue("suite"))
             async with gateway.app.router.lifespan_context(gateway.app):
                 if whole:
-                    complete(gateway._endpoints["suite"].face.endpoint)
+                    complete(gateway.endpoints["suite"].face.endpoint)
                 with stop_on_signals(stop, asyncio.get_running_loop()):
                     await run_http(app, gateway.drain, listening, stop)
 

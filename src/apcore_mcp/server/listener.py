@@ -6,7 +6,7 @@ from collections.abc import Callable
 from apcore import Registry
 from mcp_types import Tool
 
-from apcore_mcp.internals import contain_exits, remember_schemas
+from apcore_mcp.internals import contain_exits, remember_redactors, remember_schemas
 from apcore_mcp.options import Tags
 from apcore_mcp.server.factory import MCPServerFactory, ModuleEntry
 
@@ -27,7 +27,9 @@ class RegistryListener:
         self.on_change: Callable[[], None] = _nobody
 
     def start(self, registry: Registry, tags: Tags = None, prefix: str | None = None, cache: bool = True) -> None:
-        """Fill the table and follow the registry; with `cache`, schemas of pydantic models are computed once."""
+        """Fill the table and follow the registry; with `cache`, what pydantic and apcore make of schemas is kept."""
+        if cache:
+            remember_redactors()
         self._registry = registry
         self._tags = tags
         self._prefix = prefix

@@ -9,7 +9,7 @@ idempotency, cut_off, approval, begun, scrub.
 - ``audit``: turns failures into answers, and leaves one record of every call
 - ``begun``: keeps a durable record before a call that changes something outside is sent
 - ``bodies``: what is kept of a call's arguments and result
-- ``chain``: folds steps into one function
+- ``chain``: folds steps into one function for each tool
 - ``changed``: says in an answer which policies changed it
 - ``claimant``: the process that claimed an approval, told apart from a later one of the same number
 - ``cut_off``: stops the first repetition of a call that a crash cut off
@@ -35,6 +35,6 @@ idempotency, cut_off, approval, begun, scrub.
 - ``validate``: checks the arguments against the tool's schema
 """
 
-from toolgrove.call.chain import fold
+from toolgrove.call.chain import Chain, Only
 
-__all__ = ["fold"]
+__all__ = ["Chain", "Only"]

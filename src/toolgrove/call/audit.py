@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
 from random import random
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -13,7 +11,7 @@ import anyio.to_thread
 from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.ending import about, failed, succeeded
 from toolgrove.errors import ApprovalTakenBack, GroveError, Internal, NotKept, RateLimited, ToolError
-from toolgrove.events import Listeners, TreeChanged
+from toolgrove.events import Listeners, ToolSucceeded, TreeChanged
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome, outcome_of
@@ -57,7 +55,8 @@ class AuditStep:
         except Exception:
             log.exception("call %s of %s by %s failed", call.id, call.name, call.caller.agent)
             return await self._fail(call, Internal(call_id=call.id))
-        if self._listeners:
+        self._listeners.count(call.caller.agent, call.name, call.duration)
+        if self._listeners.hear(ToolSucceeded):
             self._listeners.publish(succeeded(call, self._clock.wall()))
         return result
 
@@ -121,7 +120,7 @@ class AuditStep:
 
     def _settled(self, call: Call, effects: Effects | None) -> None:
         call.settled = True
-        if effects is not None and effects.commits and self._listeners:
+        if effects is not None and effects.commits and self._listeners.hear(TreeChanged):
             ids = tuple(effects.after)
             self._listeners.publish(TreeChanged(**about(call, self._clock.wall()), node_ids=ids))
 
@@ -163,7 +162,7 @@ class AuditStep:
             caller.session,
             call.name,
             outcome,
-            call.targets[:_TARGETS] or tuple(_named(call)),
+            call.targets[:_TARGETS] or _named(call),
             round(call.duration * 1000, 3),
             None if result is None else result.get("version"),
             call.idempotency.key if call.idempotency else None,
@@ -187,16 +186,15 @@ def _taken_back(call: Call) -> ApprovalTakenBack:
     return ApprovalTakenBack(approval_id="" if call.used_approval is None else call.used_approval.id)
 
 
-def _named(call: Call) -> Iterable[str]:
+def _named(call: Call) -> tuple[str, ...]:
+    """The nodes that the arguments of a call name."""
     if call.tool is None or not call.tool.targets or not isinstance(call.arguments, dict):
         return ()
-    return _given(call.tool.targets, call.arguments)
-
-
-def _given(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
-    for name in names:
-        value = arguments.get(name)
+    given: list[str] = []
+    for name in call.tool.targets:
+        value = call.arguments.get(name)
         if isinstance(value, str):
-            yield value[:_TARGET]
+            given.append(value[:_TARGET])
         elif isinstance(value, list):
-            yield from [item[:_TARGET] for item in value[:_TARGETS] if isinstance(item, str)]
+            given += [item[:_TARGET] for item in value[:_TARGETS] if isinstance(item, str)]
+    return tuple(given)

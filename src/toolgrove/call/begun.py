@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from toolgrove.types import Call, Next, Result
+from toolgrove.types import Call, Next, Result, Tool
 
 
-def changes_outside(call: Call) -> bool:
-    """Whether the call has an effect that we do not keep ourselves; what we keep is recorded together with it."""
-    tool = call.granted
+def changes_outside(tool: Tool) -> bool:
+    """Whether a call of it has an effect that we do not keep ourselves; what we keep is recorded together with it."""
     return tool.mutates and tool.kind != "builtin"
 
 
@@ -20,7 +19,7 @@ class BegunStep:
         self._begin = begin
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        return self._sent(call, onward) if changes_outside(call) else onward(call)
+        return self._sent(call, onward) if changes_outside(call.granted) else onward(call)
 
     async def _sent(self, call: Call, onward: Next) -> Result:
         await self._begin(call)

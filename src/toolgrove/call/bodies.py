@@ -58,11 +58,11 @@ class BodyWriter:
         arguments, taken = call.arguments, _NOTHING
         if sensitive is not None:
             arguments, taken = sensitive.hidden(arguments)
-        told = self._text(arguments, scrubbed=False, pieces=call.in_thread)
+        told = self._text(arguments, None, scrubbed=False, pieces=call.in_thread)
         if result is None or kept == "arguments":
             return Bodies(told)
         shown = censored(result, taken) if taken else result
-        return Bodies(told, self._text(shown, scrubbed=scrubbed, pieces=call.in_thread))
+        return Bodies(told, self._text(shown, call.text_of(shown), scrubbed=scrubbed, pieces=call.in_thread))
 
     def error(self, call: Call, error: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is kept of what the agent was told; a validator repeats what it was given."""
@@ -74,9 +74,9 @@ class BodyWriter:
         told: Mapping[str, Any] = censored(error, sensitive.hidden(call.arguments)[1])
         return told
 
-    def _text(self, value: Any, *, scrubbed: bool, pieces: bool) -> str:
+    def _text(self, value: Any, written: str | None, *, scrubbed: bool, pieces: bool) -> str:
         try:
-            text = _json(value, pieces=pieces)
+            text = _json(value, pieces=pieces) if written is None else written
             if len(text) > self._size:  # what may be half a secret at the end is held back
                 shown = self._secrets.stream().feed(text[: self._size])
                 return _json({"cut": True, "bytes": len(text), "text": shown})

@@ -5,20 +5,50 @@ A step with nothing to do afterwards is a plain function that returns what follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
-from toolgrove.types import Next, Step
+from toolgrove.types import Call, Next, Result, Step, Tool
 
 
-def fold(steps: Iterable[Step], innermost: Next) -> Next:
-    """One function that runs the steps in order, then the call itself."""
-    chain = innermost
-    for step in reversed(tuple(steps)):
-        chain = _bind(step, chain)
-    return chain
+class Only(NamedTuple):
+    """A step that concerns some tools; a call of any other it would do nothing with but pass it on."""
+
+    concerns: Callable[[Tool], bool]
+    step: Step
+
+
+class Chain:
+    """Runs the steps in order, then the call itself; those that do not concern its tool are left out.
+
+    A call without a tool meets all of them.
+    """
+
+    def __init__(self, steps: Iterable[Step | Only], innermost: Next) -> None:
+        self._steps = tuple(steps)
+        self._innermost = innermost
+        self._whole = self._fold(None)
+        self._folded: dict[str, tuple[Tool, Next]] = {}
+
+    def __call__(self, call: Call) -> Awaitable[Result]:
+        tool = call.tool
+        if tool is None:
+            return self._whole(call)
+        folded = self._folded.get(call.name)
+        if folded is None or folded[0] is not tool:
+            folded = self._folded[call.name] = tool, self._fold(tool)
+        return folded[1](call)
+
+    def _fold(self, tool: Tool | None) -> Next:
+        chain = self._innermost
+        for step in reversed(self._steps):
+            if not isinstance(step, Only):
+                chain = _bind(step, chain)
+            elif tool is None or step.concerns(tool):
+                chain = _bind(step.step, chain)
+        return chain
 
 
 def _bind(step: Any, onward: Next) -> Next:

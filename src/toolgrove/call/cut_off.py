@@ -18,7 +18,7 @@ class CutOffStep:
         self._journal = journal
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
-        if changes_outside(call):
+        if changes_outside(call.granted):
             request = canonical([call.caller.agent, call.name, call.arguments])
             call.request = self._journal.fingerprint(request)
             doubt = self._journal.unfinished.doubt(call.request)

@@ -11,12 +11,17 @@ import anyio
 from toolgrove.errors import InvalidArgument, KeyReused
 from toolgrove.notation.json_value import canonical, copied
 from toolgrove.store.journal import Journal, KeyTaken
-from toolgrove.types import Call, IdempotencyClaim, Next, Result
+from toolgrove.types import Call, IdempotencyClaim, Next, Result, Tool
 
 KEY = "idempotencyKey"
 MAX_KEY = 255
 # A version is a condition on the request, not part of it: a retry may come with a fresh one.
 _ASIDE = frozenset((KEY, "versionToken"))
+
+
+def is_repeatable(tool: Tool) -> bool:
+    """Whether a key is for us; elsewhere it is the tool's own argument."""
+    return tool.mutates and tool.kind == "builtin"
 
 
 class IdempotencyStep:
@@ -28,8 +33,7 @@ class IdempotencyStep:
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         key = call.arguments.get(KEY)
-        tool = call.granted
-        if key is None or not tool.mutates or tool.kind != "builtin":  # elsewhere it is the tool's own argument
+        if key is None or not is_repeatable(call.granted):
             return onward(call)
         if call.arguments.get("dryRun") is True:  # no effect to have only once, and the key is for the real one
             return onward(call)

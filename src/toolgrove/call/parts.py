@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from toolgrove.errors import PartNotGranted
-from toolgrove.types import Call, Next, Result
+from toolgrove.types import Call, Next, Result, Tool
+
+
+def has_parts(tool: Tool) -> bool:
+    """Whether a call of it takes the place of several."""
+    return tool.stands_for is not None
 
 
 def parts_step(call: Call, onward: Next) -> Awaitable[Result]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from toolgrove.errors import Forbidden
-from toolgrove.types import Bounds, Call, Next, Result
+from toolgrove.types import Bounds, Call, Next, Result, Tool
+
+
+def is_for_writers(tool: Tool) -> bool:
+    """Whether not every caller may call it."""
+    return tool.mutates
 
 
 def role_step(call: Call, onward: Next) -> Awaitable[Result]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from toolgrove.errors import ToolNotFound
-from toolgrove.types import Call, Next, Result
+from toolgrove.types import Call, Next, Result, Tool
+
+
+def is_unknown(tool: Tool) -> bool:
+    """No tool is: only calls without one are refused here, and those meet every step."""
+    return False
 
 
 def toolset_step(call: Call, onward: Next) -> Awaitable[Result]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from toolgrove.types import Call, Next, Result
+from toolgrove.types import Call, Next, Result, Tool
 
 
 class TraceStep:
@@ -19,6 +19,10 @@ class TraceStep:
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("toolgrove")
         self._is_collected = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+    def concerns(self, tool: Tool) -> bool:
+        """All tools or none: whether spans are collected."""
+        return self._is_collected
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
         return self._traced(call, onward) if self._is_collected else onward(call)

@@ -24,7 +24,7 @@ class Carrier:
     def __init__(self, grove: Grove) -> None:
         self._grove = grove
         self._changed: set[asyncio.Event] = set()
-        grove.listen(self._hear)
+        grove.listen(self._hear, PoolChanged)
 
     def check(self, agent: str) -> None:
         """Raise if there is no such agent."""
@@ -61,9 +61,8 @@ class Carrier:
             face.use(await self._grove.agent(face.agent.name))
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, PoolChanged):
-            for changed in self._changed:
-                changed.set()
+        for changed in self._changed:
+            changed.set()
 
 
 async def _end_with(stopped: asyncio.Event, stop: Stop) -> None:

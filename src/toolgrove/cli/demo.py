@@ -49,7 +49,7 @@ def _demo(chosen: argparse.Namespace, screen: Screen) -> int:
     with listen("127.0.0.1", chosen.port) as listening:
         if screen.as_json:
             announce(screen, _STARTING)
-        elif not screen.err.is_terminal:
+        elif not screen.is_watched:
             screen.say(f"{_STARTING} in {chosen.folder} …")
         file = write(chosen.folder)
         clock = SampleClock()

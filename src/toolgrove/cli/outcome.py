@@ -23,7 +23,7 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         with _logging(verbose=chosen.verbose):
             code: int = chosen.run(chosen, screen)
-        screen.out.file.flush()
+        screen.flush()
     except BrokenPipeError:
         # The reader of our output has closed the pipe; Python must not complain while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

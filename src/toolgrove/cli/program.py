@@ -64,10 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its escape
-    chosen = parsed(sys.argv[1:] if arguments is None else list(arguments))
-    quick: Callable[[argparse.Namespace], int | None] | None = getattr(chosen, "quick", None)
-    done = None if quick is None else quick(chosen)  # before anything heavy is imported
-    code: int = import_module("toolgrove.cli.outcome").run(chosen) if done is None else done
+    try:
+        chosen = parsed(sys.argv[1:] if arguments is None else list(arguments))
+        quick: Callable[[argparse.Namespace], int | None] | None = getattr(chosen, "quick", None)
+        done = None if quick is None else quick(chosen)  # before anything heavy is imported
+        code: int = import_module("toolgrove.cli.outcome").run(chosen) if done is None else done
+    finally:
+        gc.unfreeze()  # a process that goes on may have left something to collect
     return code
 
 
@@ -95,10 +98,11 @@ def parser(names: Collection[str]) -> Reader:
     add_options(program, default=None)
     commands = program.add_subparsers(required=True, prog="toolgrove", metavar="COMMAND", help=argparse.SUPPRESS)
     shared = options()
-    gc.disable()  # what is imported stays, and looking for what may go takes a seventh of the time
+    gc.disable()  # what is imported stays, and looking for what may go, even once, takes long
     for name in names:
         import_module(f"toolgrove.cli.{name}").add(commands, shared)
         commands.choices[name].epilog = examples_of(name)
+    gc.freeze()
     gc.enable()
     if not names:
         for name in COMMANDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 
 from toolgrove.cli.options import file
 from toolgrove.cli.patience import all_asked, still_starting
@@ -12,7 +13,6 @@ from toolgrove.cli.screen import Screen
 from toolgrove.config import Config
 from toolgrove.errors import AgentNotFound
 from toolgrove.grove import Grove
-from toolgrove.store.journal.sqlite.owner import Owner
 from toolgrove.store.restore_plan import finish, is_cut_off
 
 OPENING = "Opening the project …"
@@ -23,7 +23,7 @@ def load(chosen: argparse.Namespace) -> Config:
     config = Config.load(file(chosen))
     store = config.workspace.store_path
     if store is not None and is_cut_off(store):
-        owner = Owner(store)
+        owner = import_module("toolgrove.store.journal.sqlite.owner").Owner(store)
         try:
             finish(store)
         finally:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.to_thread
-from rich.console import RenderableType
 from starlette.types import ASGIApp
 
 from mcp_serve import http_server, sdk
@@ -36,7 +35,6 @@ from toolgrove.cli.options import DEFAULT
 from toolgrove.cli.project import OPENING
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.several import check_apart, prefix_of, project_files
-from toolgrove.cli.standing_by import stand_by
 from toolgrove.config import ConfigFile
 from toolgrove.control.door import reached
 from toolgrove.control.server import Control
@@ -48,7 +46,13 @@ from toolgrove.store.unusable import StoreInUse
 from toolgrove.types import Clock
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from toolgrove.web.app import Gateway
+
+    Shown = Callable[[], list[RenderableType]]
+    """What a person is shown, made where one is: what makes it is imported for that."""
+    Greeting = tuple[dict[str, Any], Shown]
 
 log = logging.getLogger("toolgrove.serve")
 _TRIES, _PAUSE = 50, 0.2
@@ -95,7 +99,7 @@ def _serve(chosen: argparse.Namespace, screen: Screen) -> int:
     while True:
         try:
             if chosen.wait:
-                stand_by(files, screen)
+                import_module("toolgrove.cli.standing_by").stand_by(files, screen)
             with (
                 listen_patiently(chosen.host, chosen.port)
                 if chosen.wait
@@ -178,10 +182,11 @@ def issue_none(grove: Grove) -> dict[str, str]:
     return {}
 
 
-async def _load_sdk() -> None:
-    """Have the SDK ready for whoever will need it, once those who come at once were answered without it."""
+async def _load_the_rest(gateway: Gateway) -> None:
+    """Have the console and the SDK ready for whoever will need them, once those who come at once were answered."""
     await anyio.sleep(_SOON)
-    await anyio.to_thread.run_sync(sdk.load, abandon_on_cancel=True)
+    for load in (gateway.load, sdk.load):
+        await anyio.to_thread.run_sync(load, abandon_on_cancel=True)
     gc.freeze()  # it stays, and need not be searched
 
 
@@ -193,15 +198,15 @@ async def _leave(gateway: Gateway, stop: Stop) -> None:
 
 def announce(screen: Screen, what: str) -> None:
     """Say at once what goes on, where no spinner does: the rest may take seconds."""
-    if not screen.err.is_terminal:
+    if not screen.is_watched:
         log.info("%s …", what)
 
 
-def greet(screen: Screen, answer: Any, shown: Sequence[RenderableType], address: str) -> None:
+def greet(screen: Screen, answer: Any, shown: Shown, address: str) -> None:
     """Tell where everything is, and that it is ready."""
-    screen.answer(answer, *shown, fold=False)
-    screen.out.file.flush()
-    if screen.err.is_terminal and not screen.as_json:
+    screen.answer(answer, *([] if screen.as_json else shown()), fold=False)
+    screen.flush()
+    if screen.is_watched and not screen.as_json:
         screen.say(f"Ready at {address}. Ctrl+C stops.", "green")
     else:
         log.info("ready at %s", address)
@@ -216,9 +221,6 @@ class Ready(NamedTuple):
     app: ASGIApp
     enter: Enter
     drain: Drain
-
-
-Greeting = tuple[dict[str, Any], list[RenderableType]]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -265,11 +267,11 @@ class Service:
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stop.drain = max(stop.drain, grove.config.drain)
             tasks.start_soon(_leave, gateway, stop)
-            tasks.start_soon(_load_sdk)
+            tasks.start_soon(_load_the_rest, gateway)
             await record_start(self.file, grove)
             await self._be_found(control, stack)
             self.greeting = self._greeting(grove)
-            if self.screen.err.is_terminal and not self.screen.as_json:
+            if self.screen.is_watched and not self.screen.as_json:
                 grove.listen(CallLog(self.screen).hear)
             tasks.start_soon(partial(follow, self.file, grove, taken=partial(self._taken, grove, stop)))
             yield Ready(gateway.app, gateway.enter, drain)
@@ -305,18 +307,21 @@ class Service:
         console = f"{address}/console" + (f"#token={token}" if token else "")
         agents = {name: f"{address}/agents/{name}/mcp" for name in grove.config.agents}
         answer = {"console": console, "agents": agents, "tokens": made}
+        return answer, partial(self._shown, console, agents, made)
+
+    def _shown(self, console: str, agents: Mapping[str, str], made: Mapping[str, str]) -> list[RenderableType]:
         shown = table("AGENT", "ADDRESS", "TOKEN (shown only once)" if made.keys() - {OPERATOR} else "")
         for name, url in agents.items():
             shown.add_row(line(name), line(url), line(made.get(name, "")))
-        way_in = [] if token or self.anonymous else [line(f"Sign in: toolgrove open{self._there}")]
-        return answer, [line(f"Console: {console}", "bold"), *way_in, shown]
+        way_in = [] if OPERATOR in made or self.anonymous else [line(f"Sign in: toolgrove open{self._there}")]
+        return [line(f"Console: {console}", "bold"), *way_in, shown]
 
     @property
     def _there(self) -> str:
         """How commands are told which project is meant."""
         return "" if self.file.path == DEFAULT else f" --config {shlex.quote(str(self.file.path))}"
 
-    def _show(self, answer: Any, shown: Sequence[RenderableType]) -> None:
+    def _show(self, answer: Any, shown: Shown) -> None:
         greet(self.screen, answer, shown, self.address)
 
     def _issue(self, grove: Grove, tokens: Callable[[Grove], Mapping[str, str]]) -> Mapping[str, str]:
@@ -326,7 +331,7 @@ class Service:
     def _taken(self, grove: Grove, stop: Stop) -> None:
         """Drain as a changed file says, and make tokens for agents that it brought; only a person is shown them."""
         stop.drain = grove.config.drain
-        seen = self.screen.err.is_terminal
+        seen = self.screen.is_watched
         for holder, token in self._issue(grove, issue_missing if seen else issue_none).items():
             self.screen.say(f"Token of {holder}. It is shown only once:", "bold")
             self.screen.say(token, "bold")
@@ -348,11 +353,13 @@ class Services:
                 await asyncio.gather(*(one.drain(seconds) for one in ready.values()))
 
             answers = {part.name: part.greeting[0] for part in self.parts}
-            shown = [one for part in self.parts for one in (line(part.name, "bold underline"), *part.greeting[1])]
             address = first.address.removesuffix(first.prefix)
-            greet(first.screen, {"projects": answers}, shown, address)
+            greet(first.screen, {"projects": answers}, self._shown, address)
             web = import_module("toolgrove.web.projects")
             app = web.index_of({name: one.app for name, one in ready.items()}, first.host, first.allowed_hosts)
             enter = web.entrance_of({name: one.enter for name, one in ready.items()})
             with settled_collector():
                 await run_http(app, drain_all, first.listening, stop, enter=enter)
+
+    def _shown(self) -> list[RenderableType]:
+        return [one for part in self.parts for one in (line(part.name, "bold underline"), *part.greeting[1]())]

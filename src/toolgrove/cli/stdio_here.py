@@ -78,10 +78,9 @@ async def _serve_agent(project: ConfigFile, grove: Grove, agent: Agent, stop: St
                 stop.set()
 
         def hear(event: Event) -> None:
-            if isinstance(event, PoolChanged):
-                tasks.start_soon(renew)
+            tasks.start_soon(renew)
 
-        grove.listen(hear)
+        grove.listen(hear, PoolChanged)
         await record_start(project, grove)
         tasks.start_soon(follow, project, grove)
         tasks.start_soon(_cut_off, grove, stop)

@@ -35,7 +35,7 @@ class Config(Section):
 
     project: str = Field(default="default", min_length=1, max_length=128, description="The project's name.")
     workspace: Workspace = Field(
-        default=WorkspaceConfig(),
+        default=WorkspaceConfig.absent(),
         description="The built-in tree workspace. `false`: no tree, its tools and its page; all else stays.",
     )
     extensions: Location | None = Field(
@@ -76,7 +76,7 @@ class Config(Section):
     always: tuple[str, ...] = Field(default=(), description="Patterns of tools that are listed in search as well.")
     runner: RunnerConfig | None = Field(default=None, description="The model that drives sub-agents.")
     record: Record = Field(
-        default=RecordConfig(default="full"),
+        default=RecordConfig.model_construct(default="full"),
         description="What the audit log keeps of calls: `full` (arguments and result), `arguments` or `none`, or "
         "`{default, tools: {pattern: …}}`.",
     )
@@ -89,12 +89,13 @@ class Config(Section):
         default=16 * 1024, ge=256, le=1024**2, description="How many bytes of one are kept; what is cut is marked so."
     )
     results: ResultsConfig = Field(
-        default=ResultsConfig(), description="What is changed in results before an agent gets them; nothing by default."
+        default=ResultsConfig.absent(),
+        description="What is changed in results before an agent gets them; nothing by default.",
     )
     answers: AnswersConfig = Field(
-        default=AnswersConfig(), description="How long answers of the built-in tools may be."
+        default=AnswersConfig.absent(), description="How long answers of the built-in tools may be."
     )
-    approvals: ApprovalsConfig = Field(default=ApprovalsConfig(), description="How calls wait for approval.")
+    approvals: ApprovalsConfig = Field(default=ApprovalsConfig.absent(), description="How calls wait for approval.")
     notify: NotifyConfig | None = Field(
         default=None, description="A webhook that is notified of calls that wait for approval."
     )
@@ -116,7 +117,7 @@ class Config(Section):
         description="Seconds until `serve` is ready with the servers that answered; commands wait longer (`--wait`).",
     )
     rate_limits: RateLimitsConfig = Field(
-        default=RateLimitsConfig(), description="Where the calls of agents with a `rateLimit` are counted."
+        default=RateLimitsConfig.absent(), description="Where the calls of agents with a `rateLimit` are counted."
     )
     drain: float = Field(
         default=0.0,

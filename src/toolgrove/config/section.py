@@ -33,6 +33,11 @@ class Section(BaseModel):
         spelled = {name: field.alias or name for name, field in cls.model_fields.items()}
         return spelled | {alias: alias for alias in spelled.values()}
 
+    @classmethod
+    def absent(cls) -> Self:
+        """The section where the file has none; its defaults are ours, and a validator for them alone takes long."""
+        return cls.model_construct()
+
     @model_validator(mode="wrap")
     @classmethod
     def _suggests(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:

@@ -63,7 +63,7 @@ class LimitsConfig(Section):
 
     def limits(self) -> Limits:
         """The limits as the tree takes them."""
-        return Limits(**self.model_dump())
+        return Limits(**vars(self))
 
 
 class WorkspaceConfig(Section):
@@ -86,7 +86,7 @@ class WorkspaceConfig(Section):
     payload_types: dict[str, PayloadTypeConfig] = Field(default_factory=dict, description="Registered payload types.")
     allow_unknown_types: bool = Field(default=False, description="Take payload types that are not registered.")
     rulesets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict, description="Rules for `validate_tree`.")
-    limits: LimitsConfig = Field(default=LimitsConfig(), description="How much one call may cover.")
+    limits: LimitsConfig = Field(default=LimitsConfig.absent(), description="How much one call may cover.")
     audit_log: Location | None = Field(default=None, description="A file that gets one JSON line per call.")
     audit_days: Annotated[int, Field(ge=1)] | Literal["forever"] | None = Field(
         default=None,

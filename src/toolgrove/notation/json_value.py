@@ -127,6 +127,8 @@ def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 def has_many(value: Any, many: int) -> bool:
     """Whether there are so many values in one, whatever they are; counting ends once there are."""
+    if type(value) is dict and len(value) < many - 1 and _SCALARS.issuperset(map(type, value.values())):
+        return False  # as most are
     count, waiting = 1, [value]
     while waiting and count < many:
         one = waiting.pop()

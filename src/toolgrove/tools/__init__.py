@@ -17,6 +17,7 @@
 - ``order``: nodes in the order of a property
 - ``patch``: properties to set and to remove, by the paths that read them
 - ``pending_writes``: writes that show already while the journal still makes them durable
+- ``querying``: queries of the selection language
 - ``reading``: one node, its children, its path, its subtree
 - ``sample``: a small tree for the docs, the examples and the REPL
 - ``schema``: the pieces of the tools' JSON Schemas

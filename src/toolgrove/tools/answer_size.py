@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from toolgrove.notation.json_value import compact
+from toolgrove.notation.json_value import compact_ascii
 from toolgrove.tree.render import CHARS_PER_TOKEN
 from toolgrove.types import Result
 
@@ -31,9 +31,25 @@ def size(value: Any) -> int:
 
 def fits(result: Result, tokens: int) -> bool:
     """Whether an answer keeps to a budget."""
-    room = tokens * CHARS_PER_TOKEN
-    # Spaces make a text at most half as long again, and this encoder is the faster one.
-    return len(compact(result, ascii=True)) * 3 // 2 <= room or size(result) <= room
+    return surely_fits(compact_ascii(result), tokens) or size(result) <= tokens * CHARS_PER_TOKEN
+
+
+def surely_fits(text: str, tokens: int) -> bool:
+    """Whether an answer keeps to a budget, by its shortest text: spaces make that at most half as long again."""
+    return len(text) * 3 // 2 <= tokens * CHARS_PER_TOKEN
+
+
+def written(result: Result, tokens: int | None) -> str | None:
+    """The text of an answer that surely keeps to a budget, or has none; None for any other, and for what is no JSON."""
+    if tokens is not None:
+        tokens = max(tokens, LEAST)
+        for value in result.values():
+            if type(value) is list and len(value) > tokens * CHARS_PER_TOKEN // 2:
+                return None  # it would take long to find out
+    text = compact_ascii(result)
+    if (tokens is not None and not surely_fits(text, tokens)) or "NaN" in text or "Infinity" in text:
+        return None
+    return text
 
 
 def fitted(result: Result, tokens: int, hint: str) -> Result:

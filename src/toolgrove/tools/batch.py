@@ -13,6 +13,7 @@ from toolgrove.tools.arranging import copy_below, sort_below
 from toolgrove.tools.conditions import why_nothing
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.patch import Patch
+from toolgrove.tools.querying import select
 from toolgrove.tools.schema import (
     ID_LIST,
     OBJECT,
@@ -26,7 +27,6 @@ from toolgrove.tools.schema import (
     text,
     whole,
 )
-from toolgrove.tree.dsl import Selection
 from toolgrove.tree.node import Node
 from toolgrove.tree.tree import walk
 from toolgrove.types import Result
@@ -169,7 +169,7 @@ class Batch:
         if name == "set" and change["path"].casefold() == "tags" and len(self._hints) < _HINTS:
             self._hints.append(f"changes[{index}] sets a payload property called 'tags'; op tag sets tags.")
         if count == 0 and isinstance(at, dict) and "query" in at and len(self._hints) < _HINTS:
-            start = why_nothing(Selection(self._tree, at["query"])).get("hint")
+            start = why_nothing(select(self._tree, at["query"])).get("hint")
             self._hints.append(f"changes[{index}]: no node matches {at['query']!r}." + (f" {start}" if start else ""))
 
     # Finding ----------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class Batch:
             nodes = [self._added(at["ref"])]
         elif at.keys() == {"query"}:
             room = self._context.limits.change_nodes - self._covered
-            nodes = list(islice(Selection(self._tree, at["query"]).nodes(), room + 1))
+            nodes = list(islice(select(self._tree, at["query"]).nodes(), room + 1))
         else:
             raise SchemaMismatch(path="at", problem="write an id, a list of ids, {query: …} or {ref: …}")
         self._cover(len(nodes))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolgrove.errors import InvalidArgument, SchemaMismatch, closest
 from toolgrove.tools.context import ToolContext
+from toolgrove.tools.querying import advice
 from toolgrove.tools.schema import Schema, anything, choice, listing, record, text
-from toolgrove.tree.dsl import Selection
-from toolgrove.tree.dsl.advice import Clue, advice, on_clues
-from toolgrove.tree.dsl.syntax import Property
 from toolgrove.tree.predicate import Predicate, compile_predicate, every
 from toolgrove.types import Result
+
+if TYPE_CHECKING:
+    from toolgrove.tree.dsl import Selection
+    from toolgrove.tree.dsl.advice import Clue
 
 ONLY_THE_START = "Only '{0}' itself matches, and a condition looks at what is below it. #{0} selects the node itself."
 _GROUPS = 16
@@ -89,7 +91,7 @@ def _check(condition: Any, where: str, argument: str, room: int) -> None:
 
 def no_match(context: ToolContext, conditions: Any) -> Result:
     """The hint of conditions that nothing meets, where there is one."""
-    return hinted(on_clues(_clues(conditions), context.tree, in_dsl=False))
+    return hinted(advice().on_clues(_clues(conditions), context.tree, in_dsl=False))
 
 
 def _clues(conditions: Any) -> Iterator[Clue]:
@@ -100,14 +102,14 @@ def _clues(conditions: Any) -> Iterator[Clue]:
         if "path" in one:
             value = one["value"]
             values = tuple(value) if one["op"] == "between" else (value,)
-            yield Clue(Property(one["path"]), _SIGNS.get(one["op"], one["op"]), values)
+            yield advice().of_property(one["path"], _SIGNS.get(one["op"], one["op"]), values)
 
 
 def why_nothing(selection: Selection) -> Result:
     """The hint of a query that finds nothing: only the node where it starts would match, or what no node has."""
     if selection.matches_start():
         return {"hint": ONLY_THE_START.format(selection.root.id)}
-    return hinted(advice(selection.query, selection.tree))
+    return hinted(advice().advice(selection.query, selection.tree))
 
 
 def hinted(text: str | None) -> Result:

@@ -11,6 +11,7 @@ from toolgrove.tools.conditions import CONDITIONS, FILTER, compile_predicates, h
 from toolgrove.tools.context import ToolContext, place_of, ranks_of
 from toolgrove.tools.declaration import READS, Family
 from toolgrove.tools.order import Order
+from toolgrove.tools.querying import advice, select
 from toolgrove.tools.schema import (
     COUNT,
     FILTERS,
@@ -27,8 +28,6 @@ from toolgrove.tools.schema import (
     text,
 )
 from toolgrove.tree.aggregate import OPS, Aggregation, read_measures
-from toolgrove.tree.dsl import Selection
-from toolgrove.tree.dsl.advice import no_tag
 from toolgrove.tree.node import Node
 from toolgrove.tree.position import position
 from toolgrove.tree.predicate import Predicate
@@ -202,7 +201,7 @@ def select_nodes(context: ToolContext, arguments: Arguments) -> Result:
     name, #id a node by id; @id @type @name @depth @tag @childCount @index; = != > >= < <= contains startswith
     endswith between in exists missing; and or not ( ); parent() ancestor() child() descendant(); '|' union.
     Quote values of several words."""
-    selection = Selection(context.tree, arguments["queryDsl"])
+    selection = select(context.tree, arguments["queryDsl"])
     after = ranks_of(context.place(arguments))
     items, more = hits(context, arguments, selection.nodes(after), lambda node: place_of(node, selection.root))
     hint = {} if items or after is not None else why_nothing(selection)
@@ -230,7 +229,7 @@ def query_by_tag(context: ToolContext, arguments: Arguments) -> Result:
     start = 0 if after is None else bisect_right(placed, after, key=lambda pair: pair[0])
     found = (tree[key] for _, key in islice(placed, start, None))
     items, more = hits(context, arguments, found, lambda node: place_of(node, root))
-    hint = {} if items or after is not None else hinted(no_tag(arguments["tag"], tree))
+    hint = {} if items or after is not None else hinted(advice().no_tag(arguments["tag"], tree))
     return {"items": items, **more, **({"count": len(placed)} if arguments.get("count") else {}), **hint}
 
 
@@ -260,7 +259,7 @@ def aggregate(context: ToolContext, arguments: Arguments) -> Result:
         measures=read_measures(arguments.get("measures", [])),
         shown=context.view.view_filter,
     )
-    selection = Selection(context.tree, arguments["query"]) if "query" in arguments else None
+    selection = select(context.tree, arguments["query"]) if "query" in arguments else None
     nodes = _below(context, root, False, None) if selection is None else _within(selection.nodes(), root)
     groups, total = aggregation.run(nodes)
     hint = {} if total or selection is None else why_nothing(selection)

@@ -10,7 +10,7 @@ import anyio
 from toolgrove.errors import Conflict, EffectChanged, GroveError
 from toolgrove.giving_way import giving_way
 from toolgrove.store.journal import Behind, Deed, News, Stalled
-from toolgrove.tools.answer_size import fitted
+from toolgrove.tools.answer_size import fitted, written
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DEMANDS, SOURCE
@@ -24,7 +24,7 @@ from toolgrove.tree.footprint import EVERYTHING
 from toolgrove.tree.impact import NOTHING, Impact
 from toolgrove.tree.tree import Tree
 from toolgrove.tree.workspace import Workspace
-from toolgrove.types import Call, Clock, Foreseen, Result, Tool
+from toolgrove.types import Call, Clock, Foreseen, Result, Tool, Written
 
 Out = TypeVar("Out")
 _VERSION = 12
@@ -152,7 +152,7 @@ class WorkspaceSource:
                 raise
             return None
         if recorded is None:
-            return result if await self._is_kept(call, seen) else None
+            return result if seen is None or await self._is_kept(call, seen) else None
         try:
             await self._settle(call, result, recorded)
         except Stalled:
@@ -323,7 +323,7 @@ class WorkspaceSource:
         context = self._context(call, workspace, dry_run=dry_run)
         recorded = None
         if not declaration.mutates:
-            result = _bounded(declaration.run(context, arguments), context, declaration.rest)
+            result = _read(call, context, declaration.run(context, arguments), declaration.rest)
         else:
             try:
                 result = declaration.run(context, arguments)
@@ -343,7 +343,8 @@ class WorkspaceSource:
                 workspace.tree.rollback()
                 workspace.retract(context.commits)
                 raise
-        result["version"] = workspace.version(call.caller)
+            result["version"] = workspace.version(call.caller)
+            _write_down(call, result, written(result, None))
         return result, recorded
 
 
@@ -362,6 +363,26 @@ def budget(call: Call) -> int | None:
         return asked
     is_whole = call.name in DOCUMENTS and not call.for_model
     return None if is_whole else call.caller.answer_tokens
+
+
+def _read(call: Call, context: ToolContext, result: Result, rest: str) -> Result:
+    """The answer to a read within its budget, with the version last."""
+    version = context.workspace.version(call.caller)
+    if not call.in_thread:
+        result["version"] = version
+        text = written(result, None if context.budget is None else context.budget - _VERSION)
+        if text is not None:
+            _write_down(call, result, text)
+            return result
+        del result["version"]
+    result = _bounded(result, context, rest)
+    result["version"] = version
+    return result
+
+
+def _write_down(call: Call, result: Result, text: str | None) -> None:
+    """Keep the text of a result for all who need it."""
+    call.written = None if text is None else Written(result, text)
 
 
 def _bounded(result: Result, context: ToolContext, rest: str) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -14,9 +15,8 @@ from toolgrove.tools.schema import COUNT, CUT, ID_LIST, OBJECT, STRING, choice, 
 from toolgrove.tools.viewing import lens_of, view_root
 from toolgrove.tree.document import Incoming, dumps, export, loads, read
 from toolgrove.tree.footprint import VIEW
-from toolgrove.tree.formats.reading import READS as READS_TEXT
-from toolgrove.tree.formats.reading import read_text
-from toolgrove.tree.formats.writing import WRITES, write_text
+from toolgrove.tree.formats.forms import READS as READS_TEXT
+from toolgrove.tree.formats.forms import WRITES
 from toolgrove.tree.merge import Merge
 from toolgrove.tree.node import Node, name_of
 from toolgrove.tree.property_path import PropertyFilter
@@ -233,7 +233,8 @@ def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
     root = context.tree[arguments["nodeId"]]
     form = arguments.get("format", "json")
     if form != "json":
-        text, cut = write_text(root, form, max_tokens=context.budget)
+        writing = import_module("toolgrove.tree.formats.writing")  # only those who want a text pay for its import
+        text, cut = writing.write_text(root, form, max_tokens=context.budget)
         return {"text": text, **cut.noted()}
     header: Result = {}
     if arguments.get("includeViewRoot"):
@@ -319,4 +320,7 @@ def _incoming(context: ToolContext, arguments: Arguments) -> list[Incoming]:
         raise InvalidArgument(
             "Say in which format the text is: markdown, opml or csv.", reason="document", path="format"
         )
-    return read_text(arguments["text"], arguments["format"], payload_type=arguments.get("payloadType"), limit=limit)
+    found: list[Incoming] = import_module("toolgrove.tree.formats.reading").read_text(
+        arguments["text"], arguments["format"], payload_type=arguments.get("payloadType"), limit=limit
+    )
+    return found

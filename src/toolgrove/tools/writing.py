@@ -11,6 +11,7 @@ from toolgrove.tools.conditions import CONDITIONS, ONLY_THE_START, compile_predi
 from toolgrove.tools.context import ToolContext, ids
 from toolgrove.tools.declaration import DESTROYS, SETS, WRITES, Family
 from toolgrove.tools.patch import Patch
+from toolgrove.tools.querying import select
 from toolgrove.tools.schema import (
     COUNT,
     ID_LIST,
@@ -27,7 +28,6 @@ from toolgrove.tools.schema import (
     record,
     text,
 )
-from toolgrove.tree.dsl import Selection
 from toolgrove.tree.footprint import of_children, of_node, of_siblings, of_subtree
 from toolgrove.tree.node import Node
 from toolgrove.tree.tree import walk
@@ -161,7 +161,7 @@ def _as_tags(patch: Patch) -> Result:
 
 def _matching(context: ToolContext, filter: Any) -> list[Node]:
     if isinstance(filter, str):
-        return list(Selection(context.tree, filter).nodes())
+        return list(select(context.tree, filter).nodes())
     test = compile_predicates(filter, "filter")
     return [node for node in walk(context.tree.root) if node is not context.tree.root and test(node)]
 
@@ -169,7 +169,7 @@ def _matching(context: ToolContext, filter: Any) -> list[Node]:
 def _only_the_root(context: ToolContext, filter: Any) -> Result:
     root = context.tree.root
     if isinstance(filter, str):
-        return why_nothing(Selection(context.tree, filter))
+        return why_nothing(select(context.tree, filter))
     only = compile_predicates(filter, "filter")(root)
     return {"hint": ONLY_THE_START.format(root.id)} if only else no_match(context, filter)
 

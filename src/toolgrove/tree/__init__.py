@@ -18,6 +18,7 @@
 - ``merge``: a document merged into a tree
 - ``moment``: the tree as it was at a moment
 - ``node``: a node, and its image as the journal keeps it
+- ``node_attributes``: what a node itself knows, by name
 - ``ordered_results``: results that pages are cut from, kept while the tree is the same
 - ``page_token``: where a page ended, signed for one agent and one question
 - ``payload_type``: what payloads of a type may hold

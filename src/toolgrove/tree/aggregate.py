@@ -9,9 +9,8 @@ from typing import Any
 
 from toolgrove.errors import InvalidArgument, closest
 from toolgrove.notation.json_value import canonical, copied, order_key
-from toolgrove.tree.dsl.condition import QueryMemory, attribute
-from toolgrove.tree.dsl.parser import ATTRIBUTES
 from toolgrove.tree.node import Node
+from toolgrove.tree.node_attributes import ATTRIBUTES, QueryMemory, attribute
 from toolgrove.tree.property_path import MISSING, Many, PropertyFilter, finder
 
 OPS = ("count", "distinct", "min", "max", "sum", "avg")

@@ -2,24 +2,30 @@
 
 - ``access``: changes of agents' access in the project file, and tokens
 - ``agent_endpoints``: one MCP endpoint per agent, opened as the configuration names them
+- ``agent_lines``: what answers plain requests at an agent's address
 - ``agents``: what an agent finds at its address
+- ``api``: the routes to everything that the gateway answers
 - ``app``: the ASGI app that joins the parts, and its life
 - ``arrivals``: records of first uses of tokens, and of sign-ins
 - ``call_story``: all that is known about one call
 - ``console``: the console's page
 - ``entrance``: lets plain requests in that need not pass through the app
+- ``exposition``: the counters in Prometheus's text format
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
+- ``late_routes``: routes that are made when a request first needs them
 - ``live``: the event stream that consoles watch
 - ``logins``: logins to MCP servers from the console
 - ``manual``: the documentation of this version
-- ``metrics``: counters for Prometheus
+- ``metrics``: counters of what happens
+- ``open_addresses``: the addresses that need no token
 - ``openapi``: the OpenAPI document, written from operations and schemas
 - ``operations``: the table of all addresses: what each takes and answers, and whom it serves
 - ``operator``: the operator's API
 - ``other_replicas``: passes answers to the replica that asked
 - ``project``: what the gateway needs of a project
 - ``projects``: several projects at one address
+- ``readiness``: whether the gateway lives, and whether it should be asked
 - ``refusals``: audit records of requests that were refused at the edge
 - ``replica_figures``: what replicas cost each other, as metrics
 - ``revocations``: ends what a revoked token opened

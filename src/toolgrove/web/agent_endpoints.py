@@ -87,6 +87,10 @@ class AgentEndpoints:
         """Look again at which agents there are, and at their tools."""
         self._changed.set()
 
+    def find(self, agent: str) -> AgentEndpoint | None:
+        """The endpoint of an agent; None if there is none."""
+        return self._open.get(agent)
+
     def __getitem__(self, agent: str) -> AgentEndpoint:
         return self._open[agent]
 

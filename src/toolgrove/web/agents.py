@@ -9,14 +9,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from mcp_serve.clear_json import BODY
-from mcp_serve.lane import Line
 from mcp_serve.protocol import STATELESS
 from toolgrove.agent import Agent
 from toolgrove.errors import AgentNotFound, InvalidArgument
 from toolgrove.mcp_face import session_of
 from toolgrove.web.agent_endpoints import AgentEndpoints
 from toolgrove.web.http_json import answer, event_texts, failure, json_body, problem, stream
-from toolgrove.web.identity import Principal
 from toolgrove.web.project import Project
 from toolgrove.web.refusals import Refusals
 from toolgrove.web.routing import Handlers
@@ -25,7 +23,6 @@ from toolgrove.web.runs import Runs
 from toolgrove.web.schemas import MAX_CALLS, Receipt
 from toolgrove.web.streams import FollowedResponse, Streams
 
-_PREFIX, _SUFFIX = "/agents/", "/mcp"
 _STATELESS = frozenset(version.encode() for version in STATELESS)
 
 
@@ -55,17 +52,6 @@ class Agents:
             "receipt": self._receipt,
             "run": self._runs,
         }
-
-    def line(self, scope: Scope) -> Line | None:
-        """What answers plain requests of MCP at this address, for whoever asks."""
-        return self.at(scope["path"], scope["user"])
-
-    def at(self, path: str, user: Principal) -> Line | None:
-        """The same by the path alone."""
-        name = path[len(_PREFIX) : -len(_SUFFIX)]
-        if not path.startswith(_PREFIX) or not path.endswith(_SUFFIX) or self._streams.is_closed:
-            return None
-        return self._endpoints[name].sessions if name in self._endpoints and user.may_be(name) else None
 
     async def _openai_tools(self, request: Request) -> Response:
         agent = await self._agent(request)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_serve.calls import User
 from mcp_serve.guard import Hosts
 from mcp_serve.lane import Line
 from mcp_serve.plain import Head
 from mcp_serve.shortcut import Entry
 from toolgrove.store.state import OPERATOR
-from toolgrove.web.identity import Holder, Principal, holder_of
+from toolgrove.web.identity import Holder, Principal, bearer
+
+_ANYBODY = Principal(OPERATOR)
 
 
 class Entrance:
@@ -29,18 +30,16 @@ class Entrance:
         given = head.given
         if not self._hosts.welcomes(given.get(b"host"), given.get(b"origin")):
             return None
-        user = self._known(given.get(b"authorization"))
+        if self._holder is None:
+            line = self._line(path, _ANYBODY)
+            return None if line is None else Entry(line, _ANYBODY.user)
+        token = bearer(given.get(b"authorization", b""))
+        try:
+            user = None if token is None else self._holder(token)
+        except OSError:  # the app tells of it
+            return None
         line = None if user is None else self._line(path, user)
         if user is None or line is None:
             return None
-        if self._holder is not None:
-            self._came(user, source)
-        return Entry(line, User(user.name, user.scopes))
-
-    def _known(self, authorization: bytes | None) -> Principal | None:
-        if self._holder is None:
-            return Principal(OPERATOR)
-        try:
-            return holder_of(() if authorization is None else (authorization,), self._holder)
-        except OSError:  # the app tells of it
-            return None
+        self._came(user, source)
+        return Entry(line, user.user)

@@ -6,7 +6,7 @@ import inspect
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -14,9 +14,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.notation import strict_json
-from toolgrove.web.schemas import Body, ErrorCode, ErrorFacts, Failure
 
-B = TypeVar("B", bound=Body)
+if TYPE_CHECKING:
+    from toolgrove.web.schemas import Body, ErrorCode
+
+B = TypeVar("B", bound="Body")
 
 log = logging.getLogger("toolgrove.serve")
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
@@ -72,8 +74,7 @@ def answer(content: Any, status: int = 200) -> Response:
 
 def problem(status: int, code: ErrorCode, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """A refusal that says what to do next."""
-    content = Failure(error=ErrorFacts(code=code, message=message)).to_json()
-    return _Json(content, status, headers={**HEADERS, **(headers or {})})
+    return _Json({"error": {"code": code, "message": message}}, status, headers={**HEADERS, **(headers or {})})
 
 
 def failure(error: GroveError) -> Response:

@@ -11,13 +11,13 @@ import anyio
 from starlette.authentication import AuthCredentials, BaseUser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mcp_serve.calls import User
 from toolgrove.store.state import OPERATOR, Tokens, hashed
 from toolgrove.types import Clock
 from toolgrove.web.http_json import problem, unkept
-from toolgrove.web.operations import OPERATIONS
+from toolgrove.web.open_addresses import OPEN
 from toolgrove.web.slow_down import LONGEST, SlowDown
 
-OPEN = frozenset(one.path for one in OPERATIONS if one.who == "everybody")
 REREAD = 1.0
 
 
@@ -27,6 +27,18 @@ class Principal(BaseUser):
 
     name: str
     token: str = field(default="", repr=False)
+    is_operator: bool = field(init=False, compare=False, repr=False)
+    """Whether it is the person who answers for the agents."""
+    scopes: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """What its token is good for."""
+    user: User = field(init=False, compare=False, repr=False)
+    """The same to those who serve MCP."""
+
+    def __post_init__(self) -> None:
+        is_operator = self.name == OPERATOR
+        scopes = ("operator",) if is_operator else ("agent",)
+        for name, value in (("is_operator", is_operator), ("scopes", scopes), ("user", User(self.name, scopes))):
+            object.__setattr__(self, name, value)
 
     @property
     def is_authenticated(self) -> bool:
@@ -35,16 +47,6 @@ class Principal(BaseUser):
     @property
     def display_name(self) -> str:
         return self.name
-
-    @property
-    def is_operator(self) -> bool:
-        """Whether it is the person who answers for the agents."""
-        return self.name == OPERATOR
-
-    @property
-    def scopes(self) -> tuple[str, ...]:
-        """What its token is good for."""
-        return ("operator",) if self.is_operator else ("agent",)
 
     def may_be(self, agent: str) -> bool:
         """Whether it may call as this agent."""
@@ -59,12 +61,12 @@ def holder_of(given: Sequence[bytes], holder: Holder) -> Principal | None:
     """Who asks, by the headers that say so: exactly one must, with a token that is good."""
     if len(given) != 1:
         return None
-    token = _token(given[0])
+    token = bearer(given[0])
     return None if token is None else holder(token)
 
 
 @lru_cache(maxsize=256)
-def _token(given: bytes) -> str | None:
+def bearer(given: bytes) -> str | None:
     """The bearer token in a header; a client sends the same one again and again."""
     scheme, _, token = given.decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None

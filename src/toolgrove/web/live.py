@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import anyio
 
-from toolgrove.events import Event
+from toolgrove.events import Event, Listener
 from toolgrove.web.http_json import event_text
 
 BACKLOG = 1_000
@@ -19,20 +19,21 @@ _HEARTBEAT = event_text({"type": "heartbeat"})
 class Live:
     """Hands events on; a watcher that falls behind loses the oldest and is told how many."""
 
-    def __init__(self) -> None:
+    def __init__(self, listen: Callable[[Listener], Callable[[], None]]) -> None:
+        self._listen = listen
         self._watchers: set[_Watcher] = set()
         self._closed = False
 
-    def publish(self, event: Event) -> None:
-        """Hear of an event; called on every one, so it only hands it on."""
-        if self._watchers:
-            told = event_text(event.to_json())  # once, however many watch
-            for watcher in self._watchers:
-                watcher.put(told)
+    def _hear(self, event: Event) -> None:
+        told = event_text(event.to_json())  # once, however many watch
+        for watcher in self._watchers:
+            watcher.put(told)
 
     async def watch(self) -> AsyncIterator[bytes]:
         """Every event from now on, as a stream carries it; a heartbeat while there is none."""
         watcher = _Watcher()
+        if not self._watchers:
+            self._end = self._listen(self._hear)  # while nobody watches, no event need be made
         self._watchers.add(watcher)
         try:
             yield _WATCHING
@@ -40,6 +41,8 @@ class Live:
                 yield await watcher.next()
         finally:
             self._watchers.discard(watcher)
+            if not self._watchers:
+                self._end()
 
     def close(self) -> None:
         """Let every watcher go, after what it has not been told yet."""

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from toolgrove.errors import GroveError
 from toolgrove.web import schemas
 from toolgrove.web.http_json import HEADERS
-from toolgrove.web.operations import CALLBACK
+from toolgrove.web.open_addresses import CALLBACK
 from toolgrove.web.project import Project
 from toolgrove.web.routing import Handlers
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from toolgrove.store.audit import Kind, Outcome
 from toolgrove.store.state import ApprovalState
 from toolgrove.web import schemas
+from toolgrove.web.open_addresses import CALLBACK
 
 Who = Literal["everybody", "agent", "operator"]
 MAX_RECORDS = 1_000
@@ -70,7 +71,6 @@ _AUDIT = (
     _number("limit", "At most so many; 100 unless told.", maximum=MAX_RECORDS),
 )
 _MCP = "/agents/{agent}/mcp"
-CALLBACK = "/oauth/callback"
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(

@@ -17,24 +17,32 @@ from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, 
 from toolgrove.store.state import ApprovalState
 from toolgrove.web import schemas
 from toolgrove.web.call_story import call_story
+from toolgrove.web.exposition import Exposition
 from toolgrove.web.http_json import HEADERS, body_of, stream
 from toolgrove.web.live import Live
-from toolgrove.web.metrics import Metrics
 from toolgrove.web.operations import MAX_RECORDS
 from toolgrove.web.project import Project
 from toolgrove.web.routing import Handlers
 from toolgrove.web.run_log import RunLog
 from toolgrove.web.streams import FollowedResponse, Streams
+from toolgrove.web.traffic import Traffic
 
 
 class OperatorApi:
     """`/api/…` and `/metrics`, for the operator's token only. Nothing here takes a command to run."""
 
     def __init__(
-        self, project: Project, live: Live, metrics: Metrics, streams: Streams, runs: RunLog, version: str
+        self,
+        project: Project,
+        live: Live,
+        traffic: Traffic,
+        exposition: Exposition,
+        streams: Streams,
+        runs: RunLog,
+        version: str,
     ) -> None:
-        self._project, self._live, self._metrics, self._streams = project, live, metrics, streams
-        self._runs, self._version = runs, version
+        self._project, self._live, self._counted, self._streams = project, live, traffic, streams
+        self._figures, self._runs, self._version = exposition, runs, version
 
     def handlers(self) -> Handlers:
         """What answers each operation of the operator."""
@@ -59,7 +67,7 @@ class OperatorApi:
         }
 
     async def _exposition(self, request: Request) -> Response:
-        return Response(self._metrics.exposition(), media_type=self._metrics.media_type, headers=HEADERS)
+        return Response(self._figures.text(), media_type=self._figures.media_type, headers=HEADERS)
 
     async def _overview(self, request: Request) -> schemas.Project:
         project = self._project
@@ -73,7 +81,7 @@ class OperatorApi:
             tools=len(snapshot.offers),
             agents=agents,
             pending_approvals=len(await project.approvals.list("pending")),
-            traffic=self._metrics.traffic.minutes(last=60),
+            traffic=self._counted.minutes(last=60),
             healthy=project.healthy,
             version=self._version,
             file=project.config.file_name,
@@ -105,7 +113,7 @@ class OperatorApi:
         return FollowedResponse(stream(self._live.watch()), self._streams)
 
     async def _traffic(self, request: Request) -> schemas.Traffic:
-        return schemas.Traffic(minutes=self._metrics.traffic.minutes(request.query_params.get("agent")))
+        return schemas.Traffic(minutes=self._counted.minutes(request.query_params.get("agent")))
 
     async def _call(self, request: Request) -> schemas.Call:
         return await call_story(self._project, request.path_params["id"])

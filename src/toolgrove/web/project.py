@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolgrove.agent import Agent
 from toolgrove.call.inbox import Inbox
 from toolgrove.call.recorder import Recorder
 from toolgrove.config import Config, ConfigFile
-from toolgrove.events import Event, Listener
+from toolgrove.events import Event, Heard
 from toolgrove.model_run import ModelRun
 from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.resolve import Toolset
 from toolgrove.pool.secrets import Secrets
-from toolgrove.server_logins import ServerLogins
 from toolgrove.store.audit import AuditLog
 from toolgrove.store.journal import Extent, Trouble
 from toolgrove.store.state import Handoffs, Pins, Tokens
 from toolgrove.tree.account import Account
 from toolgrove.types import Bounds, Clock
 
+if TYPE_CHECKING:
+    from toolgrove.server_logins import ServerLogins
 
-class Project(Protocol):
+
+class Project(Heard, Protocol):
     """What the web uses of a grove, and nothing else."""
 
     config: Config
@@ -36,7 +38,9 @@ class Project(Protocol):
     clock: Clock
     recorder: Recorder
     misdeeds: Misdeeds
-    server_logins: ServerLogins
+
+    @property
+    def server_logins(self) -> ServerLogins: ...
 
     @property
     def audit_log(self) -> AuditLog: ...
@@ -79,8 +83,6 @@ class Project(Protocol):
     def cut_off(self) -> None: ...
 
     def tell(self, event: Event) -> None: ...
-
-    def listen(self, listener: Listener) -> None: ...
 
 
 def agent_names(project: Project) -> Collection[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from toolgrove.web.run_log import Recording
+if TYPE_CHECKING:
+    from toolgrove.web.run_log import Recording
 
 Events = AsyncIterator[dict[str, Any]]
 

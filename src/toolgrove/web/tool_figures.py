@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from toolgrove.events import Event, ToolFailed, ToolSucceeded
-from toolgrove.web.schemas import Figures
+from toolgrove.events import Event, Heard, ToolFailed
+
+if TYPE_CHECKING:
+    from toolgrove.web.schemas import Figures
 
 _KEPT = 200
 _REFUSALS = frozenset(("forbidden", "rate_limited"))
@@ -28,11 +32,16 @@ class ToolFigures:
     def __init__(self) -> None:
         self._tallies: dict[str, _Tally] = {}
 
-    def count(self, event: Event) -> None:
-        """Add a call that ended."""
-        if isinstance(event, ToolSucceeded):
-            self._add(event.tool, event.duration)
-        elif isinstance(event, ToolFailed) and "tool" not in event.error:  # which names a tool that nobody has
+    def follow(self, heard: Heard) -> None:
+        """Count calls from now on."""
+        heard.tally(self._succeeded)
+        heard.listen(self._failed, ToolFailed)
+
+    def _succeeded(self, agent: str, tool: str, seconds: float) -> None:
+        self._add(tool, seconds)
+
+    def _failed(self, event: Event) -> None:
+        if isinstance(event, ToolFailed) and "tool" not in event.error:  # which names a tool that nobody has
             if event.error.get("reason") == _WAITS:
                 self._add(event.tool, None)
             elif event.error["code"] in _REFUSALS:
@@ -44,7 +53,8 @@ class ToolFigures:
         """The figures of some tools together."""
         found = [self._tallies[tool] for tool in tools if tool in self._tallies]
         latest = sorted(seconds for tally in found for seconds in tally.latest)
-        return Figures(
+        kind: type[Figures] = import_module("toolgrove.web.schemas").Figures  # only those who look pay for its import
+        return kind(
             calls=sum(tally.calls for tally in found),
             failures=sum(tally.failures for tally in found),
             refusals=sum(tally.refusals for tally in found),

@@ -12,7 +12,7 @@ import anyio
 import anyio.abc
 
 from grove_kit import ManualClock
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.config import HttpToolConfig, SecretConfig
 from toolgrove.errors import GroveError
@@ -179,7 +179,7 @@ async def scrubbed(source: HttpSource, secrets: Secrets, arguments: dict[str, An
     """The result of a call as the chain hands it on."""
     tool = (await tools(source))[source.name]
     caller = Caller(agent="a", session="a", role="editor")
-    chain = fold((ScrubStep(secrets),), source.call)
+    chain = Chain((ScrubStep(secrets),), source.call)
     return await chain(Call(id="c1", name=tool.spec.name, tool=tool, arguments=arguments, caller=caller))
 
 

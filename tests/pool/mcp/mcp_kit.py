@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 
 from ports import free_port
-from toolgrove.call import fold
+from toolgrove.call import Chain
 from toolgrove.call.scrub import ScrubStep
 from toolgrove.config import McpServerConfig, SecretConfig
 from toolgrove.errors import GroveError
@@ -89,7 +89,7 @@ class Hand:
 
     def __init__(self, source: McpSource, secrets: Secrets) -> None:
         self.source = source
-        self._chain = fold((ScrubStep(secrets),), source.call)
+        self._chain = Chain((ScrubStep(secrets),), source.call)
         self.changes = 0
         self.offers: dict[str, Offer] = {}
 

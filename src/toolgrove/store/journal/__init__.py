@@ -10,6 +10,9 @@
 - ``postgres``: the journal in a database that several processes share
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from toolgrove.store.journal.extent import Extent, Marks
 from toolgrove.store.journal.journal import (
     RECORD_BYTES,
@@ -26,7 +29,9 @@ from toolgrove.store.journal.journal import (
 )
 from toolgrove.store.journal.memory import MemoryJournal
 from toolgrove.store.journal.news import Deed, News
-from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measure, read_workspace
+
+if TYPE_CHECKING:
+    from toolgrove.store.journal.sqlite import SqliteAuditLog, SqliteJournal, measure, read_workspace
 
 __all__ = [
     "RECORD_BYTES",
@@ -50,3 +55,10 @@ __all__ = [
     "measure",
     "read_workspace",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """A name of the journal in a file when it is first wanted: a project in memory has none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.sqlite"), name)

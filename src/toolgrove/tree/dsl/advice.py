@@ -17,6 +17,7 @@ from toolgrove.tree.dsl.syntax import (
     Operand,
     Or,
     Presence,
+    Property,
     Query,
 )
 from toolgrove.tree.property_path import MISSING, Many, finder
@@ -44,6 +45,11 @@ class Clue(NamedTuple):
     operand: Operand
     op: str
     values: tuple[Any, ...]
+
+
+def of_property(path: str, op: str, values: tuple[Any, ...]) -> Clue:
+    """What a condition outside of the language asks of a property."""
+    return Clue(Property(path), op, values)
 
 
 def advice(query: Query, tree: Tree) -> str | None:

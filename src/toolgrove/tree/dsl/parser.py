@@ -40,11 +40,11 @@ from toolgrove.tree.dsl.syntax import (
     Step,
 )
 from toolgrove.tree.dsl.tokens import Token, literal, tokenize
+from toolgrove.tree.node_attributes import ATTRIBUTES
 from toolgrove.tree.predicate import check_bounds, is_ordered
 
 MAX_BYTES = 4096
 MAX_NESTING = 32
-ATTRIBUTES = ("id", "type", "name", "depth", "tag", "childCount", "index")
 AXES = ("parent", "ancestor", "child", "descendant")
 SIGNS = ("=", "!=", ">", ">=", "<", "<=")
 WORDS = ("contains", "startswith", "endswith", "between", "in")

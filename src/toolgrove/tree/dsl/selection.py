@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from toolgrove.tree.dsl.condition import QueryMemory, compile_condition
+from toolgrove.tree.dsl.condition import compile_condition
 from toolgrove.tree.dsl.parser import parse
 from toolgrove.tree.dsl.syntax import Condition, Path
 from toolgrove.tree.node import Node
+from toolgrove.tree.node_attributes import QueryMemory
 from toolgrove.tree.position import resume
 from toolgrove.tree.predicate import Predicate, every
 from toolgrove.tree.rank import Rank

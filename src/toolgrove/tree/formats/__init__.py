@@ -2,6 +2,7 @@
 
 - ``diagram``: a Mermaid flowchart, out only
 - ``fitting``: which nodes of a subtree a text has room for, and how it says that some are missing
+- ``forms``: which there are
 - ``lines``: a node as a line of a text says it, and how a line is refused
 - ``markdown``: nested lists
 - ``opml``: outlines of outliners
@@ -9,8 +10,3 @@
 - ``table``: CSV, with properties and tags
 - ``writing``: a subtree in any of them
 """
-
-from toolgrove.tree.formats.reading import read_text
-from toolgrove.tree.formats.writing import write_text
-
-__all__ = ["read_text", "write_text"]

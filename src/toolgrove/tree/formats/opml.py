@@ -14,7 +14,8 @@ from toolgrove.tree.formats.lines import Line, refuse
 from toolgrove.tree.node import Node
 from toolgrove.tree.render import Cut
 
-_FOREIGN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FOREIGN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What XML cannot hold."""
 _EXACT = "_name"
 _CUT = "_cut"
 

@@ -10,8 +10,6 @@ from toolgrove.tree.document import MAX_TEXT, Incoming, read
 from toolgrove.tree.formats import markdown, opml, table
 from toolgrove.tree.formats.lines import MAX_DEPTH, Line, refuse
 
-READS = ("markdown", "opml", "csv")
-
 
 def read_text(text: str, form: str, *, payload_type: str | None, limit: int) -> list[Incoming]:
     """The nodes of a text, parents before children; names and nesting alone, unless it is a table."""

@@ -12,7 +12,6 @@ from toolgrove.tree.property_path import EVERYTHING
 from toolgrove.tree.render import CHARS_PER_TOKEN, ENVELOPE, Cut, node_json
 from toolgrove.tree.render import line as outline_line
 
-WRITES = ("outline", "markdown", "opml", "csv", "mermaid")
 _SMALLER = 0.8
 _ROUNDS = 40
 Write = Callable[[Node, Shown, Cut], str]

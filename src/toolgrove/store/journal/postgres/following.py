@@ -41,9 +41,8 @@ def news_since(tables: PostgresTables, revision: int) -> News:
 
 def read_all(tables: PostgresTables) -> tuple[Head, SavedWorkspace]:
     """The workspace as it stands at one moment, while others go on writing."""
-    tables.execute(_ONE_MOMENT)
+    tables.execute(f"{_ONE_MOMENT}; {_UNHURRIED}")
     try:
-        tables.execute(_UNHURRIED)
         head = Head.read(tables)
         if head is None:
             raise Damaged("the row of the head is missing")

@@ -65,4 +65,4 @@ def _prove(
 def _terms(connection: sqlite3.Connection) -> Terms:
     """A store from before has no bodies until it is opened again."""
     has_bodies = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_body'").fetchone() is not None
-    return Terms(kind=KIND, call=_CALL, run=_RUN, greatest="max", like="LIKE", has_bodies=has_bodies)
+    return Terms(kind=KIND, call=_CALL, run=_RUN, greatest="max", like="LIKE", has_bodies=has_bodies, has_spans=True)

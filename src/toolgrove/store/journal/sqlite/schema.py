@@ -8,13 +8,13 @@ from contextlib import closing
 from pathlib import Path
 
 from toolgrove.store.journal.sqlite import compaction
-from toolgrove.store.journal.tables.audit_queries import UNUSUAL_OUTCOME
+from toolgrove.store.journal.tables.audit_queries import SPAN_OF, UNUSUAL_OUTCOME
 from toolgrove.store.read_only import is_read_only, reading_address
 from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
 APPLICATION = 0x47524F56  # "GROV"
-VERSION = 4
+VERSION = 5
 STATE_TABLES = (
     *("head", "node", "journal", "fold", "view", "expanded", "bookmark", "snapshot", "idempotency"),
     "unfinished",
@@ -61,6 +61,13 @@ _SINCE = {
     CREATE INDEX audit_timestamp ON audit (timestamp);
     CREATE INDEX audit_outcome ON audit (outcome) WHERE {UNUSUAL_OUTCOME};
     CREATE INDEX audit_kind ON audit ({KIND}) WHERE {KIND} IS NOT NULL
+    """,
+    # What is written together stands together in them; else each agent that writes changes a page of its own.
+    5: f"""
+    DROP INDEX audit_agent;
+    DROP INDEX audit_operation;
+    CREATE INDEX audit_agent ON audit ({SPAN_OF}, agent);
+    CREATE INDEX audit_operation ON audit ({SPAN_OF}, operation)
     """,
 }
 """What each later version added."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from toolgrove.store.journal.tables.head_row import Head
 
 UNUSUAL_OUTCOME = "outcome <> 'success'"
 _CHUNK = 2_000
+_BITS = 10
+SPAN_OF = f"number >> {_BITS}"
+"""In which span of records one is; agents and tools are looked up span by span."""
 # Room is made from the oldest on, so what is missing after the first that is there was taken out by hand. No text in
 # a line can look like one of these keys, since JSON escapes quotes.
 _LOST = """
@@ -39,6 +42,9 @@ ORDER BY number LIMIT 1
 """
 # The number before the first record of a time; the plus keeps SQLite from looking for it record by record.
 _SINCE = "(?, (SELECT coalesce(min(+number) - 1, 9223372036854775807) FROM audit WHERE timestamp >= ?))"
+_ENDS = "SELECT (SELECT min(number) FROM audit), (SELECT max(number) FROM audit)"
+# The bounds say the same again: in a store from before there were spans, they lead to the records.
+_IN_SPAN = f"{SPAN_OF} = ? AND number >= ? AND number < ?"
 # Records and bodies are ASCII, with everything else escaped.
 _ANYWHERE = "line || coalesce(arguments, '') || coalesce(result, '')"
 _WILD = re.compile(r"[\\%_]")
@@ -47,7 +53,8 @@ _WILD = re.compile(r"[\\%_]")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
     """In which databases differ: the kind of a record, its call and its run, the larger of two, finding a text whatever
-    its capitals, how a text stands in a column, and whether there is a table of bodies."""
+    its capitals, how a text stands in a column, whether there is a table of bodies, and whether agents and tools are
+    looked up span by span."""
 
     kind: str
     call: str
@@ -56,6 +63,7 @@ class Terms:
     like: str
     kept_as: Callable[[str], str] = str
     has_bodies: bool = True
+    has_spans: bool = False
 
 
 def page(connection: Connection, query: AuditQuery, terms: Terms) -> AuditPage:
@@ -87,9 +95,36 @@ def page(connection: Connection, query: AuditQuery, terms: Terms) -> AuditPage:
     # The conditions are the constants above; every value is bound.
     conditions = " AND ".join((f"number > {start}", *given))
     order = "number DESC" if query.newest else "number"
-    text = f"{_lines(terms)} WHERE {conditions} ORDER BY {order} LIMIT ?"
-    rows = connection.execute(text, [*values, *given.values(), query.limit + 1])
+    most, values = query.limit + 1, [*values, *given.values()]
+    if terms.has_spans and not (query.agent is None and query.tool is None):
+        text = f"{_lines(terms)} WHERE {_IN_SPAN} AND {conditions} ORDER BY {order} LIMIT ?"
+        rows = _by_span(connection, text, values, _spans(connection, query), most)
+    else:
+        text = f"{_lines(terms)} WHERE {conditions} ORDER BY {order} LIMIT ?"
+        rows = iter(connection.execute(text, [*values, most]))
     return AuditPage.of(map(_whole, rows), query.limit)
+
+
+def _spans(connection: Connection, query: AuditQuery) -> Sequence[int]:
+    """The spans in which a query may find something, in its order."""
+    first, last = connection.execute(_ENDS).fetchone()
+    if first is None:
+        return ()
+    first, last = max(first, query.after), last if query.before is None else min(last, query.before)
+    spans = range(first >> _BITS, (last >> _BITS) + 1)
+    return spans[::-1] if query.newest else spans
+
+
+def _by_span(
+    connection: Connection, text: str, values: Sequence[Any], spans: Iterable[int], most: int
+) -> Iterator[Any]:
+    """The rows of a query, which is asked for one span after the other until there are enough."""
+    for span in spans:
+        for row in connection.execute(text, [span, span << _BITS, (span + 1) << _BITS, *values, most]):
+            yield row
+            most -= 1
+        if most <= 0:
+            return
 
 
 def _part(text: str | None) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
-_ROWS = 256
+_ROWS = 1_024
 
 
 class Found(Protocol):
@@ -32,17 +32,17 @@ class Connection(Protocol):
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object: ...
 
 
-@runtime_checkable
-class TakesRows(Protocol):
-    """A connection with a way of its own to insert many rows."""
-
-    def insert(self, opening: str, rows: Sequence[tuple[Any, ...]]) -> None: ...
+Insert = Callable[[str, Sequence[tuple[Any, ...]]], None]
 
 
 def insert(connection: Connection, opening: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run `INSERT INTO table (columns)` for all rows; few statements, since each lets go of the interpreter."""
-    if isinstance(connection, TakesRows):
-        connection.insert(opening, rows)
+    """Run `INSERT INTO table (columns)` for all rows; few statements, since each lets go of the interpreter.
+
+    A connection may have an `insert` of its own, for any number of rows.
+    """
+    own: Insert | None = getattr(connection, "insert", None)
+    if own is not None:
+        own(opening, rows)
         return
     for start in range(0, len(rows), _ROWS):
         part = rows[start : start + _ROWS]

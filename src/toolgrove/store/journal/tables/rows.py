@@ -49,6 +49,8 @@ class Rows(NamedTuple):
     def of(cls, entry: JournalEntry) -> Rows:
         audit, effects, kept, durable, alone = entry
         audit = capped(audit)
+        if effects is None and kept is None:
+            return cls(audit, durable=True) if durable else cls(audit)
         result = "" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result])
         if effects is None:
             return cls(audit, key=kept, result=result, durable=durable)
