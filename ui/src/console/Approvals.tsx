@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Badge } from "../components/Badge";
 import { CopyButton } from "../components/CopyButton";
 import { Diff } from "../components/Diff";
@@ -219,7 +219,8 @@ function Decision({ approval }: { approval: Approval }) {
       setBusy(false);
     }
   };
-  useEffect(() => {
+  // Before the page is painted: a key that is pressed as the buttons appear counts, and never for the call before.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (!console.settings.singleKeys.peek() || event.defaultPrevented || event.repeat || isTyping(event)) return;
       const key = event.key.toLowerCase();
