@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { QuestionDialog } from "../bench/QuestionDialog";
 import { Icon } from "../components/Icon";
 import { KeysDialog } from "../components/KeysDialog";
@@ -67,7 +67,7 @@ function Frame() {
     if (project) tickVisit(project, console.route.value);
   }, [console.route.value, project?.name]);
   // A new view begins at its top, for eyes and for screen readers.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!first.current) main.current?.focus();
     main.current?.scrollTo(0, 0);
     first.current = false;

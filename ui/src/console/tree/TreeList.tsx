@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ContextMenu, type MenuItem } from "../../components/ContextMenu";
 import { Icon } from "../../components/Icon";
 import { plural } from "../../lib/format";
@@ -69,8 +69,8 @@ export function TreeList({
     if (from < element.scrollTop) element.scrollTop = from;
     else if (to > element.scrollTop + element.clientHeight) element.scrollTop = to - element.clientHeight;
   };
-  // A node that was looked up comes into sight by itself.
-  useEffect(() => {
+  // A node that was looked up comes into sight by itself, before a key can walk on from it.
+  useLayoutEffect(() => {
     setActive(null);
     bringInSight(rows.findIndex((row) => row.id === selected));
   }, [selected]);
@@ -423,7 +423,7 @@ function NameField({ name, onDone }: { name: string; onDone: (name: string | nul
   const field = useRef<HTMLInputElement>(null);
   const done = useRef(false);
   // Set once and not again: the row is drawn anew whenever the tree changes, also while one types.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (field.current) field.current.value = name;
     field.current?.focus();
     field.current?.select();
