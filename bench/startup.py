@@ -10,6 +10,7 @@ import sys
 import tempfile
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from bench.measure import cpu_seconds, percentile
 from bench.report import Report, circumstances
@@ -51,23 +52,29 @@ def served(folder: Path) -> float:
 
 
 def listed(address: str) -> None:
-    """Ask for the tools, and see that there are some."""
+    """Ask what the server is and for its tools, as clients begin, and see that there are some."""
+    asked(address, "server/discover")
+    if not asked(address, "tools/list")["tools"]:
+        raise RuntimeError("no tools are listed")
+
+
+def asked(address: str, method: str) -> Any:
+    """The result of a request."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": meta}}
     headers = {
         "content-type": "application/json",
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/list",
+        "mcp-method": method,
     }
     request = urllib.request.Request(address, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
-        if not json.load(answer)["result"]["tools"]:
-            raise RuntimeError("no tools are listed")
+        return json.load(answer)["result"]
 
 
 def measured(report: Report, rounds: int = ROUNDS) -> None:

@@ -8,6 +8,7 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``calls``: calls in flight, which may be suspended, resumed and drained
 - ``clear_json``: refuses bodies that two readers could read differently
 - ``connections``: takes as many connections as there is room for
+- ``discovery``: what clients of the newer era are told first
 - ``diversion``: leads a standard stream elsewhere for a while
 - ``eager``: begins work on the spot, and makes a task only of what has to wait
 - ``endpoint``: one MCP server over a table, whichever way its clients come

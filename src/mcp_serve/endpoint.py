@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from mcp_serve import sdk
 from mcp_serve.answer import Answer, failure
 from mcp_serve.calls import Calls, Elsewhere, RunTool
+from mcp_serve.discovery import announced, discovered
 from mcp_serve.line import Line
 from mcp_serve.listing import Listing
 from mcp_serve.parts import Parts
 from mcp_serve.prompts import Prompts
 from mcp_serve.resources import Documentation, Resources
-from mcp_serve.table import ToolTable
+from mcp_serve.table import Json, ToolTable
 from mcp_serve.tracing import is_collected
 from mcp_serve.wire import Writer
 
@@ -56,7 +57,7 @@ class Endpoint:
         self.calls = Calls(run, in_place=in_place, logger=logger, elsewhere=elsewhere)
         writer = Writer({"name": name, "version": version})
         self._listing = Listing(tools, writer, page)
-        self._line = Line(tools, self.calls, self._listing, writer, refuse, logs)
+        self._line = Line(tools, self.calls, self._listing, writer, refuse, self._discovered, logs)
         self._parts = Parts(
             name=name,
             version=version,
@@ -89,6 +90,12 @@ class Endpoint:
         """Answers plain requests; None where they must pass through the SDK: somebody added to it, or traces it."""
         is_bare = not self._is_traced if self._sdk is None else self._sdk.is_as_made
         return self._line if is_bare else None
+
+    def _discovered(self) -> Json:
+        """What a client of the newer era is told; whoever added to the SDK's server announces that too."""
+        if self._sdk is None:
+            return discovered(announced(self._parts), self._instructions)
+        return discovered(self._sdk.announced(), self._sdk.server.instructions)
 
     def instruct(self, instructions: str | None) -> None:
         """Tell clients from now on how the tools are meant to be used."""

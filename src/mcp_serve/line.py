@@ -10,7 +10,7 @@ from mcp_serve.calls import Calls, Channel, Question, User
 from mcp_serve.eager import Work
 from mcp_serve.listing import Listing
 from mcp_serve.plain import Plain
-from mcp_serve.table import ToolTable
+from mcp_serve.table import Json, ToolTable
 from mcp_serve.wire import Writer, failed
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 class Line:
     """Takes a request that is plain at this endpoint too; `refuse` words what the endpoint refuses by itself.
 
-    `logs` says whether tools log to clients of the older era, who hear of it unasked: on the lane where they can.
+    `discovered` gives the result of `server/discover`. `logs` says whether tools log to clients of the older era, who
+    hear of it unasked: on the lane where they can.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Line:
         listing: Listing,
         writer: Writer,
         refuse: Callable[[str], Answer],
+        discovered: Callable[[], Json],
         logs: Callable[[], bool] | None = None,
     ) -> None:
         self._tools = tools
@@ -36,6 +38,7 @@ class Line:
         self._listing = listing
         self._writer = writer
         self._refuse = refuse
+        self._discovered = discovered
         self._logs = logs
 
     def answer(self, request: Plain, user: User | None) -> Work[bytes] | None:
@@ -45,7 +48,7 @@ class Line:
         if request.method == "tools/list":
             writing = self._listing.result(request.params.get("cursor"), modern=request.modern)
             return None if writing is None else partial(self._listed, request, writing)
-        return partial(self._pong, request)
+        return partial(self._pong if request.method == "ping" else self._introduced, request)
 
     def _is_plain(self, request: Plain) -> bool:
         """Whether the tool says nothing but its answer, at least not to this client, and reads no header."""
@@ -73,6 +76,9 @@ class Line:
 
     async def _listed(self, request: Plain, writing: Awaitable[bytes]) -> bytes:
         return self._writer.framed(request, await asyncio.shield(writing))  # others may wait for it too
+
+    async def _introduced(self, request: Plain) -> bytes:
+        return self._writer.given(request, self._discovered())
 
     async def _pong(self, request: Plain) -> bytes:
         return self._writer.framed(request, b"{}")

@@ -21,10 +21,15 @@ from mcp_serve.protocol import (
 from mcp_serve.table import Json
 
 MAX_BODY = 4 * 1024 * 1024
-METHODS = {MODERN: frozenset(("tools/call", "tools/list")), LEGACY: frozenset(("tools/call", "tools/list", "ping"))}
+METHODS = {
+    MODERN: frozenset(("tools/call", "tools/list", "server/discover")),
+    LEGACY: frozenset(("tools/call", "tools/list", "ping")),
+}
+"""`initialize` is never plain: it opens a session, which the SDK keeps."""
 _PARAMS = {
     "tools/call": frozenset(("name", "arguments", "_meta")),
     "tools/list": frozenset(("cursor", "_meta")),
+    "server/discover": frozenset(("_meta",)),
     "ping": frozenset(("_meta",)),
 }
 _RESERVED = "io.modelcontextprotocol/"

@@ -23,9 +23,11 @@ from pydantic import BaseModel, ValidationError
 
 from mcp_serve.answer import Refusal
 from mcp_serve.calls import ANSWER_WITHIN, Channel, Question, Returned, User
+from mcp_serve.discovery import announced
 from mcp_serve.log_levels import is_heard, set_level, wanted_level
 from mcp_serve.parts import Parts
 from mcp_serve.prompts import NotGiven
+from mcp_serve.protocol import MODERN
 from mcp_serve.resources import NotRead
 from mcp_serve.sdk_forms import tool_of
 from mcp_serve.sdk_internals import (
@@ -59,10 +61,10 @@ class SdkServer:
     """Answers what the SDK asks, from the parts of an endpoint."""
 
     def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         self._tools = parts.tools
         self._refuse = parts.refuse
         self._prompts = parts.prompts
-        self._logs = parts.logs
         self._resources = parts.resources
         self._logger = parts.logger
         self._calls = parts.calls
@@ -114,7 +116,8 @@ class SdkServer:
     def _handling(self) -> tuple[object, ...]:
         """What the SDK hands plain requests to."""
         handler = self.server.get_request_handler
-        return handler("tools/call"), handler("tools/list"), handler("ping"), *self.server.middleware
+        methods = ("tools/call", "tools/list", "ping", "server/discover")
+        return *map(handler, methods), *self.server.middleware
 
     def close(self) -> None:
         """Tell of no more changes."""
@@ -224,19 +227,21 @@ class SdkServer:
         listed = [_kept(types.ResourceTemplate, one, "uriTemplate") for one in await self._resources.templates()]
         return types.ListResourceTemplatesResult(resource_templates=[one for one in listed if one is not None])
 
+    def announced(self) -> Json:
+        """What clients of the newer era are told to ask for, whoever added it."""
+        told: Json = self.server.get_capabilities(protocol_version=MODERN).model_dump(
+            by_alias=True, mode="json", exclude_none=True
+        )
+        return told
+
     def _announced(self, found: types.ServerCapabilities) -> types.ServerCapabilities:
         """Clients are told to ask only for what there is."""
-        resources = found.resources if self._resources.offered else None
-        if resources is not None:
-            resources = resources.model_copy(update={"subscribe": self._resources.watchable})
-        prompts, completions = found.prompts, found.completions
-        log = found.logging if self._logs is not None and self._logs() else None
-        if self._prompts is not None:
-            prompts = prompts if self._prompts.offered else None
-            completions = completions if self._prompts.completes else None
-        return found.model_copy(
-            update={"resources": resources, "prompts": prompts, "completions": completions, "logging": log}
-        )
+        told = announced(self._parts)
+        ours = {"resources", "logging"} if self._prompts is None else {"resources", "logging", "prompts", "completions"}
+        kept: dict[str, Any] = dict.fromkeys(ours - told.keys())
+        if found.resources is not None and "resources" in told:
+            kept["resources"] = found.resources.model_copy(update={"subscribe": told["resources"]["subscribe"]})
+        return found.model_copy(update=kept)
 
     async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         set_level(ctx.session, params.level)

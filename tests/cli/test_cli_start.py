@@ -320,8 +320,9 @@ async def main():
             gateway.app.router.lifespan_context(gateway.app),
             httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
         ):
-            modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
-            await asked(client, "tools/list", {"_meta": META}, **modern)
+            for method in ("server/discover", "tools/list"):  # as clients of this era begin
+                modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+                await asked(client, method, {"_meta": META}, **modern)
             await asyncio.gather(*(asked(client, "initialize", HELLO) for _ in range(2)))
 
 asyncio.run(main())
@@ -332,9 +333,9 @@ asyncio.run(main())
 def test_a_plain_request_is_answered_before_all_that_it_does_not_need_is_loaded() -> None:
     ended = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, timeout=60, check=True)
     assert all(map(find_spec, UNUSED))
-    collector, _, listed, *opened = [line.split() for line in ended.stdout.splitlines()]
+    collector, _, discovered, listed, *opened = [line.split() for line in ended.stdout.splitlines()]
     assert collector == ["True", "True"]  # it runs, and leaves alone what was imported
-    assert listed == ["200", "True"]
+    assert (discovered, listed) == (["200", "False"], ["200", "True"])
     assert [(status, {"mcp", "mcp_types"} <= {*loaded}) for status, _, *loaded in opened] == [("200", True)] * 2
 
 

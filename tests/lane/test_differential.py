@@ -1,6 +1,7 @@
 """Generated requests, valid, odd and hostile, to the lane and to the SDK: the answers are the same."""
 
 import copy
+import itertools
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -225,12 +226,11 @@ def test_what_clients_send_all_day_is_plain_and_answered_alike(both: Twins) -> N
             asked = call(era, name, arguments, number, both.path)
             assert is_plain(asked)
             same(both, asked)
-    for era in (MODERN, LEGACY):
-        for method in ("tools/list", "ping"):
-            body = json.dumps(request(era, method, {})).encode()
-            asked = Asked(with_length(head_of(era, method), body), body, path=both.path)
-            assert is_plain(asked) or (era, method) == (MODERN, "ping")
-            same(both, asked)
+    for era, method in itertools.product((MODERN, LEGACY), ("tools/list", "ping", "server/discover")):
+        body = json.dumps(request(era, method, {})).encode()
+        asked = Asked(with_length(head_of(era, method), body), body, path=both.path)
+        assert is_plain(asked) is ((era, method) not in {(MODERN, "ping"), (LEGACY, "server/discover")})
+        same(both, asked)
 
 
 def test_one_of_the_two_has_a_lane(both: Twins) -> None:
