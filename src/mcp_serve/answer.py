@@ -14,7 +14,7 @@ Answer: TypeAlias = "CallToolResult | Json"
 class Told(dict[str, Any]):
     """A result whose content is one object, structured and as its text; both are written already.
 
-    `text` is that object as JSON in pure ASCII without an escaped character, so it can stand in an answer as it is.
+    `text` is that object as JSON on one line, in ASCII.
     """
 
     __slots__ = ("text",)

@@ -92,7 +92,7 @@ class Endpoint:
         return self._line if is_bare else None
 
     def _discovered(self) -> Json:
-        """What a client of the newer era is told; whoever added to the SDK's server announces that too."""
+        """What a client of the newer era is told; who added a capability to the SDK's server announces that too."""
         if self._sdk is None:
             return discovered(announced(self._parts), self._instructions)
         return discovered(self._sdk.announced(), self._sdk.server.instructions)

@@ -40,6 +40,7 @@ async def send_in_time(scope: Scope, receive: Receive, stream: "Stream", answer:
         await refuse(500, _ENDED, code=INTERNAL_ERROR)(scope, receive, stream.send)
     else:
         await send_whole(scope, stream.send, text, *stream.more)
+    stream.drop()
 
 
 class Stream:
@@ -78,7 +79,7 @@ class Stream:
         await self.send({"type": "http.response.body", "body": body, "more_body": False})
 
     def drop(self) -> None:
-        """Nobody will deliver it: what is said from now on goes nowhere."""
+        """The client is gone, or has its answer: what is said from now on goes nowhere."""
         self.send = _dropped
 
     async def _unsent(self, message: Message) -> None:
@@ -101,7 +102,7 @@ class Stream:
 
 
 async def _dropped(message: Message) -> None:
-    """The client is gone."""
+    """Nobody waits for it."""
 
 
 def _nothing() -> None:

@@ -132,6 +132,8 @@ class QuickHttp(StrictHttp):
             self._headers = self.server_state.default_headers
             self._lines = lines(self._headers)
         self.transport.write(on_the_wire(self._lines, text, reply.more))
+        if reply.stream is not None:
+            reply.stream.drop()
         self.server_state.total_requests += 1
         self._connections.served(self.transport)
         self._idle_since = self.loop.time()

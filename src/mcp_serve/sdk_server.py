@@ -80,7 +80,7 @@ class SdkServer:
         self._watches = Watches(self._resources, self._in_time)
         self.server: Server[Any] = AnnouncingServer(
             parts.name,
-            adjust=self._announced,
+            adjust=self._adjusted,
             version=parts.version,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -234,7 +234,7 @@ class SdkServer:
         )
         return told
 
-    def _announced(self, found: types.ServerCapabilities) -> types.ServerCapabilities:
+    def _adjusted(self, found: types.ServerCapabilities) -> types.ServerCapabilities:
         """Clients are told to ask only for what there is."""
         told = announced(self._parts)
         ours = {"resources", "logging"} if self._prompts is None else {"resources", "logging", "prompts", "completions"}

@@ -252,7 +252,7 @@ def _answer(call: Call, result: Result) -> dict[str, Any]:
         return _refusal(call, result)
     if call.tool is not None and call.tool.kind == "mcp":
         return result
-    text = call.text_of(result)
+    text = call.text_of(result) if call.shortened is None else None
     if text is not None and "\\u" not in text:  # an escaped character costs a model more than it does as it is
         return Told(result, text)
     content = _text(result) if call.shortened is None else [{"type": "text", "text": call.shortened.text}]

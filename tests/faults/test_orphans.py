@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from faults.kit import UPSTREAM, Journal, alive, answers, fake, granted, project, running
 from toolgrove import Config, Grove
 from toolgrove.pool.mcp.sandbox import obstacle
-from toolgrove.pool.offspring import MARK
+from toolgrove.pool.offspring import MARK, environment_of
 from waiting import DEADLINE, eventually
 from web.gateway import PROJECT, call, started
 
@@ -129,3 +130,13 @@ async def test_nothing_in_a_sandbox_outlives_a_gateway_that_is_killed(tmp_path: 
             assert len(left) > 2, "bubblewrap, the server and what that started"
             os.kill(gateway.process.real_pid, signal.SIGKILL)
         await eventually(lambda: not [pid for pid in left if alive(pid)])
+
+
+def test_a_process_that_is_about_to_begin_is_recognised() -> None:
+    """For a moment Linux shows no environment of it, which is how one was missed that a server started at its end."""
+    for environment in [*([{MARK: "one"}] * 30), {}]:
+        with subprocess.Popen(["/bin/sleep", "60"], env=environment) as child:
+            try:
+                assert environment_of(child.pid) == b"".join(f"{MARK}=one\0".encode() for _ in environment)
+            finally:
+                child.kill()

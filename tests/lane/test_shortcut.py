@@ -291,11 +291,13 @@ async def test_projects_side_by_side_are_asked_past_the_app_each_by_its_own_toke
 
 
 class Talking:
-    """A table of one tool, which logs before or after it waits, if it is told to."""
+    """A table of one tool, which logs before or after it waits, or after its answer, if it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_once: bool = False) -> None:
         self.go, self.ended = asyncio.Event(), asyncio.Event()
-        schema = {"type": "object", "properties": {"aloud": {"enum": ["first", "last"]}}}
+        self.later: asyncio.Task[None] | None = None
+        self._at_once = at_once
+        schema = {"type": "object", "properties": {"aloud": {"enum": ["first", "last", "too late"]}}}
         self._entries = {"talk": ToolEntry(tool=Tool(name="talk", input_schema=schema))}
 
     def entries(self) -> dict[str, ToolEntry]:
@@ -305,16 +307,23 @@ class Talking:
         return self._entries.get(name)
 
     async def run(self, name: str, arguments: dict[str, Any] | None, run: ToolRun) -> dict[str, Any]:
-        await asyncio.sleep(0)  # so that the answer is awaited
+        if not self._at_once:
+            await asyncio.sleep(0)  # so that the answer is awaited
         aloud = (arguments or {}).get("aloud")
+        if aloud == "too late":
+            self.later = asyncio.create_task(self._log_late(run))
         if aloud == "first":
             await run.log("warning", "hello", "talk")
-        if aloud is not None:
+        if aloud in ("first", "last"):
             await self.go.wait()
         if aloud == "last":
             await run.log("warning", "hello", "talk")
             self.ended.set()
         return {"content": [{"type": "text", "text": "done"}], "isError": False}
+
+    async def _log_late(self, run: ToolRun) -> None:
+        await self.go.wait()
+        await run.log("warning", "hello", "talk")
 
 
 @asynccontextmanager
@@ -365,3 +374,21 @@ async def test_a_tool_that_speaks_to_a_session_whose_client_went_away_goes_on(mo
         async with asyncio.timeout(DEADLINE):
             await talking.ended.wait()
         other.close()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_what_a_tool_says_after_its_answer_goes_nowhere(*, at_once: bool, is_known: bool) -> None:
+    talking = Talking(at_once=at_once)
+    async with talk(talking) as (_, one, asking):
+        data = asking("too late")
+        if not is_known:
+            data = data.replace(b"\r\n", b"\r\nX-Odd: 1\r\n", 1)
+        assert b"done" in (await one.ask(data))[1]
+        assert talking.later is not None
+        talking.go.set()
+        async with asyncio.timeout(DEADLINE):
+            await talking.later
+        status, body = await one.ask(asking(None))
+        assert status.startswith(b"HTTP/1.1 200 ")
+        assert b"hello" not in body

@@ -107,6 +107,21 @@ async def test_a_store_from_before_there_were_spans_is_asked_in_a_few_steps_too(
     assert steps[0] < RECORDS
 
 
+@pytest.mark.parametrize("newest", [False, True])
+@pytest.mark.parametrize("number", [2**40, 2**63 - 1])
+async def test_a_record_put_in_far_ahead_costs_a_few_steps(
+    many: Path, tmp_path: Path, steps: list[int], number: int, newest: bool
+) -> None:
+    altered = tmp_path / "altered.db"
+    with closing(sqlite3.connect(many)) as source, closing(sqlite3.connect(altered)) as target, target:
+        source.backup(target)
+        target.execute("UPDATE audit SET number = ? WHERE number = ?", [number, RECORDS])
+    steps[0] = 0
+    page = await SqliteAuditLog(altered).records(AuditQuery(agent="bob", newest=newest))
+    assert [record["number"] for record in page.records] == sorted(SELDOM, reverse=newest)
+    assert steps[0] < RECORDS
+
+
 COMMON = (
     AuditQuery(agent="ann", after=4_090, limit=20),
     AuditQuery(agent="ann", before=8_200, newest=True, limit=20),

@@ -29,25 +29,26 @@ class Chain:
     def __init__(self, steps: Iterable[Step | Only], innermost: Next) -> None:
         self._steps = tuple(steps)
         self._innermost = innermost
-        self._whole = self._fold(None)
-        self._folded: dict[str, tuple[Tool, Next]] = {}
+        self._concerns = [step.concerns for step in self._steps if isinstance(step, Only)]
+        self._whole = self._fold([True] * len(self._concerns))
+        self._folded: dict[tuple[bool, ...], Next] = {}
 
     def __call__(self, call: Call) -> Awaitable[Result]:
         tool = call.tool
         if tool is None:
             return self._whole(call)
-        folded = self._folded.get(call.name)
-        if folded is None or folded[0] is not tool:
-            folded = self._folded[call.name] = tool, self._fold(tool)
-        return folded[1](call)
+        concerned = tuple([concerns(tool) for concerns in self._concerns])
+        folded = self._folded.get(concerned)
+        if folded is None:
+            folded = self._folded[concerned] = self._fold(concerned)
+        return folded(call)
 
-    def _fold(self, tool: Tool | None) -> Next:
+    def _fold(self, concerned: Iterable[bool]) -> Next:
+        is_met = iter(concerned)
+        met = [step for step in self._steps if not isinstance(step, Only) or next(is_met)]
         chain = self._innermost
-        for step in reversed(self._steps):
-            if not isinstance(step, Only):
-                chain = _bind(step, chain)
-            elif tool is None or step.concerns(tool):
-                chain = _bind(step.step, chain)
+        for step in reversed(met):
+            chain = _bind(step.step if isinstance(step, Only) else step, chain)
         return chain
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 import anyio
@@ -48,8 +47,7 @@ class _JsonLines:
         self._screen = screen
 
     def event(self, event: dict[str, Any]) -> None:
-        self._screen.out.out(json.dumps(event), highlight=False)
-        self._screen.out.file.flush()
+        self._screen.event(event)
 
 
 class _Transcript:

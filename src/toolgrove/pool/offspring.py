@@ -25,6 +25,9 @@ MARK = "TOOLGROVE_INSTANCE"
 _FOLDER = "instances"
 _PROC = Path("/proc")
 _POLL = 0.02
+_WAIT = 0.5
+_ENVIRONMENT_ENDS = 48
+"""Which of the things that Linux tells of a process, from its state on, is the address; 0 as long as there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Process:
     def of(cls, pid: int) -> Process | None:
         """The one with this id; None where there is none, or it has ended already."""
         try:
-            state, *more = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+            state, *more = _told(pid)
         except (OSError, ValueError):
             return None
         return None if state in "ZX" else cls(pid, int(more[18]))
@@ -93,7 +96,7 @@ class Offspring:
     def end_all(self) -> None:
         """End what is left of this instance; blocks until it is gone."""
         if self._count:
-            _end([*_marked(self._name)])
+            end_marked(self._name)
         if self._file is not None:
             with suppress(OSError):
                 self._file.unlink()
@@ -140,8 +143,10 @@ class Offspring:
 
 
 def end_marked(mark: str) -> None:
-    """End what one child started and left; blocks until it is gone."""
-    _end([*_marked(mark)])
+    """End what one child started and left, and what that starts meanwhile; blocks until it is gone."""
+    ends = time.monotonic() + _WAIT
+    while (left := [*_marked(mark)]) and time.monotonic() < ends:
+        _end(left)
 
 
 def _marked(mark: str) -> Iterator[Process]:
@@ -156,7 +161,7 @@ def _marked(mark: str) -> Iterator[Process]:
         try:
             if entry.stat().st_uid != own:
                 continue
-            environment = (_PROC / entry.name / "environ").read_bytes()
+            environment = environment_of(int(entry.name))
         except OSError:
             continue
         for variable in environment.split(b"\0"):
@@ -166,10 +171,27 @@ def _marked(mark: str) -> Iterator[Process]:
                     yield process
 
 
-def _end(processes: list[Process], seconds: float = 0.5) -> None:
+def environment_of(pid: int) -> bytes:
+    """What a process was started with; one that is about to begin shows nothing for a moment, which is waited for."""
+    folder, ends = _PROC / str(pid), time.monotonic() + _WAIT
+    while True:
+        has_one = int(_told(pid)[_ENVIRONMENT_ENDS])
+        environment = (folder / "environ").read_bytes()
+        if environment or has_one or time.monotonic() > ends:
+            return environment
+        (folder / "exe").readlink()  # raises for a thread of the kernel, which never gets one
+        time.sleep(_POLL)
+
+
+def _told(pid: int) -> list[str]:
+    """What Linux tells of a process, from its state on."""
+    return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+
+
+def _end(processes: list[Process]) -> None:
     for process in processes:
         process.kill()
-    ends = time.monotonic() + seconds
+    ends = time.monotonic() + _WAIT
     while any(process.is_alive for process in processes) and time.monotonic() < ends:
         time.sleep(_POLL)
 
