@@ -83,6 +83,10 @@ class Fleet:
             told: dict[str, Any] = (await http.get("/ready")).json()
             return told
 
+    async def is_troubled_by(self, replica: Replica, trouble: str) -> bool:
+        """Whether that is all that keeps a replica from its work."""
+        return bool((await self.ready(replica)).get("troubles") == [trouble])
+
     async def until(self, replica: Replica, *, up: bool) -> None:
         """Wait until HAProxy sends requests to a replica, or no more."""
         await eventually(lambda: self.haproxy.is_up(replica.name) is up)

@@ -53,7 +53,8 @@ export function App() {
 function Frame() {
   const console = useConsole();
   const project = console.project.value;
-  const asked = console.route.value.view;
+  const route = console.route.value;
+  const asked = route.view;
   const view = asked === "tree" && !viewsOf(project).includes(asked) ? "overview" : asked;
   const pending = console.approvals.value?.filter((one) => one.state === "pending").length ?? 0;
   const main = useRef<HTMLElement>(null);
@@ -63,9 +64,10 @@ function Frame() {
     const count = pending > 0 ? `(${pending}) ` : "";
     document.title = count + [TITLES[view], project?.name, "Toolgrove"].filter(Boolean).join(" · ");
   }, [view, project?.name, pending]);
-  useEffect(() => {
-    if (project) tickVisit(project, console.route.value);
-  }, [console.route.value, project?.name]);
+  // Before the page is painted, or a visit that is over soon would not count.
+  useLayoutEffect(() => {
+    if (project) tickVisit(project, route);
+  }, [route, project?.name]);
   // A new view begins at its top, for eyes and for screen readers.
   useLayoutEffect(() => {
     if (!first.current) main.current?.focus();

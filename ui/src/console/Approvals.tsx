@@ -26,6 +26,8 @@ const LASTING = [
   ["8h", "8 hours"],
 ] as const;
 const MOST_DECIDED = 100;
+/** Milliseconds for which keys do not count for a call that came up by itself: nobody can have read it yet. */
+const UNREAD = 600;
 
 /** The inbox: calls that wait for a person, and what became of the others. */
 export function Approvals() {
@@ -33,6 +35,8 @@ export function Approvals() {
   const all = console.approvals.value;
   const { subject } = console.route.value;
   const now = useNow(5_000);
+  const before = useRef<string | null>(null);
+  const readFrom = useRef(0);
   if (all === null) return <p class="loading">Loading…</p>;
   const pending = all.filter((one) => one.state === "pending");
   const standing = all.filter(stands);
@@ -41,6 +45,10 @@ export function Approvals() {
     .sort((a, b) => (b.decidedAt ?? b.requestedAt) - (a.decidedAt ?? a.requestedAt));
   const chosen =
     all.find((one) => one.id === subject) ?? (subject === null ? (pending[0] ?? standing[0] ?? decided[0]) : undefined);
+  const shown = subject === null ? (chosen?.id ?? "") : null;
+  if (shown === null) readFrom.current = 0;
+  else if (before.current !== null && before.current !== shown) readFrom.current = performance.now() + UNREAD;
+  before.current = shown;
   return (
     <div class="split">
       <section class="split-list" aria-label="Inbox">
@@ -60,7 +68,7 @@ export function Approvals() {
       </section>
       <section class="split-detail" aria-label="The call">
         {chosen ? (
-          <Detail key={chosen.id} approval={chosen} now={now} />
+          <Detail key={chosen.id} approval={chosen} now={now} readFrom={readFrom.current} />
         ) : (
           subject !== null && (
             <Empty icon="inbox" title="This call is not in the inbox">
@@ -105,7 +113,7 @@ function Entries({ entries, chosen, now }: { entries: Approval[]; chosen: Approv
   );
 }
 
-function Detail({ approval, now }: { approval: Approval; now: number }) {
+function Detail({ approval, now, readFrom }: { approval: Approval; now: number; readFrom: number }) {
   const console = useConsole();
   const pin = pinOf(approval, console.pins.value ?? []);
   const description = text(approval.definition, "description");
@@ -170,7 +178,7 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
           <JsonText value={approval.arguments} label="Arguments of the call" />
         </div>
       </section>
-      {approval.state === "pending" && <Decision approval={approval} />}
+      {approval.state === "pending" && <Decision approval={approval} readFrom={readFrom} />}
       {pin && <PinCard pin={pin} approval={approval} />}
       <section class="card" aria-label="Definition">
         <div class="card-head">
@@ -191,7 +199,8 @@ function Detail({ approval, now }: { approval: Approval; now: number }) {
   );
 }
 
-function Decision({ approval }: { approval: Approval }) {
+/** Keys count from `readFrom` on, a moment of the page's own clock. */
+function Decision({ approval, readFrom }: { approval: Approval; readFrom: number }) {
   const console = useConsole();
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
@@ -224,10 +233,9 @@ function Decision({ approval }: { approval: Approval }) {
     const press = (event: KeyboardEvent): void => {
       if (!console.settings.singleKeys.peek() || event.defaultPrevented || event.repeat || isTyping(event)) return;
       const key = event.key.toLowerCase();
-      if (key === "a") void decide(true);
-      else if (key === "r") void decide(false);
-      else return;
+      if (key !== "a" && key !== "r") return;
       event.preventDefault();
+      if (performance.now() >= readFrom) void decide(key === "a");
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
