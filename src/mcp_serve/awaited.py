@@ -11,7 +11,7 @@ class Awaited:
 
     def __init__(self, data: bytes, reply: Reply, rest: Rest[bytes], came: Callable[["Awaited"], None]) -> None:
         self.data = data
-        self.reply = reply._replace(answer=self._outcome)
+        self.reply = reply
         self.text = b""
         self.error: BaseException | None = None
         self._rest = rest
@@ -28,7 +28,7 @@ class Awaited:
         finally:
             self._came(self)
 
-    async def _outcome(self) -> bytes:
+    async def outcome(self) -> bytes:
         """The answer, for whoever waits on; to cancel that is to cancel the answer."""
         await self.task
         if self.error is not None:

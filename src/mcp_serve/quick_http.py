@@ -113,7 +113,7 @@ class QuickHttp(StrictHttp):
             else:
                 awaited.reply.stream.drop()
         else:
-            self._deliver = self._ending(awaited.reply.deliver)
+            self._deliver = self._ending(awaited.reply._replace(answer=awaited.outcome).deliver)
             super().data_received(awaited.data)
 
     def _no_longer_waits(self) -> Awaited | None:

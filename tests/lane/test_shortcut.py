@@ -1,9 +1,10 @@
 """Plain requests on the wire: from the second one with a head on they are answered without the app, and alike."""
 
 import asyncio
+import gc
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
@@ -392,3 +393,33 @@ async def test_what_a_tool_says_after_its_answer_goes_nowhere(*, at_once: bool, 
         status, body = await one.ask(asking(None))
         assert status.startswith(b"HTTP/1.1 200 ")
         assert b"hello" not in body
+
+
+@contextmanager
+def only_collected() -> Iterator[list[str]]:
+    """What of ours goes in the meantime because the garbage collector finds it, by the names of its classes."""
+    found: list[str] = []
+    gc.collect()
+    gc.disable()
+    try:
+        yield found
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        kinds = [type(one) for one in gc.garbage]
+        found += [kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] in ("mcp_serve", "toolgrove")]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_an_answered_call_leaves_nothing_to_the_garbage_collector(*, at_once: bool) -> None:
+    async with talk(Talking(at_once=at_once)) as (wire, one, asking):
+        newer = raw(calling("/mcp", "talk", {}, MODERN), NOBODY)
+        await learned(wire, one, newer)
+        with only_collected() as found:
+            for _ in range(10):
+                await one.ask(asking(None))
+                await one.ask(newer)
+        assert found == []
