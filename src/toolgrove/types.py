@@ -202,7 +202,7 @@ class Caller:
         return self.parent_call_id is not None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, weakref_slot=True)
 class Tool:
     """A tool as the chain runs it.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any, get_args
 
@@ -94,6 +96,16 @@ async def test_a_call_without_a_tool_meets_every_step() -> None:
     chain = Chain((Only(lambda tool: False, noting("one", met)), noting("two", met)), done)
     await chain(called(None))
     assert met == ["one", "two"]
+
+
+async def test_a_chain_keeps_no_tool() -> None:
+    chain = Chain((Only(lambda tool: tool.mutates, noting("writes", [])),), done)
+    tool = made("a", mutates=True, kind="mcp", source="other", parts=False)
+    gone = weakref.ref(tool)
+    await chain(called(tool))
+    del tool
+    gc.collect()
+    assert gone() is None
 
 
 async def never(call: Call) -> None:

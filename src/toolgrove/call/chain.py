@@ -5,6 +5,7 @@ A step with nothing to do afterwards is a plain function that returns what follo
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from types import FunctionType
@@ -29,26 +30,26 @@ class Chain:
     def __init__(self, steps: Iterable[Step | Only], innermost: Next) -> None:
         self._steps = tuple(steps)
         self._innermost = innermost
-        self._concerns = [step.concerns for step in self._steps if isinstance(step, Only)]
-        self._whole = self._fold([True] * len(self._concerns))
-        self._folded: dict[tuple[bool, ...], Next] = {}
+        self._whole = self._fold(None)
+        self._folded: dict[int, Next] = {}
 
     def __call__(self, call: Call) -> Awaitable[Result]:
         tool = call.tool
         if tool is None:
             return self._whole(call)
-        concerned = tuple([concerns(tool) for concerns in self._concerns])
-        folded = self._folded.get(concerned)
+        folded = self._folded.get(id(tool))
         if folded is None:
-            folded = self._folded[concerned] = self._fold(concerned)
+            folded = self._folded[id(tool)] = self._fold(tool)
+            weakref.finalize(tool, self._folded.pop, id(tool)).atexit = False
         return folded(call)
 
-    def _fold(self, concerned: Iterable[bool]) -> Next:
-        is_met = iter(concerned)
-        met = [step for step in self._steps if not isinstance(step, Only) or next(is_met)]
+    def _fold(self, tool: Tool | None) -> Next:
         chain = self._innermost
-        for step in reversed(met):
-            chain = _bind(step.step if isinstance(step, Only) else step, chain)
+        for step in reversed(self._steps):
+            if not isinstance(step, Only):
+                chain = _bind(step, chain)
+            elif tool is None or step.concerns(tool):
+                chain = _bind(step.step, chain)
         return chain
 
 
