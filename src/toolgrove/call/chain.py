@@ -24,7 +24,7 @@ class Only(NamedTuple):
 class Chain:
     """Runs the steps in order, then the call itself; those that do not concern its tool are left out.
 
-    A call without a tool meets all of them.
+    A call without a tool meets all of them. What is folded for a tool goes when the tool does.
     """
 
     def __init__(self, steps: Iterable[Step | Only], innermost: Next) -> None:

@@ -27,7 +27,7 @@ _PROC = Path("/proc")
 _POLL = 0.02
 _WAIT = 0.5
 _ENVIRONMENT_ENDS = 48
-"""Which of the things that Linux tells of a process, from its state on, is the address; 0 as long as there is none."""
+"""Where Linux tells at which address the environment of a process ends, counted from its state; 0 before it has one."""
 
 
 @dataclass(frozen=True, slots=True)
