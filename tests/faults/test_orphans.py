@@ -133,7 +133,7 @@ async def test_nothing_in_a_sandbox_outlives_a_gateway_that_is_killed(tmp_path: 
 
 
 def test_a_process_that_is_about_to_begin_is_recognised() -> None:
-    """For a moment Linux shows no environment of it, which is how one was missed that a server started at its end."""
+    """For a moment Linux shows no environment of it, so one that a server started at its end could be missed."""
     for environment in [*([{MARK: "one"}] * 30), {}]:
         with subprocess.Popen(["/bin/sleep", "60"], env=environment) as child:
             try:

@@ -79,9 +79,8 @@ async def test_without_the_database_changes_are_refused_for_a_while_and_nothing_
                 await eventually(partial(fleet.is_troubled_by, replica, "store_unreachable"))
             async with fleet.http("planter") as http:  # HAProxy knows none that is ready, and asks one all the same
                 told = await call(http, "planter", "get_node", {"nodeId": "bed"})
-                if (
-                    "error" in told
-                ):  # the replica does not know yet whether its last COMMIT was kept, and tells no guess
+                # One that does not know yet whether its last COMMIT was kept tells no guess.
+                if "error" in told:
                     assert told["error"]["reason"] == "journal_unavailable"
                 else:
                     assert told["childrenCount"] == len(writers.every)

@@ -32,22 +32,12 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 async def _follow(chosen: argparse.Namespace, screen: Screen) -> int:
-    show = _JsonLines(screen) if screen.as_json else _Transcript(screen)
+    show = screen if screen.as_json else _Transcript(screen)
     event: dict[str, Any] = {}
     async with desk(chosen, screen, running(screen, wait=chosen.wait, agent=chosen.agent)) as project:
         async for event in project.follow("run", agent=chosen.agent, task=chosen.task):
             show.event(event)
     return 0 if event.get("outcome") == "success" else 1
-
-
-class _JsonLines:
-    """Every event as one line."""
-
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-
-    def event(self, event: dict[str, Any]) -> None:
-        self._screen.event(event)
 
 
 class _Transcript:

@@ -174,13 +174,12 @@ def _marked(mark: str) -> Iterator[Process]:
 def environment_of(pid: int) -> bytes:
     """What a process was started with; one that is about to begin shows nothing for a moment, which is waited for."""
     folder, ends = _PROC / str(pid), time.monotonic() + _WAIT
-    while True:
-        has_one = int(_told(pid)[_ENVIRONMENT_ENDS])
-        environment = (folder / "environ").read_bytes()
-        if environment or has_one or time.monotonic() > ends:
-            return environment
+    while not (environment := (folder / "environ").read_bytes()) and time.monotonic() < ends:
         (folder / "exe").readlink()  # raises for a thread of the kernel, which never gets one
+        if int(_told(pid)[_ENVIRONMENT_ENDS]):
+            return (folder / "environ").read_bytes()  # by now it has one, and be it empty
         time.sleep(_POLL)
+    return environment
 
 
 def _told(pid: int) -> list[str]:
