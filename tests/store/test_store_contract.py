@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import random
+import sqlite3
+import zlib
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +18,13 @@ import pytest
 
 from store_kit import DATABASE, STORES, AnyJournal, ManualClock, Scribe
 from toolgrove.notation.json_value import compact
+from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import NO_BODIES, AuditQuery, Bodies, JsonLines, Outcome, Sealed, verify
 from toolgrove.store.journal import Behind, JournalEntry, KeyLimits, SqliteJournal
 from toolgrove.store.unusable import StoreUnusable
 
 pytestmark = pytest.mark.anyio
+DAY = 86_400
 
 
 class Shelf:
@@ -356,3 +363,43 @@ async def test_a_log_file_that_ends_with_something_else_is_named(kind: str, last
     assert str(log) in str(refusal.value)
     assert "grove.db" not in str(refusal.value)
     assert log.read_text() == last
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("seed", range(3))
+async def test_old_records_leave_with_what_was_called_and_the_store_goes_on(
+    kind: str, tmp_path: Path, seed: int
+) -> None:
+    pick, shelf = random.Random(seed), Shelf(kind, tmp_path, audit_days=1, record_bytes=2_000)
+    await shelf.journal.open()
+    for _ in range(40):
+        match pick.choice(("call", "call", "change", "wait", "reopen")):
+            case "wait":
+                shelf.clock.now += pick.choice((61, DAY // 2, 2 * DAY))
+            case "reopen":
+                await shelf.journal.close()
+                shelf.journal = STORES[kind](tmp_path, shelf.clock, **shelf.options)
+                await shelf.journal.open()
+            case what:
+                entry = shelf.scribe.change() if what == "change" else shelf.scribe.audit()
+                told = Bodies(pick.choice((None, '{"a":1}', f'"{"x" * 300}"')), pick.choice((None, "[]")))
+                at = to_milliseconds(shelf.clock.wall())
+                await shelf.journal.append(entry._replace(audit=entry.audit._replace(timestamp=at, bodies=told)))
+    await shelf.journal.append(shelf.scribe.change())
+    assert (await shelf.journal.verify()).breach is None
+    await shelf.journal.close()
+
+
+async def test_a_head_whose_count_of_bytes_was_written_as_text_is_read_all_the_same(tmp_path: Path) -> None:
+    shelf = Shelf("sqlite", tmp_path)
+    for _ in range(2):
+        await shelf.journal.open()
+        entry = shelf.scribe.audit()
+        await shelf.journal.append(entry._replace(audit=entry.audit._replace(bodies=Bodies("{}", "[]")), durable=True))
+        await shelf.journal.close()
+        with closing(sqlite3.connect(tmp_path / "grove.db", isolation_level=None)) as connection:
+            (body,) = connection.execute("SELECT body FROM head").fetchone()
+            form = json.loads(body)
+            body = compact({**form, "audit_body_bytes": str(form["audit_body_bytes"])}, ascii=True)
+            connection.execute("UPDATE head SET body = ?, crc = ?", (body, zlib.crc32(body.encode())))
+        shelf.journal = STORES["sqlite"](tmp_path, shelf.clock)

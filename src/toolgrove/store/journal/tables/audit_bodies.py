@@ -36,7 +36,9 @@ class AuditBodies:
 
     def drop(self, connection: Connection, last: int, filled: int) -> int:
         """Drop those of records that are gone, and give the bytes filled."""
-        gone = connection.execute("SELECT coalesce(sum(size), 0) FROM audit_body WHERE number <= ?", (last,))
-        filled -= gone.fetchone()[0]
+        # A database makes the sum of whole numbers a decimal one, which would not be a number any more in the head.
+        query = "SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM audit_body WHERE number <= ?"
+        (gone,) = connection.execute(query, (last,)).fetchone()
+        filled -= gone
         connection.execute("DELETE FROM audit_body WHERE number <= ?", (last,))
         return filled

@@ -55,7 +55,8 @@ class Head(NamedTuple):
         rows = connection.execute(f"SELECT body, crc FROM head{lock}").fetchall()  # noqa: S608  our own words
         for stored in decode_all("head", rows):
             facts: dict[str, Any] = {**stored, "mark": Mark(**stored["mark"])}
-            return cls(**facts)
+            head = cls(**facts)
+            return head._replace(audit_body_bytes=int(head.audit_body_bytes))  # a text in databases of before
         return None
 
     def text(self) -> str:
