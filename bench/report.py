@@ -32,6 +32,7 @@ SUBJECTS = {
     "ten": "10",
     "hundred": "100",
     "alone": "alone",
+    "uvicorn": "uvicorn",
 }
 
 

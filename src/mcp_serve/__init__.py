@@ -12,6 +12,7 @@ Knows nothing of where tools come from: neither of apcore nor of Toolgrove.
 - ``diversion``: leads a standard stream elsewhere for a while
 - ``eager``: begins work on the spot, and makes a task only of what has to wait
 - ``endpoint``: one MCP server over a table, whichever way its clients come
+- ``fair_queue``: the order in which connections are served
 - ``guard``: refuses foreign hosts and pages of other origins
 - ``heads``: heads of requests that were read before
 - ``hooks``: what an operator wants done at the start and at the end

@@ -1,4 +1,10 @@
-"""The connections of one server: as many as fit, and new ones take the place of idle ones."""
+"""The connections of one server: as many as fit, and new ones take the place of idle ones.
+
+A turn of the loop takes in several of those that wait, and goes on with others while they are set up: whoever comes
+waits for a few turns, however many come at once. `AT_ONCE` bounds what that adds to a turn. Those that are being set up
+count too, so that there are never more than fit. Without room, or without a file for one more, nothing is asked of
+the kernel until there may be: no turn is spent on finding out again.
+"""
 
 import asyncio
 import logging
@@ -13,6 +19,8 @@ MOST = 10_000
 SPARE = 256
 """Open files that are left to everything but connections, where the limit is large."""
 PAUSE = 0.5
+AT_ONCE = 32
+"""New connections that one turn of the loop takes in."""
 log = logging.getLogger(__name__)
 
 
@@ -32,7 +40,8 @@ class Connections:
         self._most = most
         self._open: set[asyncio.Transport] = set()
         self._idle: dict[asyncio.Transport, None] = {}
-        self._left = asyncio.Event()
+        self._setting_up: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
         self._is_full = self._is_failing = False
 
     def opened(self, connection: asyncio.Transport) -> None:
@@ -40,14 +49,17 @@ class Connections:
         self._open.add(connection)
         self.answered(connection)
 
-    def asked(self, connection: asyncio.Transport) -> None:
-        """Keep it: it has sent the whole head of a request."""
+    def asked(self, connection: asyncio.Transport) -> bool:
+        """Keep it: it has sent the whole head of a request, or what may be one. Says whether it was idle."""
+        is_idle = connection in self._idle
         self._idle.pop(connection, None)
+        return is_idle
 
     def answered(self, connection: asyncio.Transport) -> None:
         """Treat it as idle; those that were idle for longer are closed first."""
         if connection in self._open:
             self._idle[connection] = None
+            self._changed.set()
 
     def served(self, connection: asyncio.Transport) -> None:
         """A request came and was answered at once."""
@@ -59,7 +71,7 @@ class Connections:
         """Give its place to another."""
         self._idle.pop(connection, None)
         self._open.discard(connection)
-        self._left.set()
+        self._changed.set()
 
     def close(self) -> None:
         """Close all that are open, whatever they wait for."""
@@ -68,26 +80,54 @@ class Connections:
 
     async def accept(self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
         """Take connections until cancelled; without room one waits here, and the others behind it in the kernel."""
-        loop = asyncio.get_running_loop()
         listening.setblocking(False)
         while True:
             try:
-                connection = await _newcomer(listening)
+                await self._accept_some(listening, protocol)
             except OSError as error:
                 self._tell_of(error)
                 await asyncio.sleep(PAUSE)
-                continue
-            self._is_failing = False
+
+    async def _accept_some(self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+        """Wait for a connection, and take it and those behind it, as many as a turn may."""
+        if sys.platform == "win32":
+            connection, _ = await asyncio.get_running_loop().sock_accept(listening)
+            await self._take(connection, protocol)
+            return
+        await _readable(listening)  # first: when files run out, accepting fails even if no connection is waiting
+        for _ in range(AT_ONCE):
             try:
-                await self._make_room()
-            except asyncio.CancelledError:
-                connection.close()
-                raise
-            await loop.connect_accepted_socket(protocol, connection)
+                connection = listening.accept()[0]
+            except BlockingIOError:
+                self._is_failing = False
+                return
+            await self._take(connection, protocol)
+
+    async def _take(self, connection: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+        """Make room for a connection, and begin to set it up."""
+        try:
+            await self._make_room()
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        task = asyncio.create_task(self._set_up(connection, protocol))
+        self._setting_up.add(task)
+        task.add_done_callback(self._setting_up.discard)
+
+    async def _set_up(self, connection: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
+        except OSError as error:
+            connection.close()
+            self._tell_of(error)
 
     async def _make_room(self) -> None:
-        if len(self._open) < self._most:
+        if len(self._open) + len(self._setting_up) < self._most:
             self._is_full = False
+            return
+        if self._setting_up:  # some of them may count twice
+            await asyncio.wait(self._setting_up)
+        if len(self._open) < self._most:
             return
         if not self._is_full:
             self._is_full = True
@@ -96,12 +136,12 @@ class Connections:
                 self._most,
             )
         while len(self._open) >= self._most:
-            self._left.clear()
+            self._changed.clear()
             if self._idle:
                 longest = next(iter(self._idle))
                 self.asked(longest)  # so that it is closed once
                 longest.abort()
-            await self._left.wait()
+            await self._changed.wait()
 
     def _tell_of(self, error: OSError) -> None:
         if not self._is_failing:
@@ -109,20 +149,8 @@ class Connections:
             log.warning("New connections wait: %s. If files run out, raise the limit (ulimit -n).", error.strerror)
 
 
-async def _newcomer(listening: socket.socket) -> socket.socket:
-    """The next connection. If asyncio's own `sock_accept` is cancelled at the wrong moment, it loses one."""
+async def _readable(listening: socket.socket) -> None:
     loop = asyncio.get_running_loop()
-    if sys.platform == "win32":
-        return (await loop.sock_accept(listening))[0]
-    while True:
-        await _readable(loop, listening)  # first: when files run out, accepting fails even if no connection is waiting
-        try:
-            return listening.accept()[0]
-        except BlockingIOError:
-            continue
-
-
-async def _readable(loop: asyncio.AbstractEventLoop, listening: socket.socket) -> None:
     news = asyncio.Event()
     loop.add_reader(listening, news.set)
     try:

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from mcp_serve.awaited import Awaited
 from mcp_serve.connections import Connections
 from mcp_serve.eager import Beginner, Rest
+from mcp_serve.fair_queue import FairQueue
 from mcp_serve.lane import Reply
 from mcp_serve.presence import WATCH_AFTER
 from mcp_serve.shortcut import Shortcut
@@ -21,7 +23,8 @@ class QuickHttp(StrictHttp):
     """Asks the shortcut about what is read between two requests, and writes an answer that is there at once, or soon.
 
     A request whose answer takes longer, or becomes a stream, is read by uvicorn as if nobody had looked at it. So is
-    one behind which the client sends more, and one that is under way when the server stops.
+    one behind which the client sends more, and one that is under way when the server stops. What comes while the loop
+    has enough to do in its turn waits in the queue of all connections.
     """
 
     def __init__(
@@ -29,12 +32,15 @@ class QuickHttp(StrictHttp):
         connections: Connections,
         shortcut: Shortcut | None,
         beginner: Beginner,
+        queue: FairQueue,
         ending: Callable[[ASGIApp], ASGIApp],
         **setup: Any,
     ) -> None:
         super().__init__(connections, **setup)
         self._shortcut = shortcut if shortcut is not None and shortcut.is_open else None
-        self._beginner, self._ending = beginner, ending
+        self._beginner, self._queue, self._ending = beginner, queue, ending
+        self._waiting = bytearray()
+        self._was_idle = self._is_at_end = False
         self._is_between = True
         self._unread: bytes | None = None
         self._awaited: Awaited | None = None
@@ -50,8 +56,43 @@ class QuickHttp(StrictHttp):
         return "" if self.client is None else self.client[0]
 
     def data_received(self, data: bytes) -> None:
-        """Answer what is one plain request, or read on."""
+        """Go on at once, or wait for those that came before."""
         self._idle_since = None
+        if not self._waiting:
+            if self._queue.may_go_on():
+                self._read(data)
+                return
+            self._queue.wait(self._go_on)
+            self._unset_keepalive_if_required()
+            self._was_idle = self._connections.asked(self.transport)
+        self._waiting += data
+        if len(self._waiting) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn's never has a reason to stay open
+        """Stay open for as long as something that was sent before the end waits."""
+        self._is_at_end = bool(self._waiting)
+        return self._is_at_end
+
+    def _go_on(self) -> None:
+        """Read what has waited."""
+        data = bytes(self._waiting)
+        self._waiting.clear()
+        if not data or self.transport.is_closing():
+            return
+        if self._was_idle:
+            self._connections.answered(self.transport)
+        self.flow.resume_reading()
+        try:
+            self._read(data)
+        except Exception as error:
+            self.loop.call_exception_handler({"message": "Reading a request failed.", "exception": error})
+            self.transport.abort()
+        if self._is_at_end:
+            self.transport.close()
+
+    def _read(self, data: bytes) -> None:
+        """Answer what is one plain request, or read on."""
         if self._awaited is not None:
             self._hand_over()
         if self._shortcut is not None and self._is_free:
@@ -61,6 +102,13 @@ class QuickHttp(StrictHttp):
                 return
             self._unread = data
         super().data_received(data)
+
+    def _too_late(self) -> None:
+        """Close a connection whose request is not here in time, but not before what is here has been read."""
+        deadline = self._deadline
+        self._go_on()
+        if self._deadline is deadline:
+            super()._too_late()
 
     @property
     def _is_free(self) -> bool:
@@ -175,11 +223,13 @@ class QuickHttp(StrictHttp):
 
     def shutdown(self) -> None:
         """Close the connection once nothing is under way on it."""
+        self._go_on()
         self._hand_over()
         super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock for good."""
+        """Stop the clock for good, and read nothing more."""
+        self._waiting.clear()
         if self._closing is not None:
             self._closing.cancel()
         super().connection_lost(exc)

@@ -36,7 +36,10 @@ class StrictHttp(HttpToolsProtocol):
         self._start_clock()
 
     def _start_clock(self) -> None:
-        self._deadline: asyncio.TimerHandle | None = self.loop.call_later(self._within, self.transport.close)
+        self._deadline: asyncio.TimerHandle | None = self.loop.call_later(self._within, self._too_late)
+
+    def _too_late(self) -> None:
+        self.transport.close()
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_serve.connections import Connections
 from mcp_serve.eager import Beginner
+from mcp_serve.fair_queue import FairQueue
 from mcp_serve.quick_http import QuickHttp
 from mcp_serve.shortcut import Shortcut
 from mcp_serve.signals import LAST_WORDS, Stop
@@ -34,6 +35,7 @@ class HttpServer(uvicorn.Server):
         self._connections = connections
         self._shortcut = shortcut
         self._beginner = Beginner()
+        self._queue = FairQueue()
         setup.load()
         super().__init__(setup)
 
@@ -72,6 +74,7 @@ class HttpServer(uvicorn.Server):
             self._connections,
             self._shortcut,
             self._beginner,
+            self._queue,
             self._ending,
             config=self.config,
             server_state=self.server_state,

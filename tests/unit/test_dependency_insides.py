@@ -218,6 +218,7 @@ def test_uvicorn_reads_http_by_the_methods_that_we_add_to() -> None:
     ours = [name for name, value in both.items() if inspect.isfunction(value)]
     added = {"_feed", "_head_without_upgrade", "_write_whole", "_begin", "_end", "_write", "_close_if_idle"}
     added |= {"_take", "_wait", "_came", "_hand_over", "_no_longer_waits", "_start_clock", "_stop_clock"}
+    added |= {"_go_on", "_read", "_too_late"}
     for name in {*ours, "_unset_keepalive_if_required", "send_400_response", "on_message_begin"} - added:
         assert callable(getattr(HttpToolsProtocol, name, None)), f"{UVICORN} HttpToolsProtocol has no {name} any more."
     for name in added:
