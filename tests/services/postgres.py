@@ -41,6 +41,10 @@ class Postgres:
         self.port = free_port()
         self._names = count(1)
         self._server: subprocess.Popen[bytes] | None = None
+        self._fill()
+
+    def _fill(self) -> None:
+        """Make the data that it begins with."""
         self._run("initdb", "-D", str(self._data), "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 
     def certify(self, certificate: Path, key: Path) -> None:
@@ -105,11 +109,7 @@ class Postgres:
     def kill(self) -> None:
         """kill -9 of the server and of all that work for it, at once."""
         if self._server is not None:
-            pid = self._server.pid
-            workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            for one in (pid, *map(int, workers)):
-                with suppress(ProcessLookupError):
-                    os.kill(one, signal.SIGKILL)
+            self._signal_all(signal.SIGKILL)
             self._server.wait()
             self._server = None
 
@@ -119,6 +119,22 @@ class Postgres:
             self._server.send_signal(signal.SIGQUIT)
             self._server.wait()
             self._server = None
+
+    def freeze(self) -> None:
+        """Stop it and all that work for it where they are, until `thaw`."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
+        for one in (self.pid, *self._workers()):
+            with suppress(ProcessLookupError):
+                os.kill(one, number)
+
+    def _workers(self) -> list[int]:
+        return [*map(int, Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split())]
 
     def restart(self) -> None:
         """Cut every connection, and come back."""
@@ -144,3 +160,20 @@ class Postgres:
         with psycopg.connect(self.address(), autocommit=True) as connection:
             cursor = connection.execute(query.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
+
+
+class Standby(Postgres):
+    """A copy of another server that follows it, a moment behind, until it is promoted."""
+
+    def __init__(self, primary: Postgres) -> None:
+        """The primary runs."""
+        self._primary = primary
+        super().__init__()
+
+    def _fill(self) -> None:
+        source = ("-h", "127.0.0.1", "-p", str(self._primary.port), "-U", OWNER)
+        self._run("pg_basebackup", *source, "-D", str(self._data), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+
+    def promote(self) -> None:
+        """Follow nobody any more, and take changes."""
+        self._run("pg_ctl", "promote", "-w", "-D", str(self._data))

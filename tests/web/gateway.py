@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,9 +110,13 @@ class Agent(Address):
 
 @contextlib.contextmanager
 def started(
-    folder: Path, config: dict[str, Any] | str = PROJECT, *flags: str, environ: dict[str, str] | None = None
+    folder: Path,
+    config: dict[str, Any] | str = PROJECT,
+    *flags: str,
+    environ: dict[str, str] | None = None,
+    cold: bool = False,
 ) -> Iterator[Gateway]:
-    """A gateway, ready; the test ends it, or it is killed."""
+    """A gateway, ready; the test ends it, or it is killed. A cold one shares no Python with others."""
     folder.mkdir(parents=True, exist_ok=True)
     file, errors = folder / "toolgrove.yaml", folder / "stderr"
     if not isinstance(config, str) and "mcpServers" in config:
@@ -119,6 +124,8 @@ def started(
     if not file.exists():
         file.write_text(config if isinstance(config, str) else json.dumps(config), "utf-8")
     command = toolgrove("serve", str(file), "--port", "0", "--json", *flags)
+    if cold:
+        command = [sys.executable, *command[command.index("-m") :]]
     with errors.open("ab") as told:
         surroundings = {"env": os.environ | (environ or {}), "stdin": subprocess.DEVNULL, "stderr": told}
         with child(command, **surroundings) as process:
@@ -149,6 +156,7 @@ def _greeting(process: Process, errors: Path) -> dict[str, Any]:
         text += line
         if line.rstrip() == b"}":
             form: dict[str, Any] = json.loads(text)
+            assert "error" not in form, form
             return form
     raise AssertionError(f"ended with {process.wait(DEADLINE)}: {text.decode()} {errors.read_text()}")
 
