@@ -32,7 +32,7 @@ settings.register_profile("brief", parent=settings.get_profile("toolgrove"), max
 settings.load_profile("toolgrove")
 
 # Folders whose tests are mostly other programs at work: the rest covers the same code.
-UNMEASURED = {"browser", "faults", "replicas"}
+UNMEASURED = {"browser", "faults", "histories", "replicas"}
 REQUIREMENTS = pytest.StashKey[dict[str, list[str]]]()
 
 

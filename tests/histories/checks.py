@@ -24,7 +24,10 @@ from operator import attrgetter
 from histories.history import FIRST, Fate, History, Look, Operation, Read, Tree, Value
 
 CHANGES = frozenset(
-    "add_child update_payload move_node remove_node apply_changes import_merge undo bookmark tag_node".split()
+    (
+        *("add_child", "update_payload", "move_node", "remove_node", "apply_changes", "import_merge"),
+        *("undo", "bookmark", "tag_node"),
+    )
 )
 FINAL = frozenset(("success", "failure", "refused", "cancelled", "replayed", "unknown"))
 DIVERGED = "store_diverged"

@@ -176,9 +176,14 @@ class Client:
         return Wish(tool="tag_node", arguments=arguments, sets={f"tag {name} {tag}": True})
 
     def _bookmark(self) -> Wish:
-        label, node = f"l{self._draw.randrange(3)}", self._draw.choice((COMMONS, *REGISTERS))
-        arguments = {"nodeId": node, "label": label}
-        return Wish(tool="bookmark", arguments=arguments, sets={f"bookmark {self.name} {label}": node})
+        """A new label, or one that leads elsewhere from now on."""
+        known = {subject: node for subject, node in self._own.items() if subject.startswith("bookmark ")}
+        subject = f"bookmark {self.name} l{next(self._serial)}"
+        if known and self._draw.random() < 0.5:
+            subject = self._draw.choice([*known])
+        node = self._draw.choice([node for node in (COMMONS, *REGISTERS) if node != known.get(subject)])
+        arguments = {"nodeId": node, "label": subject.rpartition(" ")[2]}
+        return Wish(tool="bookmark", arguments=arguments, sets={subject: node})
 
     def _batch(self) -> Wish:
         one, two, bed = self._new(), self._new(), self._bed()

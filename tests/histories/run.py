@@ -180,9 +180,7 @@ async def _trees(deployment: Deployment, history: History) -> None:
     """The tree of each replica, all of one version: that of a last change, which all must have."""
     lines = [_judge(deployment, replica) for replica in deployment.replicas]
     for _ in range(5):  # what a client gave up waiting for may still come to its end
-        root = await _told(lines[0], "get_node", {"nodeId": "root"})
-        form = {"nodeId": "ground", "label": "end", "versionToken": root["version"]}
-        last = str((await _told(lines[0], "bookmark", form))["version"])
+        last = await _last_change(lines[0])
         shown = [await _told(line, "export_subtree", {"nodeId": "root"}, last) for line in lines]
         history.trees = [
             Tree.of_document(line.replica.name, json.loads(one["json"])) for line, one in zip(lines, shown, strict=True)
@@ -191,6 +189,18 @@ async def _trees(deployment: Deployment, history: History) -> None:
             break
     for line in lines:
         await line.close()
+
+
+async def _last_change(line: Line) -> str:
+    """The version of a change of the judge's own, made on whatever stands."""
+    for _ in range(20):
+        root = await _told(line, "get_node", {"nodeId": "root"})
+        form = {"nodeId": "ground", "label": "end", "versionToken": root["version"]}
+        answer = await line.call("bookmark", form)
+        if answer.told == "success":
+            return str(answer.result["version"])
+        await anyio.sleep(_LOOKS_EVERY)
+    raise AssertionError(f"{line.replica.name} takes no change: {dict(answer.error)}")
 
 
 def _what_is_stored(deployment: Deployment, history: History) -> None:
