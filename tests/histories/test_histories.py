@@ -1,0 +1,40 @@
+"""Histories of real gateways while things break; `python -m histories` runs them for as long as one likes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from histories.checks import findings, told
+from histories.faults import kinds_for
+from histories.run import Plan, observed
+from services.postgres import Postgres
+
+pytestmark = pytest.mark.anyio
+
+
+def plan(seed: str, **form: Any) -> Plan:
+    """A plan whose draws are those of the environment's seed, if it names one."""
+    drawn = Plan(seed=os.environ.get("HISTORIES_SEED", seed), **form)
+    return replace(drawn, faults=drawn.faults or kinds_for(drawn.store))
+
+
+async def check(wanted: Plan, folder: Path, postgres: Postgres | None = None) -> None:
+    """Run it; a seed that found something is told."""
+    print(wanted)
+    found = findings(await observed(wanted, folder, postgres))
+    assert not found, f"seed {wanted.seed}: {told(found)}"
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+async def test_one_process_keeps_what_it_acknowledged(store: Any, tmp_path: Path) -> None:
+    await check(plan("one", store=store, seconds=8), tmp_path)
+
+
+@pytest.mark.services
+async def test_one_process_on_a_database_keeps_what_it_acknowledged(tmp_path: Path, postgres: Postgres) -> None:
+    await check(plan("alone", replicas=1, seconds=12), tmp_path, postgres)
