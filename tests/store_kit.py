@@ -13,6 +13,7 @@ from toolgrove.store.audit import AuditRecord, Outcome
 from toolgrove.store.journal import IdempotencyRecord, JournalEntry, MemoryJournal, SqliteJournal
 from toolgrove.store.journal.postgres.journal import PostgresJournal
 from toolgrove.store.postgres import DatabaseAddress
+from toolgrove.store.postgres.connecting import connect
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller
 
@@ -74,6 +75,13 @@ def stored(place: Path | str, agents: dict[str, Any] | None = None, **workspace:
     return config(agents=agents or EDITORS, workspace={"store": store, **workspace})
 
 
+def grown_older(address: str, seconds: float) -> None:
+    """Have the idempotency keys in a database be older than they are: its own clock, by which they go, stays."""
+    parsed = DatabaseAddress.of(address)
+    with connect(parsed) as connection:
+        connection.execute("UPDATE idempotency SET at = at - %s", (seconds,))
+
+
 async def portrait(grove: Grove, agents: tuple[str, ...] = ("ann", "bob")) -> dict[str, str]:
     """Everything that agents can read, as text."""
     told: dict[str, str] = {}
@@ -105,4 +113,15 @@ async def portrait(grove: Grove, agents: tuple[str, ...] = ("ann", "bob")) -> di
     return told
 
 
-__all__ = ["CALLER", "DATABASE", "STORES", "AnyJournal", "Make", "ManualClock", "Scribe", "portrait", "stored"]
+__all__ = [
+    "CALLER",
+    "DATABASE",
+    "STORES",
+    "AnyJournal",
+    "Make",
+    "ManualClock",
+    "Scribe",
+    "grown_older",
+    "portrait",
+    "stored",
+]

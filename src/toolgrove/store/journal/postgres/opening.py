@@ -31,6 +31,7 @@ from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
+_NOW = "extract(epoch FROM clock_timestamp())::float8"
 _FIRST = "INSERT INTO head (one, body, crc) VALUES (1, ?, ?) ON CONFLICT DO NOTHING"
 
 
@@ -88,7 +89,7 @@ def open_database(
             body = first_head(sinks).text()
             tables.execute(_FIRST, (body, checksum(body)))
             head, saved = read_all(tables)
-            keys = IdempotencyKeys(tables, clock, limits)
+            keys = IdempotencyKeys(tables, clock, limits, now=_NOW)
             copies = AuditCopies(sinks, head.audit_number)
             retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive, is_shared=True)
             tables.execute("BEGIN")

@@ -24,56 +24,80 @@ _EXPIRE = (
 
 
 class IdempotencyKeys:
-    """Writes and finds records; its time runs evenly, whatever happens to the wall clock meanwhile."""
+    """Writes and finds records.
 
-    def __init__(self, connection: Connection, clock: Clock, limits: KeyLimits) -> None:
+    Where one process has the store, its time runs evenly, whatever happens to the wall clock meanwhile. Where several
+    share it, the time is the database's, since their own clocks need not agree: `now` is the expression that asks for
+    it, and whoever writes asks by `used` first, in the transaction that keeps the others away.
+    """
+
+    def __init__(self, connection: Connection, clock: Clock, limits: KeyLimits, *, now: str | None = None) -> None:
         self._clock = clock
+        self._asked_time = now
         self._per_agent = limits.per_agent
         self._lifetime = limits.lifetime
         newest = connection.execute("SELECT at FROM idempotency ORDER BY number DESC LIMIT 1").fetchone()
         self._start = max(clock.wall(), newest[0] if newest else 0.0) - clock.monotonic()
-        self._swept = self._now()
+        self._heard: float | None = None
+        self._swept = None if now is not None else self._own_time()
         self._forgotten = ForgottenKeys(limits)
         self._counts: Counter[str] = Counter()
         self._counts.update(dict(connection.execute("SELECT agent, count(*) FROM idempotency GROUP BY agent")))
 
-    def _now(self) -> float:
+    def _own_time(self) -> float:
         return self._start + self._clock.monotonic()
+
+    @property
+    def _time(self) -> tuple[str, list[float]]:
+        """An expression for the time that counts, and the values in it."""
+        return ("?", [self._own_time()]) if self._asked_time is None else (self._asked_time, [])
 
     def keep(self, connection: Connection, kept: Sequence[tuple[IdempotencyRecord, str]]) -> None:
         """Put records into the open transaction, and take the old ones out."""
-        now = self._now()
-        if now - self._swept > self._lifetime / _SWEEPS:
-            connection.execute(_EXPIRE, (now - self._lifetime,))
+        now = self._own_time() if self._heard is None else self._heard
+        if self._swept is None:
             self._swept = now
+        elif now - self._swept > self._lifetime / _SWEEPS:
+            self._expire(connection, now)
         rows = [(key(record.agent), key(record.key), now, body, checksum(body)) for record, body in kept]
         insert(connection, "INSERT OR REPLACE INTO idempotency (agent, key, at, body, crc)", rows)
         self._counts.update(row[0] for row in rows)
         for agent in {row[0] for row in rows}:
             # A tenth of slack, so that looking for the oldest is rare.
             if self._counts[agent] > self._per_agent + self._per_agent // 10:
+                self._expire(connection, now)  # what has expired is not forgotten early
                 if connection.execute(_TRIM, (agent, agent, self._per_agent)).rowcount:
                     self._forgotten.note(agent)
                 count = "SELECT count(*) FROM idempotency WHERE agent = ?"
                 self._counts[agent] = connection.execute(count, (agent,)).fetchone()[0]
+
+    def _expire(self, connection: Connection, now: float) -> None:
+        connection.execute(_EXPIRE, (now - self._lifetime,))
+        self._swept = now
 
     def used(self, connection: Connection, wanted: Sequence[IdempotencyRecord]) -> set[tuple[str, str]]:
         """Those of some agents and keys that another process has used meanwhile."""
         if not wanted:
             return set()
         places = ", ".join(["(?, ?)"] * len(wanted))
-        query = f"SELECT at, body, crc FROM idempotency WHERE (agent, key) IN (VALUES {places})"  # noqa: S608
+        time, given = self._time
+        query = (
+            f"SELECT now.at, idempotency.at, body, crc FROM (SELECT {time} AS at) AS now "  # noqa: S608
+            f"LEFT JOIN idempotency ON (agent, key) IN (VALUES {places})"
+        )
         names = [key(name) for one in wanted for name in (one.agent, one.key)]
-        rows = connection.execute(query, names).fetchall()
-        good = [row[1:] for row in rows if self._now() - row[0] <= self._lifetime]
+        rows = connection.execute(query, [*given, *names]).fetchall()
+        self._heard = rows[0][0]
+        good = [row[2:] for row in rows if row[1] is not None and row[0] - row[1] <= self._lifetime]
         return {(owner, held) for owner, held, *_ in decode_all("idempotency", good)}
 
     def find(self, connection: Connection, agent: str, name: str) -> IdempotencyRecord | None:
         """The record under a key, unless it has expired."""
-        query = "SELECT at, body, crc FROM idempotency WHERE agent = ? AND key = ?"
-        row = connection.execute(query, (key(agent), key(name))).fetchone()
-        if row is None or self._now() - row[0] > self._lifetime:
+        time, given = self._time
+        query = f"SELECT {time}, at, body, crc FROM idempotency WHERE agent = ? AND key = ?"  # noqa: S608
+        row = connection.execute(query, (*given, key(agent), key(name))).fetchone()
+        if row is None or row[0] - row[1] > self._lifetime:
             return None
-        for owner, held, request, result in decode_all("idempotency", [row[1:]]):
+        for owner, held, request, result in decode_all("idempotency", [row[2:]]):
             return IdempotencyRecord(agent=owner, key=held, request=request, result=result)
         return None
