@@ -291,13 +291,15 @@ class Written(NamedTuple):
 
 
 class EarlierCall(NamedTuple):
-    """A call that asked for the same and was cut off; nobody knows whether it ran."""
+    """A call that asked for the same and was cut off; nobody knows whether it ran, or that became known later."""
 
     call_id: str
     begun_at: str
+    became: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.call_id}, begun at {self.begun_at}, was cut off and may have run"
+        ran = "may have run" if self.became is None else f"its outcome became known later: {self.became}"
+        return f"{self.call_id}, begun at {self.begun_at}, was cut off and {ran}"
 
 
 @dataclass(kw_only=True, slots=True)

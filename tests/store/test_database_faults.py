@@ -23,6 +23,7 @@ from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.stall import PATIENCE
 from toolgrove.store.postgres import DatabaseAddress
 from toolgrove.store.postgres.connecting import connect
+from toolgrove.store.postgres.presence import BEAT
 from toolgrove.store.unusable import StoreUnusable
 from waiting import DEADLINE, eventually
 
@@ -296,6 +297,7 @@ async def test_a_database_without_a_connection_to_spare_refuses_and_is_used_agai
         await ann.ok("add_child", **ADD)
         postgres.ask(f"ALTER ROLE {role} CONNECTION LIMIT 0")
         postgres.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", role)
+        clock.now += BEAT  # it looks at once
         await eventually(lambda: grove.troubles)
         assert await children(ann) == 1
         version = await ann.version()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from toolgrove.call.inbox import Inbox
 from toolgrove.store.audit import AuditLog, AuditQuery
@@ -37,8 +39,12 @@ async def _has_record(records: AuditLog, approval: Approval) -> bool:
     query = AuditQuery(agent=approval.request.agent, tool=approval.request.tool, newest=True, limit=_PAGE)
     while True:
         page = await records.records(query)
-        if any(one["callId"] == approval.call_id and one["outcome"] not in _OPEN for one in page.records):
+        if any(_is_end(one, approval.call_id) for one in page.records):
             return True
         if page.next is None:
             return False
         query = replace(query, before=page.next)
+
+
+def _is_end(record: Mapping[str, Any], call_id: str) -> bool:
+    return record["callId"] == call_id and record["outcome"] not in _OPEN and record.get("kind") is None

@@ -99,13 +99,13 @@ class ApprovalStep:
                 if not isinstance(error, EffectChanged):
                     raise
             except BaseException:
-                await self._settle(approval, "used")
+                await self._settle(approval, "unknown" if call.cut_off and call.begun else "used")
                 raise
             else:
                 await self._settle(approval, "used")
                 return result
 
-    async def _settle(self, approval: Approval, state: Literal["used", "approved"]) -> None:
+    async def _settle(self, approval: Approval, state: Literal["used", "approved", "unknown"]) -> None:
         """Tell the inbox what became of an approval; if that fails, it finds out at the next start."""
         with anyio.CancelScope(shield=True), suppress(OSError):
             await self._inbox.settle(approval, state)

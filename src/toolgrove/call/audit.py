@@ -135,6 +135,8 @@ class AuditStep:
         return error.answer()
 
     async def _record_quietly(self, call: Call, outcome: Outcome, error: GroveError | None) -> None:
+        if call.settled:  # what fails after that does not change how the call ended
+            return
         bodies = await anyio.to_thread.run_sync(self._bodies.bodies, call, None) if call.in_thread else None
         try:
             await self._journal.append(JournalEntry(audit=self._record(call, outcome, None, error, bodies)))

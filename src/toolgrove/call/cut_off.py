@@ -23,8 +23,10 @@ class CutOffStep:
             call.request = self._journal.fingerprint(request)
             doubt = self._journal.unfinished.doubt(call.request)
             if doubt is not None:
-                call.earlier = EarlierCall(doubt.call_id, doubt.begun_at)
+                call.earlier = EarlierCall(doubt.call_id, doubt.begun_at, doubt.became)
                 if not doubt.is_told:
                     doubt.is_told = True
-                    raise OutcomeUnknown(tool=call.name, call_id=doubt.call_id, begun_at=doubt.begun_at)
+                    raise OutcomeUnknown(
+                        tool=call.name, call_id=doubt.call_id, begun_at=doubt.begun_at, became=doubt.became
+                    )
         return onward(call)

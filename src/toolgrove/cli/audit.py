@@ -32,7 +32,7 @@ _STYLES = {
     "unknown": "bold red",
 }
 OUTCOMES = tuple(_STYLES)
-KINDS = ("call", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit")
+KINDS = ("call", "late_outcome", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit")
 """What the log's own words are; known here so that the command starts quickly."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PAGE = 1_000
@@ -169,7 +169,8 @@ def _row(record: Mapping[str, Any]) -> Iterator[Text]:
     except (ValueError, OverflowError):
         yield line(record["timestamp"])
     yield from map(line, (record["agent"] or str(record.get("by") or ""), record["operation"]))
-    yield line(record["outcome"], _STYLES.get(record["outcome"], ""))
+    known_later = " (known later)" if record.get("kind") == "late_outcome" else ""
+    yield line(f"{record['outcome']}{known_later}", _STYLES.get(record["outcome"], ""))
     took, error = record.get("durationMs"), record.get("error")
     yield line(f"{took:.1f}" if isinstance(took, int | float) else "")
     yield line(str(error.get("code", "")) if isinstance(error, Mapping) else "")

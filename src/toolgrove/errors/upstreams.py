@@ -57,14 +57,17 @@ class ToolError(GroveError):
 
 
 class OutcomeUnknown(Conflict):
-    """The same call was cut off by a crash before, and nobody knows whether it ran."""
+    """The same call was cut off before. Nobody knows whether it ran, or it became known too late to be its answer."""
 
-    def __init__(self, *, tool: str, call_id: str, begun_at: str) -> None:
+    def __init__(self, *, tool: str, call_id: str, begun_at: str, became: str | None = None) -> None:
+        ran = "may have run" if became is None else f"its outcome became known later: {became}"
+        advice = "Find out whether it did." if became is None else "Look at what it did."
         super().__init__(
-            f"The last call of {tool!r} with these arguments ({call_id}, started at {begun_at}) was cut off and may "
-            "have run. Find out whether it did. To run it anyway, send this call again.",
+            f"The last call of {tool!r} with these arguments ({call_id}, started at {begun_at}) was cut off and {ran}. "
+            f"{advice} To run it anyway, send this call again.",
             reason="outcome_unknown",
             callId=call_id,
+            **({} if became is None else {"laterOutcome": became}),
         )
 
 

@@ -25,6 +25,7 @@ import { When } from "./When";
 const PAGE = 50;
 /** What a record is of, where it is no call. */
 const KINDS: Record<string, string> = {
+  late_outcome: "Outcome known later",
   approval: "Approval",
   pin: "Definition",
   token: "Token",
@@ -262,6 +263,7 @@ function Moment({ label, value, onChange }: { label: string; value: string; onCh
 
 /** What a person or a stranger did, in words. */
 function deedOf({ kind, operation }: AuditRecord): string {
+  if (kind === "late_outcome") return `${operation}: outcome known later`;
   const rest = operation.slice(operation.indexOf(".") + 1).replaceAll("_", " ");
   const name = KINDS[kind] ?? kind;
   return operation.includes(".") ? `${name}: ${rest}` : name;

@@ -153,7 +153,7 @@ export interface AuditRecord {
   receipt?: string | null;
   error?: Record<string, unknown> | null;
   /** What it is a record of; absent for a call. */
-  kind?: "call" | "approval" | "pin" | "token" | "configuration" | "sign_in" | "refused_request" | "audit";
+  kind?: "call" | "late_outcome" | "approval" | "pin" | "token" | "configuration" | "sign_in" | "refused_request" | "audit";
   /** Who did it, where it is no call. */
   by?: string | null;
   /** What was done, where it is no call. */
@@ -220,10 +220,12 @@ export interface Decision {
   for?: "15m" | "1h" | "8h" | null;
 }
 
-/** A call whose outcome is unknown. */
+/** A call whose outcome is unknown, or became known later. */
 export interface EarlierCall {
   callId: string;
   begunAt: string;
+  /** The outcome, if that became known later. */
+  became: string | null;
 }
 
 /** What went wrong, and what to do next; there may be further facts. */

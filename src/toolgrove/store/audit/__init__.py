@@ -28,7 +28,7 @@ from toolgrove.store.audit.notary import Notary, private
 from toolgrove.store.audit.notices import BROKEN
 from toolgrove.store.audit.outcomes import outcome_of
 from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
-from toolgrove.store.audit.record import OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
+from toolgrove.store.audit.record import LATE, OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
 from toolgrove.store.audit.resuming import resume
 from toolgrove.store.audit.sinks import RING_BYTES, AuditRing, AuditSink, JsonLines, Tail, close_logs, end_of_log
 from toolgrove.store.audit.unfinished import RememberedCall, Unfinished
@@ -36,6 +36,7 @@ from toolgrove.store.audit.unfinished import RememberedCall, Unfinished
 __all__ = [
     "BROKEN",
     "GENESIS",
+    "LATE",
     "NO_BODIES",
     "OUTCOME_UNKNOWN",
     "RING_BYTES",

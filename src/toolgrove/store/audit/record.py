@@ -11,7 +11,11 @@ from toolgrove.types import UsedApproval
 Outcome = Literal["success", "failure", "refused", "waiting", "cancelled", "replayed", "begun", "unknown"]
 OUTCOME_UNKNOWN = "outcome_unknown"
 """The reason in the record of a call that was cut off, and of the refusal of its first repetition."""
-Kind = Literal["call", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit"]
+Kind = Literal[
+    "call", "late_outcome", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit"
+]
+LATE: Kind = "late_outcome"
+"""A note that the outcome of a call became known after another process had closed it; no end of a call itself."""
 
 
 class AuditRecord(NamedTuple):

@@ -1,17 +1,24 @@
-"""Calls that began to change something outside, and those whose outcome is unknown."""
+"""Calls that began to change something outside, and those whose outcome is unknown.
+
+A call has one final record. Where several processes write one store, another may close a call whose process fell
+silent: its outcome is unknown then, and that stands. If the silent process comes back and knows how the call ended, it
+leaves a note beside that (a record of the kind `late_outcome`), which the next repetition of the call is told.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from toolgrove.store.audit.record import OUTCOME_UNKNOWN
+from toolgrove.store.audit.record import LATE, OUTCOME_UNKNOWN, AuditRecord
 
 State = Literal["begun", "unknown", "told"]
 _ITS_OWN = frozenset(
     ("number", "previous", "hash", "seal", "arguments", "argumentsHash", "result", "resultHash", "durationMs")
 )
+_KNOWN_LATER = "The outcome became known later: the call was closed while its process could not be heard."
+_STILL_UNKNOWN = "The process of this call came back, and ended before the outcome was known."
 _CUT_OFF = "The process ended while this call was under way. It may have run: look before it is called again."
 
 
@@ -23,6 +30,12 @@ class Doubt:
     begun_at: str
     record: Mapping[str, Any]
     is_told: bool = False
+    became: str | None = None
+    """The outcome, where that became known later."""
+
+    def remembered(self) -> RememberedCall:
+        """How a store keeps it."""
+        return RememberedCall(self.call_id, "told" if self.is_told else "unknown", self.record, self.became)
 
 
 class RememberedCall(NamedTuple):
@@ -31,6 +44,7 @@ class RememberedCall(NamedTuple):
     call_id: str
     state: State | None
     record: Mapping[str, Any]
+    became: str | None = None
 
 
 class Unfinished:
@@ -39,11 +53,8 @@ class Unfinished:
     def __init__(self, kept: Sequence[RememberedCall] = ()) -> None:
         self._open: dict[str, Mapping[str, Any]] = {}
         self._doubts: dict[str, Doubt] = {}
-        for call_id, state, record in kept:
-            if state == "begun":
-                self._open[call_id] = record
-            elif state is not None:
-                self._doubts[_request(record)] = _doubt(record, is_told=state == "told")
+        for one in kept:
+            self.adopt(one)
 
     def copy(self) -> Unfinished:
         """What it holds now, for `take_back`."""
@@ -58,6 +69,23 @@ class Unfinished:
     def share(self, others: Unfinished) -> None:
         """Take over the doubts of a store that several processes write, which knows them all."""
         self._doubts = dict(others._doubts)
+
+    def adopt(self, call: RememberedCall) -> None:
+        """Take over what a store remembers of a call."""
+        if call.state == "begun":
+            self._open[call.call_id] = call.record
+        elif call.state is not None:
+            self._doubts[_request(call.record)] = _doubt(call.record, is_told=call.state == "told", became=call.became)
+
+    def is_open(self, call_id: str) -> bool:
+        """Whether a call began, and nobody here has heard how it ended."""
+        return call_id in self._open
+
+    def known_later(self, record: AuditRecord) -> AuditRecord:
+        """The end of a call that somebody else has closed meanwhile, as a note beside that."""
+        note = _STILL_UNKNOWN if record.outcome == "unknown" else _KNOWN_LATER
+        details = {"note": note, "begunAt": self._open[record.call_id]["timestamp"]}
+        return record._replace(kind=LATE, details=details)
 
     @property
     def is_empty(self) -> bool:
@@ -79,31 +107,44 @@ class Unfinished:
                 heard.append(RememberedCall(settled.call_id, None, settled.record))
             return heard
         if outcome == "unknown":
-            begun = self._open.pop(call_id, record)
+            begun = self._open.pop(call_id, None) or _as_begun(record)
             heard = [RememberedCall(call_id, "unknown", begun)]
             like = self._doubts.get(_request(begun))
             if like is not None and like.call_id != call_id:  # of two that are alike, one is enough to stop the next
                 heard.append(RememberedCall(like.call_id, None, like.record))
             self._doubts[_request(begun)] = _doubt(begun)
             return heard
+        if record.get("kind") == LATE:
+            self._open.pop(call_id, None)
+            return [doubt.remembered() for doubt in self._became(call_id, outcome)]
         if self._open.pop(call_id, None) is not None:
             return [RememberedCall(call_id, None, record)]
         error = record.get("error")
         if self._doubts and error is not None and error.get("reason") == OUTCOME_UNKNOWN:
-            return [RememberedCall(doubt.call_id, "told", doubt.record) for doubt in self._told(error.get("callId"))]
+            return [doubt.remembered() for doubt in self._told(error.get("callId"), error.get("laterOutcome"))]
         return ()
 
     def close(self, timestamp: str) -> list[Mapping[str, Any]]:
         """The records of calls that were cut off; to be heard in their turn."""
         error = {"code": "internal", "reason": OUTCOME_UNKNOWN, "message": _CUT_OFF}
         end = {"timestamp": timestamp, "outcome": "unknown", "durationMs": 0.0, "error": error}
-        return [{**_facts(record), **end} for record in self._open.values()]
+        return [
+            {**_facts(record), **end, "details": {"begunAt": record["timestamp"]}} for record in self._open.values()
+        ]
 
-    def _told(self, call_id: Any) -> Iterator[Doubt]:
+    def _told(self, call_id: Any, became: Any) -> Iterator[Doubt]:
+        """Note that an agent was told what is known of a call; if more is known by now, it is told again."""
         for doubt in list(self._doubts.values()):
-            if doubt.call_id == call_id:
+            if doubt.call_id == call_id and doubt.became == became:
                 doubt.is_told = True
                 yield doubt
+
+    def _became(self, call_id: str, outcome: str) -> Iterator[Doubt]:
+        """Note an outcome that became known; whoever repeats the call is told that first."""
+        for request, doubt in self._doubts.items():
+            if doubt.call_id == call_id and outcome != "unknown":
+                self._doubts[request] = told = replace(doubt, is_told=False, became=outcome)
+                yield told
 
 
 def _request(record: Mapping[str, Any]) -> str:
@@ -115,5 +156,11 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in _ITS_OWN}
 
 
-def _doubt(record: Mapping[str, Any], *, is_told: bool = False) -> Doubt:
-    return Doubt(call_id=record["callId"], begun_at=record["timestamp"], record=record, is_told=is_told)
+def _as_begun(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The end of a call that another process began, dated by its beginning."""
+    details = record.get("details") or {}
+    return {**record, "timestamp": details.get("begunAt", record["timestamp"])}
+
+
+def _doubt(record: Mapping[str, Any], *, is_told: bool = False, became: str | None = None) -> Doubt:
+    return Doubt(call_id=record["callId"], begun_at=record["timestamp"], record=record, is_told=is_told, became=became)

@@ -22,10 +22,11 @@ class OutgoingRequest(Answer):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EarlierCall(Answer):
-    """A call whose outcome is unknown."""
+    """A call whose outcome is unknown, or became known later."""
 
     call_id: str
     begun_at: str
+    became: Annotated[str | None, Field(description="The outcome, if that became known later.")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

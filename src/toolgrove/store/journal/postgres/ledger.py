@@ -6,7 +6,6 @@ The outcome of a transaction whose COMMIT was cut off is looked up: its last aud
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,8 +20,8 @@ from toolgrove.store.journal.journal import ClaimLost, Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.holders import end_silent_holders
-from toolgrove.store.journal.postgres.replicas import Replica, calls
-from toolgrove.store.journal.postgres.settling import has_lost_claim, settle_used
+from toolgrove.store.journal.postgres.replicas import Replica, as_notes, calls
+from toolgrove.store.journal.postgres.settling import has_lost_claim, settle_closed, settle_ended
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.entries import EntryTables, Outcome
 from toolgrove.store.journal.tables.head_row import Head
@@ -68,7 +67,7 @@ class PostgresLedger:
         self._entries = entries
         self._replica = replica
         self._clock = clock
-        self._came = self._stayed = time.monotonic()
+        self._came = self._stayed = clock.monotonic()
 
     @property
     def unfinished(self) -> Unfinished:
@@ -79,7 +78,8 @@ class PostgresLedger:
         """Keep what a log that is opened says first, in the open transaction that holds the head."""
         said: list[Sealed] = []
         if going_on.records or not self._entries.is_sealed(self.head):
-            said, head = self._entries.announce(tables, self.head, going_on.records, going_on.after)
+            settled = settle_closed(tables, going_on.records)
+            said, head = self._entries.announce(tables, self.head, [*going_on.records, *settled], going_on.after)
             self.head = self._entries.write_head(tables, head)
         return said
 
@@ -120,12 +120,12 @@ class PostgresLedger:
     def look(self, *, thoroughly: bool) -> None:
         """Find out whether it could be written; say that this process lives, and close calls of those that do not."""
         tables = self._connected()
-        if not thoroughly and not self.is_cut and time.monotonic() - self._stayed < BEAT:
+        if not thoroughly and not self.is_cut and self._clock.monotonic() - self._stayed < BEAT:
             return
         before = self.unfinished.copy()
         try:
             self._replica.stay(tables)
-            self._stayed = time.monotonic()
+            self._stayed = self._clock.monotonic()
             self._take_over(tables)
             self.tell_outside()
         except psycopg.Error as error:
@@ -138,13 +138,14 @@ class PostgresLedger:
         """Hear of calls that others left in doubt, and close those of processes that are gone."""
         found = calls(tables)
         self.unfinished.share(found.all)
-        if time.monotonic() - self._came < GRACE or not found.orphans.close(""):
+        if self._clock.monotonic() - self._came < GRACE or not found.orphans.close(""):
             return
         with tables:
             tables.execute("BEGIN")
             head = Head.read(tables, lock=LOCKED) or self.head
             records = calls(tables).orphans.close(to_milliseconds(self._clock.wall()))  # but for those closed meanwhile
-            _, head = self._entries.announce(tables, head, records, head.place)
+            settled = settle_closed(tables, records)
+            _, head = self._entries.announce(tables, head, [*records, *settled], head.place)
             self.head = self._entries.write_head(tables, head)
             tables.execute("COMMIT")
         for record in records:
@@ -175,11 +176,12 @@ class PostgresLedger:
                     raise refusal(psycopg.DataError("the row of the head is missing"))
                 lost = [has_lost_claim(tables, rows) for rows in group]
                 held = [rows for rows, is_lost in zip(group, lost, strict=True) if not is_lost]
+                held = as_notes(tables, self.unfinished, held)
                 answers, head = self._entries.keep(tables, head, held)
                 answer = iter(answers)
                 outcomes = [ClaimLost() if is_lost else next(answer) for is_lost in lost]
-                kept = zip(group, outcomes, strict=True)
-                settle_used(tables, [rows.audit for rows, one in kept if isinstance(one, Sealed)])
+                kept = zip(held, answers, strict=True)
+                settle_ended(tables, [rows.audit for rows, one in kept if isinstance(one, Sealed)])
                 head = self._entries.write_head(tables, head)
                 if any(rows.effects is not None for rows in group):
                     tables.execute("SELECT pg_notify(?, ?)", (channel(self._address), self._replica.name))
@@ -235,7 +237,7 @@ class PostgresLedger:
             try:
                 self._tables = PostgresTables(connect(self._address))
                 prepare(self._tables, self._replica)
-                self._came = time.monotonic()
+                self._came = self._clock.monotonic()
             except (DatabaseUnavailable, psycopg.Error) as error:
                 self._drop()
                 if not self.is_cut:

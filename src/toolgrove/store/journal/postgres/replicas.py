@@ -1,12 +1,14 @@
-"""The processes that have the store open, and the calls that those left which are gone."""
+"""The processes that have the store open, and the calls that those left which are gone or were taken for gone."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from toolgrove.store.audit import Unfinished
+from toolgrove.store.audit import OUTCOME_UNKNOWN, Unfinished
 from toolgrove.store.journal.tables import unfinished_calls
 from toolgrove.store.journal.tables.connection import Connection
+from toolgrove.store.journal.tables.rows import Rows
 from toolgrove.store.postgres.presence import ALIVE, FORGET, HOLD, LEAVE, STAY
 
 _CALLS = f"SELECT body, crc, replica IS NULL OR replica NOT IN ({ALIVE}) FROM unfinished"  # noqa: S608  our own words
@@ -47,3 +49,26 @@ def calls(connection: Connection) -> Calls:
         all=unfinished_calls.remembered([row[:2] for row in rows]),
         orphans=unfinished_calls.remembered([row[:2] for row in rows if row[2]]),
     )
+
+
+def as_notes(connection: Connection, unfinished: Unfinished, group: Sequence[Rows]) -> list[Rows]:
+    """The entries of a group; the end of a call that another process has closed meanwhile is a note beside that."""
+    ended = {
+        rows.audit.call_id for rows in group if rows.audit.outcome != "begun" and unfinished.is_open(rows.audit.call_id)
+    }
+    told = {call_id for rows in group if (call_id := _told_of(rows.audit.error)) is not None}
+    if not ended and not told:
+        return list(group)
+    found = unfinished_calls.of(connection, sorted(ended | told))
+    closed = {call_id for call_id in ended if call_id not in found or found[call_id].state != "begun"}
+    for call_id in found.keys() & (closed | told):
+        unfinished.adopt(found[call_id])
+    return [
+        rows._replace(audit=unfinished.known_later(rows.audit)) if rows.audit.call_id in closed else rows
+        for rows in group
+    ]
+
+
+def _told_of(error: Mapping[str, Any] | None) -> str | None:
+    """The call in doubt that a refusal told an agent of; another process may know more of it by now."""
+    return error.get("callId") if error is not None and error.get("reason") == OUTCOME_UNKNOWN else None

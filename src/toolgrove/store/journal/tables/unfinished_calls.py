@@ -19,6 +19,15 @@ def remembered(rows: Sequence[tuple[str, int]]) -> Unfinished:
     return Unfinished([RememberedCall(*fields) for fields in decode_all("unfinished", rows)])
 
 
+def of(connection: Connection, call_ids: Sequence[str]) -> dict[str, RememberedCall]:
+    """What the table remembers of some calls."""
+    places = ", ".join("?" * len(call_ids))
+    query = f"SELECT body, crc FROM unfinished WHERE call IN ({places})"  # noqa: S608  question marks
+    rows = connection.execute(query, list(map(key, call_ids))).fetchall()
+    found = [RememberedCall(*fields) for fields in decode_all("unfinished", rows)]
+    return {one.call_id: one for one in found}
+
+
 def write(connection: Connection, kept: Sequence[RememberedCall]) -> None:
     """Remember or forget calls in the open transaction."""
     for one in kept:
