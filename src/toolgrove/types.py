@@ -335,7 +335,7 @@ class Call:
     - `cut_off`: by `InFlightStep`, whether the project ended while it was under way.
     - `used_approval`: by `ApprovalStep`, the approval that let it through, and who gave it.
     - `footprint`: by `ApprovalStep`, all that the call may remove or overwrite; None where nobody was asked about it.
-    - `targets`: by the workspace, the nodes that a write changed.
+    - `targets`: by the workspace, the nodes that a write changed, or whatever else it was about.
     - `in_thread`: by the workspace, that it ran in a thread for its length. Its record may be made in one too, since no
       other write has its place in the journal before it.
     - `written`: by the workspace, its result as text, since the record and the answer need that too.

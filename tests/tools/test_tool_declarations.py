@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 
 from grove_kit import Hand, sample
+from toolgrove import Grove
 from toolgrove.call.reading_on import SPEC as READ_RESULT
 from toolgrove.pool.coordination import SPECS as COORDINATION_SPECS
 from toolgrove.pool.discovery import discovery_tools
@@ -145,7 +146,12 @@ def test_a_family_is_small_and_lives_in_one_file() -> None:
 
 
 async def prepared(name: str) -> Hand:
-    _, editor = await sample()
+    return (await ready(name))[1]
+
+
+async def ready(name: str) -> tuple[Grove, Hand]:
+    """A project in which the example of a tool has something to do, and its editor."""
+    grove, editor = await sample()
     if name in ("restore_subtree", "snapshot_restore", "snapshot_delete", "snapshot_diff"):
         await editor.ok("snapshot_create", label="first")
         await editor.ok("remove_node", nodeId="shed")
@@ -153,7 +159,7 @@ async def prepared(name: str) -> Hand:
         await editor.ok("bookmark", nodeId="house", label="home")
     if name == "redo":
         await editor.ok("undo")
-    return editor
+    return grove, editor
 
 
 @pytest.mark.parametrize("name", DECLARATIONS)
@@ -166,6 +172,17 @@ async def test_the_example_of_a_tool_works_and_fits_its_output_schema(name: str)
     answer = await editor.ok(name, **example)
     jsonschema_rs.validator_for(declaration.answer).validate(answer)
     jsonschema_rs.validator_for(dict(declaration.spec.output_schema)).validate(answer)
+
+
+@pytest.mark.parametrize("name", [name for name in DECLARATIONS if DECLARATIONS[name].mutates])
+async def test_the_record_of_a_change_names_what_it_was_about(name: str) -> None:
+    grove, editor = await ready(name)
+    known = {"root", "property", "house", "kitchen", "living", "bath", "shed", "s1"}
+    answer = await editor.ok(name, **copy.deepcopy(dict(DECLARATIONS[name].example)))
+    record = [one for one in grove.audit if one["operation"] == name][-1]
+    assert record["version"] == answer["version"]
+    assert set(record["targets"]) - {"n1", "n2", "n3", "n4", "n5", "n6"} <= known | {"garage"}
+    assert record["targets"]
 
 
 @pytest.mark.parametrize("name", [name for name in DECLARATIONS if DECLARATIONS[name].mutates])

@@ -22,7 +22,7 @@ from toolgrove.tools.turns import Turns
 from toolgrove.tree.effects import Effects, Recorded
 from toolgrove.tree.footprint import EVERYTHING
 from toolgrove.tree.impact import NOTHING, Impact
-from toolgrove.tree.tree import Tree
+from toolgrove.tree.tree import ROOT, Tree
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Foreseen, Result, Tool, Written
 
@@ -188,7 +188,7 @@ class WorkspaceSource:
 
     async def _settle(self, call: Call, result: Result, recorded: Recorded) -> None:
         """Make the call durable, then let it show; what cannot be made durable is taken back."""
-        call.targets = tuple(recorded.effects.after)
+        call.targets = _targets(call, result, recorded.effects)
         touched = self.watches.touched(self._tree, recorded.effects)  # now: others may change the tree meanwhile
         write = self._pending.add(recorded)
         try:
@@ -237,7 +237,7 @@ class WorkspaceSource:
         (result, recorded), twin = await self._on_a_twin(call, lambda twin: (self._run(call, twin), twin))
         if recorded is None:
             return result
-        call.targets = tuple(recorded.effects.after)
+        call.targets = _targets(call, result, recorded.effects)
         before = self._tree
         try:
             if call.settle is not None:
@@ -346,6 +346,17 @@ class WorkspaceSource:
             result["version"] = workspace.version(call.caller)
             _write_down(call, result, written(result, None))
         return result, recorded
+
+
+def _targets(call: Call, result: Result, effects: Effects) -> tuple[str, ...]:
+    """What a change was about: the nodes that it changed, else what its answer names, else what its arguments name.
+
+    The filters of a view are about the whole tree.
+    """
+    if effects.after:
+        return tuple(effects.after)
+    named = tuple(value for key, value in result.items() if key.endswith("Id") and isinstance(value, str))
+    return named if named or call.granted.targets else (ROOT,)
 
 
 def _overtaken() -> Conflict:
