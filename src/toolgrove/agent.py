@@ -16,6 +16,7 @@ from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
 from toolgrove.errors import NAME, brief
 from toolgrove.events import ModelUsed, RunFinished, Text, ToolFailed, ToolProgress, ToolSucceeded
+from toolgrove.notation.half_characters import whole_text
 from toolgrove.pool.completions import Completions
 from toolgrove.pool.discovery import meant
 from toolgrove.pool.instructions import instructions
@@ -172,7 +173,7 @@ class Agent:
             name, arguments = call  # its gate, its limits and its record are those of the tool that is meant
         approval = toolset.approvals.get(name)
         # No tool has a name that long.
-        return self._begun(brief(name, NAME), toolset.callable.get(name), arguments, client, approval)
+        return self._begun(whole_text(brief(name, NAME)), toolset.callable.get(name), arguments, client, approval)
 
     def begin_reading(self, uri: str, client: Client | None = None) -> Call:
         """The reading of a resource by this agent, not sent yet; that of a subtree is a call of `get_subtree`."""

@@ -47,6 +47,7 @@ from toolgrove.logs import scrubbing
 from toolgrove.lookout import looking
 from toolgrove.model_run import AtOnce, ModelRun, in_time
 from toolgrove.notary import notary_of
+from toolgrove.notation.half_characters import refuse_half
 from toolgrove.notifier import Notifier
 from toolgrove.pool.coordination import AvailableAgent, CoordinationSource, Spawn, no_runner
 from toolgrove.pool.definition_lint import ToolNames
@@ -295,6 +296,10 @@ class Grove:
         """How much room the store takes; None in memory."""
         return self._journal.extent() if not isinstance(self._journal, MemoryJournal) else None
 
+    def half_texts(self) -> list[str]:
+        """Where the workspace holds text with half a character, which an older version took in."""
+        return self._workspace.half_texts()
+
     @property
     def tree(self) -> Tree:
         """The tree as it is now, to be looked at."""
@@ -431,6 +436,8 @@ class Grove:
         self, name: str, *, within: tuple[Bounds, ...], session: str | None, depth: int = 0, parent: Call | None = None
     ) -> Agent:
         self._definition(name)
+        if session is not None:
+            refuse_half(session, "session")
         snapshot = await self.pool.snapshot()
         if within or parent is not None:
             return self._made(snapshot, name, within, session, depth, parent)

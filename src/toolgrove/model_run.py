@@ -14,6 +14,7 @@ from toolgrove.agent import Agent
 from toolgrove.call.run_events import RunEvents
 from toolgrove.errors import GroveError, RunFailed, TooManyRuns
 from toolgrove.events import RunFinished
+from toolgrove.notation.half_characters import refuse_half
 from toolgrove.pool.coordination import spawn_budget
 from toolgrove.types import Clock, Result
 
@@ -72,6 +73,7 @@ class ModelRun:
 
     async def _work(self, task: str) -> str | GroveError:
         try:
+            refuse_half(task, "task")
             with spawn_budget():
                 return str((await self._drive(self._agent, task))["output"])
         except GroveError as error:

@@ -335,7 +335,7 @@ ODD = [
     'quo"te',
     "back\\slash",
     "nul\0",
-    "\ud800",
+    "\ufffe",
     "café",
     "cafe\u0301",
     "",

@@ -55,6 +55,12 @@ class MCPServerFactory:
 
     def _entry(self, descriptor: ModuleDescriptor) -> ModuleEntry:
         tool = self.build_tool(descriptor)
+        try:
+            (tool.model_dump_json() + (descriptor.documentation or "")).encode()
+        except ValueError:  # one definition that no client can read would take the whole list away from it
+            raise ValueError(
+                "its definition holds something that JSON cannot carry, such as half a character"
+            ) from None
         return ModuleEntry(tool=tool, documentation=descriptor.documentation, descriptor=descriptor)
 
 

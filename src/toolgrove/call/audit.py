@@ -12,6 +12,7 @@ from toolgrove.call.bodies import BodyWriter
 from toolgrove.call.ending import about, failed, succeeded
 from toolgrove.errors import ApprovalTakenBack, GroveError, Internal, NotKept, RateLimited, ToolError
 from toolgrove.events import Listeners, ToolSucceeded, TreeChanged
+from toolgrove.notation.half_characters import whole, whole_text
 from toolgrove.notation.json_value import copied
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import NO_BODIES, AuditRecord, Bodies, Outcome, outcome_of
@@ -125,6 +126,7 @@ class AuditStep:
             self._listeners.publish(TreeChanged(**about(call, self._clock.wall()), node_ids=ids))
 
     async def _fail(self, call: Call, error: GroveError) -> Result:
+        error.message, error.facts = whole_text(error.message), whole(error.facts)  # they may repeat what was given
         call.error = {**error.to_json()["error"], "retryable": error.retryable}
         outcome = outcome_of(call.error)
         if call.cut_off:
@@ -196,7 +198,7 @@ def _named(call: Call) -> tuple[str, ...]:
     for name in call.tool.targets:
         value = call.arguments.get(name)
         if isinstance(value, str):
-            given.append(value[:_TARGET])
+            given.append(whole_text(value[:_TARGET]))
         elif isinstance(value, list):
-            given += [item[:_TARGET] for item in value[:_TARGETS] if isinstance(item, str)]
+            given += [whole_text(item[:_TARGET]) for item in value[:_TARGETS] if isinstance(item, str)]
     return tuple(given)

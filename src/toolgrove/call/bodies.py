@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from toolgrove.call.scrub import Scrubs, is_scrubbed
 from toolgrove.call.sensitive import Sensitive, censored
 from toolgrove.config import Recorded
+from toolgrove.notation.half_characters import holds_half, may_hold_half, whole
 from toolgrove.notation.json_value import compact_ascii, in_pieces
 from toolgrove.store.audit import NO_BODIES, Bodies
 from toolgrove.types import Call, Result, Tool, ToolSpec
@@ -100,4 +101,6 @@ def _json(value: Any, *, pieces: bool = False) -> str:
     text = in_pieces(value, compact_ascii) if pieces else compact_ascii(value)
     if "NaN" in text or "Infinity" in text:
         text = compact_ascii(json.loads(text, parse_constant=str))
+    if may_hold_half(text) and holds_half(value):  # of a refused call, or of an older store
+        text = compact_ascii(whole(json.loads(text)))
     return text

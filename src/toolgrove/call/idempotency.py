@@ -9,6 +9,7 @@ from contextlib import suppress
 import anyio
 
 from toolgrove.errors import InvalidArgument, KeyReused
+from toolgrove.notation.half_characters import whole
 from toolgrove.notation.json_value import canonical, copied
 from toolgrove.store.journal import Journal, KeyTaken
 from toolgrove.types import Call, IdempotencyClaim, Next, Result, Tool
@@ -48,7 +49,7 @@ class IdempotencyStep:
                 if record.request != claim.request:
                     raise KeyReused(key=key)
                 call.idempotency, call.replayed = claim, True
-                replay: Result = copied(record.result)
+                replay: Result = whole(copied(record.result))
                 return replay
             running = self._running.get(place)
             if running is not None:

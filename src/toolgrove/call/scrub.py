@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from toolgrove.call.strip import STRIPPED, without_unseen
 from toolgrove.errors import GroveError, ToolError
+from toolgrove.notation.half_characters import whole, whole_text
 from toolgrove.notation.json_value import text_size
 from toolgrove.notation.unseen_text import stripped, visible
 from toolgrove.types import Call, Client, Counterpart, Next, Result, Tool
@@ -190,7 +191,7 @@ class _Scrubbed:
     async def log(self, level: str, data: Any, logger: str) -> None:
         if isinstance(self._client, Counterpart):
             clean = self._shown(data) if isinstance(data, str) else self._secrets.scrub(data)
-            await self._client.log(level, clean, logger)
+            await self._client.log(level, whole(clean), logger)
 
     async def ask(self, question: dict[str, Any]) -> dict[str, Any] | None:
         if not isinstance(self._client, Counterpart):
@@ -201,4 +202,4 @@ class _Scrubbed:
 
     def _shown(self, message: str) -> str:
         clean = self._messages.feed(message)
-        return self._bare_messages.feed(stripped(clean)) if self._strips else clean
+        return whole_text(self._bare_messages.feed(stripped(clean)) if self._strips else clean)

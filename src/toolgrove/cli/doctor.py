@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 from rich.console import RenderableType
 
-from toolgrove.cli.checks import audit, files, room, secrets, servers
+from toolgrove.cli.checks import audit, files, room, secrets, servers, text
 from toolgrove.cli.checks.finding import Finding
 from toolgrove.cli.desk.opening import desk, running
 from toolgrove.cli.options import add_patience, file
@@ -61,11 +61,12 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
 
 
 def _at_rest(chosen: argparse.Namespace, config: Config) -> Iterator[Finding]:
-    text = f"is in order: {_count(len(config.agents), 'agent')}, {_count(len(config.mcp_servers), 'MCP server')}"
-    yield Finding(area="project", level="ok", subject=str(file(chosen)), message=text)
+    said = f"is in order: {_count(len(config.agents), 'agent')}, {_count(len(config.mcp_servers), 'MCP server')}"
+    yield Finding(area="project", level="ok", subject=str(file(chosen)), message=said)
     yield from files.check(file(chosen), config)
     yield from room.check(config)
     yield from audit.check(config)
+    yield from text.at_rest(config)
 
 
 async def _alive(chosen: argparse.Namespace, screen: Screen) -> dict[str, Any]:

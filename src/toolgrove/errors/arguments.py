@@ -18,7 +18,8 @@ class NotJson(InvalidArgument):
     """An argument holds something that JSON cannot carry."""
 
     def __init__(self, *, path: str, problem: str) -> None:
-        super().__init__(f"Argument {path!r} {problem}. Send plain JSON.", reason="not_json", path=path)
+        where = f"Argument {path!r}" if path else "The arguments object"
+        super().__init__(f"{where} {problem}. Send plain JSON in well-formed text.", reason="not_json", path=path)
 
 
 class UnreadableArguments(InvalidArgument):

@@ -1,5 +1,6 @@
 """How things are written down: JSON, and the texts that several rooms read or write the same way.
 
+- ``half_characters``: lone surrogates, refused at every way in, and replaced where they are shown
 - ``json_pointer``: what a JSON pointer leads to, in a document of any origin
 - ``json_schema``: JSON Schemas, compiled to validators
 - ``json_value``: copying, comparing, ordering and walking JSON values

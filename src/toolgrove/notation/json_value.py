@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_json
 
 from toolgrove.errors import NotJson
+from toolgrove.notation.half_characters import PROBLEM, has_half, refuse_half
 
 MAX_NESTING = 32
 _PIECE = 64 * 1024
@@ -33,8 +34,12 @@ def copied(value: Any) -> Any:
 
 
 def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
-    """A copy that is certainly plain JSON; keys are interned, since a tree repeats them endlessly."""
+    """A copy that is certainly plain JSON, in whole characters; keys are interned: a tree repeats them endlessly."""
     kind = type(value)
+    if kind is str:
+        if not value.isascii():
+            refuse_half(value, path)
+        return value
     if kind in _SCALARS:
         return value
     if kind is float:
@@ -48,7 +53,10 @@ def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
         for key, item in value.items():
             if type(key) is not str:
                 raise NotJson(path=path, problem=f"has the key {key!r}, which is not a string")
-            if type(item) not in _SCALARS:
+            if not key.isascii() and has_half(key):
+                raise NotJson(path=path, problem=f"has the key {key!r}, which {PROBLEM}")
+            kind = type(item)
+            if (kind is str and not item.isascii()) or kind not in _SCALARS:
                 item = detached(item, f"{path}.{key}" if path else key, room - 1)
             whole[sys.intern(key)] = item
         return whole
@@ -123,6 +131,12 @@ def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from texts(item, f"{path}[{index}]")
+
+
+def refuse_halves(value: Any) -> None:
+    """Refuse a request that holds half a character, and say where."""
+    for path, text in texts(value):
+        refuse_half(text, path)
 
 
 def has_many(value: Any, many: int) -> bool:

@@ -2,7 +2,8 @@
 
 ValueError
 ├── json.JSONDecodeError   it is no JSON at this place
-├── UnicodeError           its text is not UTF-8, or holds half a character
+├── UnicodeError           its text is not UTF-8
+│   └── HalfCharacter      a text in it holds half a character
 ├── NotANumber             it holds NaN, Infinity or a number beyond all bounds
 ├── RepeatedKey            an object has one key twice
 └── TooDeep                it is nested deeper than the reader can follow
@@ -16,7 +17,13 @@ import re
 from collections import Counter
 from typing import Any
 
+from toolgrove.notation.half_characters import PROBLEM, has_half, holds_half
+
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class HalfCharacter(UnicodeError):
+    """A text that cannot be written as UTF-8, as an escape such as `\\ud800` makes it."""
 
 
 class NotANumber(ValueError):
@@ -54,18 +61,20 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 _UNIQUE = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_once)
 
 
-def decode(text: str, *, unique: bool = False) -> Any:
-    """The value of a text; `unique` refuses repeated keys, which a person who edits a file never means."""
+def decode(text: str, *, unique: bool = False, halves: bool = False) -> Any:
+    """The value of a text; `unique` refuses repeated keys, which a person who edits a file never means.
+
+    With `halves` the caller replaces half characters itself.
+    """
     try:
-        return (_UNIQUE if unique else _DECODER).decode(text)
+        value = (_UNIQUE if unique else _DECODER).decode(text)
     except RecursionError:
         raise TooDeep("it is nested too deeply") from None
+    if not halves and (_HALF.search(text) or has_half(text)) and holds_half(value):
+        raise HalfCharacter(f"it {PROBLEM}")
+    return value
 
 
 def decode_utf8(raw: bytes) -> Any:
     """The value of UTF-8 text in which every character is whole, so that it can be written as UTF-8 again."""
-    text = raw.decode()
-    value = decode(text)
-    if _HALF.search(text):
-        json.dumps(value, ensure_ascii=False).encode()
-    return value
+    return decode(raw.decode())

@@ -36,7 +36,8 @@ from toolgrove.types import Annotations, Call, Client, Kind, Result, SystemClock
 
 log = logging.getLogger("toolgrove.pool")
 NAME = "extensions"
-_NESTING = 200
+_NESTING = 100
+"""Levels of a result; the readers of many clients follow some two hundred, the envelope included."""
 THREADS = min(32, (os.cpu_count() or 1) + 4)
 """How many calls of modules that are not async run at a time."""
 _PATIENCE = 30.0

@@ -9,6 +9,7 @@ import anyio
 
 from toolgrove.errors import Conflict, EffectChanged, GroveError
 from toolgrove.giving_way import giving_way
+from toolgrove.notation.half_characters import may_hold_half, whole, whole_text
 from toolgrove.store.journal import Behind, Deed, News, Stalled
 from toolgrove.tools.answer_size import fitted, written
 from toolgrove.tools.catalog import DECLARATIONS
@@ -293,7 +294,7 @@ class WorkspaceSource:
             DECLARATIONS[call.name].run(context, call.arguments)
             workspace.check_boundary(call.caller)
             impact = _impact(context)
-            return Foreseen(impact.sentence(), impact.digest)
+            return Foreseen(whole_text(impact.sentence()), impact.digest)
         finally:
             workspace.tree.rollback()
 
@@ -344,7 +345,7 @@ class WorkspaceSource:
                 workspace.retract(context.commits)
                 raise
             result["version"] = workspace.version(call.caller)
-            _write_down(call, result, written(result, None))
+            result = _write_down(call, result, written(result, None))
         return result, recorded
 
 
@@ -354,7 +355,7 @@ def _targets(call: Call, result: Result, effects: Effects) -> tuple[str, ...]:
     The filters of a view are about the whole tree.
     """
     if effects.after:
-        return tuple(effects.after)
+        return tuple(map(whole_text, effects.after))
     named = tuple(value for key, value in result.items() if key.endswith("Id") and isinstance(value, str))
     return named if named or call.granted.targets else (ROOT,)
 
@@ -383,17 +384,22 @@ def _read(call: Call, context: ToolContext, result: Result, rest: str) -> Result
         result["version"] = version
         text = written(result, None if context.budget is None else context.budget - _VERSION)
         if text is not None:
-            _write_down(call, result, text)
-            return result
+            return _write_down(call, result, text)
         del result["version"]
     result = _bounded(result, context, rest)
     result["version"] = version
-    return result
+    shown: Result = whole(result)
+    return shown
 
 
-def _write_down(call: Call, result: Result, text: str | None) -> None:
-    """Keep the text of a result for all who need it."""
+def _write_down(call: Call, result: Result, text: str | None) -> Result:
+    """Keep the text of a result for all who need it; what an older store holds of half characters is replaced."""
+    if text is None or may_hold_half(text):
+        shown: Result = whole(result)
+        if shown is not result:
+            result, text = shown, None if text is None else written(shown, None)
     call.written = None if text is None else Written(result, text)
+    return result
 
 
 def _bounded(result: Result, context: ToolContext, rest: str) -> Result:

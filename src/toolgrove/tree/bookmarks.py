@@ -22,6 +22,10 @@ class Bookmarks:
         """The agent's labels with the nodes they stand on."""
         return self._held.setdefault(agent, {})
 
+    def labels(self) -> list[tuple[str, str]]:
+        """Every label, with the agent that it belongs to."""
+        return [(agent, label) for agent, labels in self._held.items() for label in labels]
+
     def point(self, agent: str, label: str, node_id: str | None) -> str | None:
         """Set a label, or take it away; returns where it stood before."""
         own = self.of(agent)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from toolgrove.notation.half_characters import has_half, holds_half
 from toolgrove.tree.effects import Mark, TreeSnapshot
 from toolgrove.tree.history import Commit
-from toolgrove.tree.node import Image
+from toolgrove.tree.node import Image, Node
 from toolgrove.tree.undo import Move
 from toolgrove.tree.view import View
 
@@ -36,3 +37,17 @@ class SavedWorkspace:
     views: Mapping[tuple[str, str], View] = field(default_factory=dict)
     bookmarks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     snapshots: Sequence[TreeSnapshot] = ()
+
+    def half_texts(self) -> list[str]:
+        """Where a text holds half a character, in words."""
+        labels = [(agent, label) for agent, own in self.bookmarks.items() for label in own]
+        return half_texts(self.nodes.items(), self.snapshots, labels)
+
+
+def half_texts(
+    nodes: Iterable[tuple[str, Node | Image]], snapshots: Iterable[TreeSnapshot], labels: Iterable[tuple[str, str]]
+) -> list[str]:
+    """The nodes, snapshots and bookmarks whose texts hold half a character, which an older version took in."""
+    found = [f"node {key!r}" for key, one in nodes if holds_half([key, one.type, one.payload, list(one.tags)])]
+    found += [f"snapshot {one.label!r}" for one in snapshots if has_half(one.label)]
+    return found + [f"bookmark {label!r} of {agent}" for agent, label in labels if has_half(label)]

@@ -24,7 +24,7 @@ from toolgrove.tree.ordered_results import OrderedResults
 from toolgrove.tree.page_token import PageTokens
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.rules import Ruleset
-from toolgrove.tree.saved import SavedWorkspace
+from toolgrove.tree.saved import SavedWorkspace, half_texts
 from toolgrove.tree.tree import Tree
 from toolgrove.tree.undo import Move, UndoStacks, revert
 from toolgrove.tree.view import View, ViewChange
@@ -178,6 +178,10 @@ class Workspace:
         running = {session: twin._delegated.get(session, one) for session, one in self._delegated.items()}
         self.__dict__.update(twin.__dict__)
         self._delegated = running
+
+    def half_texts(self) -> list[str]:
+        """Where a text holds half a character, in words; an older version took such text in."""
+        return half_texts(self.tree.nodes.items(), self.snapshots.values(), self.bookmarks.labels())
 
     # Sessions and versions ----------------------------------------------------------------------
 

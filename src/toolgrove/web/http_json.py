@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from toolgrove.errors import GroveError, InvalidArgument
 from toolgrove.notation import strict_json
+from toolgrove.notation.half_characters import whole_text
 
 if TYPE_CHECKING:
     from toolgrove.web.schemas import Body, ErrorCode
@@ -33,15 +34,15 @@ _STATUS = {
 
 
 class _Json(JSONResponse):
-    """JSON of any text, even of half a character."""
+    """JSON of any text; of an older store it may hold half a character."""
 
     def render(self, content: Any) -> bytes:
         return encoded(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
 def encoded(text: str) -> bytes:
-    """JSON as bytes; half a character, which UTF-8 does not have, becomes the escape that JSON has for it."""
-    return text.encode("utf-8", "backslashreplace")
+    """JSON as bytes, with a replacement character for half of one."""
+    return whole_text(text).encode()
 
 
 async def json_body(request: Request) -> Any:

@@ -13,5 +13,6 @@
 - ``secrets``: is each one set, scoped and private
 - ``servers``: what would be started, and did it answer
 - ``surroundings``: proxy, CA and index variables that a server did not get
+- ``text``: text in the tree that no client could read
 - ``tools``: tools that no agent can have, or that a person should read
 """

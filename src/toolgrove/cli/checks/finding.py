@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Level = Literal["ok", "note", "warning", "error"]
-Area = Literal["project", "secrets", "files", "audit", "servers", "tools", "agents", "runner"]
+Area = Literal["project", "secrets", "files", "audit", "servers", "tools", "agents", "runner", "tree"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolgrove.cli.checks import agents, runner, secrets, servers, tools
+from toolgrove.cli.checks import agents, runner, secrets, servers, text, tools
 from toolgrove.grove import Grove
 from toolgrove.pool.offer import Restarting
 from toolgrove.types import Client, Offered
 
 
 async def doctor(project: Grove, client: Client, *, probe: bool = False) -> Any:
-    """What is found in servers, tools, agents and the runner."""
+    """What is found in servers, tools, agents, the runner and the tree."""
     config = project.config
     snapshot = await project.pool.snapshot()
     resolved = [await project.agent(name) for name in config.agents]
@@ -22,8 +22,10 @@ async def doctor(project: Grove, client: Client, *, probe: bool = False) -> Any:
     found += tools.check(snapshot)
     for agent in resolved:
         found += agents.check(config, agent, snapshot, offered[agent.name])
+    # A store in a file is read at rest.
+    in_tree = text.check(project.half_texts()) if config.workspace.is_database else ()
     return {
-        "findings": [finding.to_json() for finding in (*found, *driven)],
+        "findings": [finding.to_json() for finding in (*found, *driven, *in_tree)],
         "servers": servers.to_json(config, snapshot, said),
     }
 

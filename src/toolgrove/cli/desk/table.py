@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolgrove.errors import InvalidArgument
+from toolgrove.notation.json_value import refuse_halves
 
 if TYPE_CHECKING:
     from toolgrove.types import Client
@@ -47,5 +48,7 @@ def begin(project: Any, what: str, given: Mapping[str, Any], client: Client) -> 
     """Begin an operation: an awaitable of its answer, or an async iterator of its events."""
     if what not in OPERATIONS:
         raise InvalidArgument(f"This gateway does not know {what!r}. It may be older than this command; restart it.")
+    if what != "call":  # which is refused as a call, and recorded
+        refuse_halves(dict(given))
     module, _, name = OPERATIONS[what].partition(".")
     return getattr(import_module(f"toolgrove.cli.desk.{module}"), name)(project, client, **given)

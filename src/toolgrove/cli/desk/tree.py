@@ -7,6 +7,7 @@ from typing import Any
 from toolgrove.cli.desk.rest import Kept
 from toolgrove.errors import InvalidArgument
 from toolgrove.grove import Grove
+from toolgrove.notation.half_characters import whole as without_halves
 from toolgrove.store.journal import read_workspace
 from toolgrove.tree.document import export
 from toolgrove.tree.node import Node
@@ -19,7 +20,8 @@ async def tree(
 ) -> Any:
     """The tree with its first nodes, level by level; or the whole of it as a document."""
     root = _tree(project).root
-    return export(root)[0] if whole else outline(root, depth=depth, nodes=nodes)
+    shown = export(root)[0] if whole else outline(root, depth=depth, nodes=nodes)
+    return without_halves(shown)
 
 
 def _tree(project: Kept) -> Tree:

@@ -7,6 +7,7 @@ from typing import Any
 
 from toolgrove.errors import UpstreamFailed
 from toolgrove.notation import strict_json
+from toolgrove.notation.half_characters import whole_text
 from toolgrove.pool.http.exchange import HttpAnswer
 from toolgrove.types import Result
 
@@ -16,7 +17,6 @@ _TEXT = re.compile(
 )
 _JSON = re.compile(r"(?:application|text)/(?:.*\+)?json")
 _CHARSETS = {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1", "windows-1252", "utf-16"}
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _TOLD = ("link", "location")
 _TOLD_OF_HEAD = ("content-type", "content-length", "etag", "last-modified", "link", "location")
 
@@ -56,7 +56,7 @@ def text_of_body(answer: HttpAnswer) -> str:
     found = re.search(r"charset=[\"']?([\w-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found else "utf-8"
     text = answer.body.decode(charset if charset in _CHARSETS else "utf-8", "replace")
-    return _SURROGATE.sub("\ufffd", text)
+    return whole_text(text)
 
 
 def read_json(data: bytes) -> Any:
@@ -66,7 +66,7 @@ def read_json(data: bytes) -> Any:
     except UnicodeDecodeError:
         raise NotJsonText("its text is not UTF-8") from None
     try:
-        return _sound(strict_json.decode(text), _NESTING)
+        return _sound(strict_json.decode(text, halves=True), _NESTING)
     except NotJsonText:
         raise
     except strict_json.NotANumber as problem:
@@ -98,11 +98,11 @@ def _is_utf8(data: bytes) -> bool:
 
 def _sound(value: Any, room: int) -> Any:
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return whole_text(value)
     if isinstance(value, dict | list) and not room:
         raise NotJsonText(f"it is nested deeper than {_NESTING} levels")
     if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", key): _sound(item, room - 1) for key, item in value.items()}
+        return {whole_text(key): _sound(item, room - 1) for key, item in value.items()}
     if isinstance(value, list):
         return [_sound(item, room - 1) for item in value]
     return value

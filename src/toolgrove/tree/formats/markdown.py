@@ -11,7 +11,7 @@ from toolgrove.tree.node import Node
 from toolgrove.tree.render import Cut
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>&#|~]")
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]|^\s|\s$")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]|^\s|\s$")
 _WRITTEN = re.compile(r"\\([!-/:-@\[-`{-~])|&#(\d{1,7});|<br\s*/?>")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*))?$")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)$")

@@ -9,6 +9,7 @@ from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from toolgrove.notation.half_characters import whole_text
 from toolgrove.tree.formats.fitting import Shown, cut_note, in_order, title
 from toolgrove.tree.formats.lines import Line, refuse
 from toolgrove.tree.node import Node
@@ -51,6 +52,7 @@ def write(root: Node, shown: Shown, cut: Cut) -> str:
 
 
 def _attributes(name: str) -> str:
+    name = whole_text(name)  # of an older store
     exact = f" {_EXACT}={quoteattr(json.dumps(name))}" if _FOREIGN.search(name) else ""
     return f" text={quoteattr(_FOREIGN.sub(chr(0xFFFD), name))}{exact}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from toolgrove.errors import BatchTooLarge, InvalidArgument
+from toolgrove.notation.half_characters import PROBLEM, has_half
 from toolgrove.tree.document import MAX_TEXT, Incoming, read
 from toolgrove.tree.formats import markdown, opml, table
 from toolgrove.tree.formats.lines import MAX_DEPTH, Line, refuse
@@ -35,6 +36,8 @@ def _incoming(lines: Iterable[Line], form: str, payload_type: str, limit: int) -
         if one.is_cut:
             is_cut = True
             continue
+        if one.name is not None and has_half(one.name):  # as an escape makes it
+            refuse(form, one.number, f"{PROBLEM}; send well-formed text")
         if one.depth > MAX_DEPTH:
             refuse(form, one.number, f"is more than {MAX_DEPTH} levels deep")
         if len(found) == limit:

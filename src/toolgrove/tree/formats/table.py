@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from toolgrove.notation import strict_json
+from toolgrove.notation.half_characters import PROBLEM
 from toolgrove.notation.json_value import compact
 from toolgrove.tree.formats.fitting import Shown, cut_note, in_order, is_cut_note
 from toolgrove.tree.formats.lines import refuse
@@ -70,7 +71,7 @@ def _item(
         if cell == "":
             continue
         if not is_structural:
-            item["payload"][name] = _value(cell)
+            item["payload"][name] = _value(cell, number)
         elif name == "tags":
             item["tags"] = _tags(cell, number)
         else:
@@ -107,12 +108,14 @@ def _text(cell: str) -> str:
     return cell.removeprefix("'")
 
 
-def _value(cell: str) -> Any:
+def _value(cell: str, number: int) -> Any:
     """What a cell holds: JSON where it is, else a text."""
     if cell.startswith("'"):
         return cell[1:]
     try:
         return strict_json.decode(cell) if _is_json(cell) else cell
+    except strict_json.HalfCharacter:
+        _refuse_half(number)
     except ValueError:
         return cell
 
@@ -131,12 +134,18 @@ def _tags(cell: str, number: int) -> list[str]:
     if not cell.startswith("["):
         return [tag.strip() for tag in _text(cell).split(";") if tag.strip()]
     try:
-        tags = json.loads(cell)
-    except (ValueError, RecursionError):
+        tags = strict_json.decode(cell)
+    except strict_json.HalfCharacter:
+        _refuse_half(number)
+    except ValueError:
         tags = None
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         refuse("csv", number, 'has tags that are not a list: write ["a","b"] or a; b')
     return tags
+
+
+def _refuse_half(number: int) -> NoReturn:
+    refuse("csv", number, f"{PROBLEM}; send well-formed text")
 
 
 def _quoted(cell: str) -> str:
