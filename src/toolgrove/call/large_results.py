@@ -118,7 +118,8 @@ class LargeResultStep:
         result_id = self._kept.keep(call.caller, document, size) if READ_RESULT in call.known else None
         if result_id is None:
             return Shortened(text=f"{cut} Ask for less.]", meta=facts)
-        how = f'resultId "{result_id}": {READ_RESULT} reads on, by path, query or page.]'
+        asked = compact({"resultId": result_id, "page": 1}).replace(":", ": ").replace(",", ", ")
+        how = f"Read all of it page by page: {READ_RESULT} {asked}; or a part, by path or query.]"
         return Shortened(text=f"{cut} {how}", meta={"resultId": result_id, **facts})
 
 
