@@ -14,7 +14,7 @@ from toolgrove.call.changed import marked
 from toolgrove.call.ending import about, failed, started, succeeded
 from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
-from toolgrove.errors import NAME, brief
+from toolgrove.errors import NAME, GroveError, brief
 from toolgrove.events import ModelUsed, RunFinished, Text, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.notation.half_characters import whole_text
 from toolgrove.pool.completions import Completions
@@ -148,6 +148,12 @@ class Agent:
         call = self.begin(name, arguments, client)
         call.at_least = at_least
         return marked(call, await self.send(call))
+
+    async def refuse(self, name: str, why: GroveError) -> Result:
+        """Answer a call that cannot be made as it was asked for: it fails like any other, and is told and recorded."""
+        call = self.begin(name)
+        call.refusal = why
+        return await self.send(call)
 
     async def read_resource(self, uri: str, *, client: Client | None = None) -> Result:
         """Read a resource of a server, or a subtree: `{"contents": […]}`, or an answer with `error`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from toolgrove.errors import GroveError
 from toolgrove.notation.json_value import compact
 
 Arguments = dict[str, Any]
@@ -321,6 +322,8 @@ class Call:
     - `client`: who waits. In a run, `Agent.run` puts in one that turns progress into events. While the source
       works, `ScrubStep` puts in one that hears no secret.
     - `patience`: how many seconds it may wait for a person who must agree first.
+    - `refusal`: why it cannot be made as it was asked for, such as a model's arguments that are no JSON; `ValidateStep`
+      raises it, so that the call is counted, recorded and told like any other.
     - `at_least`: a version of the tree that the caller knows of; a replica that has not reached it waits.
     - `for_model`: whether a model reads the answer, over MCP or in a run; it gets no document whole unless it says so.
 
@@ -362,6 +365,7 @@ class Call:
     patience: float = 0.0
     at_least: str | None = None
     for_model: bool = False
+    refusal: GroveError | None = None
 
     started: float = 0.0
     settle: Settle | None = None

@@ -26,6 +26,8 @@ class ValidateStep:
         self._validators: dict[str, tuple[ToolSpec, Any]] = {}
 
     def __call__(self, call: Call, onward: Next) -> Awaitable[Result]:
+        if call.refusal is not None:
+            raise call.refusal
         if not isinstance(call.arguments, dict):
             raise SchemaMismatch(path="", problem="must be an object")
         if has_many(call.arguments, _MANY):

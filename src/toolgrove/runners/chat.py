@@ -30,7 +30,7 @@ class Function(_Part):
             return self.arguments
         if not self.arguments.strip():
             return {}
-        value = strict_json.decode_utf8(self.arguments.encode())
+        value = strict_json.decode(self.arguments, unique=True)
         if not isinstance(value, dict):
             raise ValueError("they are not an object")
         return value

@@ -124,7 +124,8 @@ async def _carry_out(agent: RunnableAgent, calls: list[ToolCall]) -> list[Messag
             if index < MAX_CALLS:
                 tasks.start_soon(carry_out, index, call)
             else:
-                results[index] = BatchTooLarge(argument="tool_calls", count=len(calls), limit=MAX_CALLS).to_json()
+                why = BatchTooLarge(argument="tool_calls", count=len(calls), limit=MAX_CALLS)
+                results[index] = await agent.refuse(call.function.name, why)
     return [
         {"role": "tool", "tool_call_id": call.id, "content": _text(result)}
         for call, result in zip(calls, results, strict=True)
@@ -136,7 +137,7 @@ async def _result(agent: RunnableAgent, call: ToolCall) -> Result:
     try:
         arguments: Arguments = call.function.read()
     except ValueError as problem:
-        return UnreadableArguments(tool=name, problem=str(problem)).to_json()
+        return await agent.refuse(name, UnreadableArguments(tool=name, problem=str(problem)))
     return await agent.call(name, arguments)
 
 

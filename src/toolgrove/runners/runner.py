@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from toolgrove.errors import RunFailed
+from toolgrove.errors import GroveError, RunFailed
 from toolgrove.types import Arguments, ModelSettings, Result, ToolSpec
 
 
 class RunnableAgent(Protocol):
     """An agent as a runner takes it: its tools are fixed, and `call` answers failures instead of raising them.
 
+    `refuse` is for a call that the model asked for and that cannot be made so: it has an event and a record as well.
     `said` and `used` tell whoever follows the run what the model says, and how many tokens it took.
     """
 
@@ -29,6 +30,8 @@ class RunnableAgent(Protocol):
     def tools(self) -> tuple[ToolSpec, ...]: ...
 
     async def call(self, name: str, arguments: Arguments | None = None) -> Result: ...
+
+    async def refuse(self, name: str, why: GroveError) -> Result: ...
 
     def openai_tools(self) -> list[dict[str, Any]]: ...
 

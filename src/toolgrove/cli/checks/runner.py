@@ -45,6 +45,9 @@ class _Asked:
     async def call(self, name: str, arguments: Arguments | None = None) -> Result:
         return {"error": {"code": "not_found", "message": f"There is no tool {name!r}."}}
 
+    async def refuse(self, name: str, why: GroveError) -> Result:
+        return why.to_json()
+
     def openai_tools(self) -> list[dict[str, Any]]:
         return []
 
