@@ -14,6 +14,7 @@ from toolgrove.call.changed import marked
 from toolgrove.call.ending import about, failed, started, succeeded
 from toolgrove.call.ids import Ids
 from toolgrove.call.run_events import RunEvents
+from toolgrove.call.scrub import Scrubs
 from toolgrove.errors import NAME, GroveError, brief
 from toolgrove.events import ModelUsed, RunFinished, Text, ToolFailed, ToolProgress, ToolSucceeded
 from toolgrove.notation.half_characters import whole_text
@@ -64,6 +65,7 @@ class Agent:
         list_page: int | None = None,
         settings: ModelSettings,
         chain: Next,
+        secrets: Scrubs,
         ids: Ids,
         clock: Clock,
         publish: Publish | None = None,
@@ -79,6 +81,8 @@ class Agent:
         self._caller = caller
         self._toolset = toolset
         self._chain = chain
+        self._secrets = secrets
+        self._speech = secrets.stream()
         self._ids = ids
         self._clock = clock
         self._publish = publish
@@ -246,10 +250,22 @@ class Agent:
         other = copy(self)
         other._caller = replace(self._caller, run_id=run_id)
         other._publish, other._patience = publish, inf
+        other._speech = self._secrets.stream()
         return other
 
     def said(self, text: str) -> None:
-        """Tell whoever follows the run what its model says."""
+        """Tell whoever follows the run what its model says, without secrets; half of one waits for the rest."""
+        self._say(self._speech.feed(text))
+
+    def heard_out(self) -> None:
+        """Tell what waited: its model calls a tool now, or says no more."""
+        self._say(self._speech.end())
+
+    def cleaned(self, text: str) -> str:
+        """What a model said, without secrets."""
+        return self._secrets.scrub_text(text)
+
+    def _say(self, text: str) -> None:
         if text:
             self._tell(Text, text=text)
 
@@ -315,6 +331,7 @@ class Agent:
 
     async def _published(self, call: Call, publish: Publish) -> Result:
         """The result of a call that a run hears of: a sub-agent's without the result, its own with it."""
+        self.heard_out()
         call.client = call.client or _RunClient(call, self._clock, publish)
         publish(started(call, self._clock.wall()))
         try:

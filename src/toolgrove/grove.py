@@ -480,6 +480,7 @@ class Grove:
             description=definition.description,
             list_page=definition.list_page,
             chain=self._chain,
+            secrets=self.secrets,
             ids=self._ids,
             clock=self.clock,
             settings=self._settings(definition),

@@ -12,7 +12,7 @@ import anyio
 
 from toolgrove.agent import Agent
 from toolgrove.call.run_events import RunEvents
-from toolgrove.errors import GroveError, RunFailed, TooManyRuns
+from toolgrove.errors import MESSAGE, GroveError, RunFailed, TooManyRuns, brief
 from toolgrove.events import RunFinished
 from toolgrove.notation.half_characters import refuse_half
 from toolgrove.pool.coordination import spawn_budget
@@ -106,10 +106,18 @@ class ModelRun:
 
 
 async def in_time(agent: Agent, work: Awaitable[Result]) -> Result:
-    """What the work gives within the deadline of the agent that it is done for."""
+    """What the work gives within the deadline of the agent that it is done for, without secrets that its model saw."""
     seconds = agent.settings.deadline
-    with anyio.move_on_after(seconds):
-        return await work
+    try:
+        with anyio.move_on_after(seconds):
+            result = await work
+            return {**result, "output": agent.cleaned(str(result["output"]))}
+    except GroveError as error:
+        error.message = brief(agent.cleaned(error.message), MESSAGE)
+        error.args = (error.message,)
+        raise
+    finally:
+        agent.heard_out()
     raise RunFailed(
         f"{agent.name!r} did not finish within its {seconds:g} s; what it has done until then stays done. "
         "Give it a smaller task; the operator can raise its deadline.",

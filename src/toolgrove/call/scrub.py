@@ -31,6 +31,13 @@ class Messages(Protocol):
     def feed(self, message: str) -> str: ...
 
 
+class Stream(Messages, Protocol):
+    """Scrubs one text that comes in pieces."""
+
+    def end(self) -> str:
+        """What was held back: no more comes."""
+
+
 class Scrubs(Protocol):
     """Knows the secrets that were used so far."""
 
@@ -44,7 +51,7 @@ class Scrubs(Protocol):
 
     def messages(self) -> Messages: ...
 
-    def stream(self) -> Messages:
+    def stream(self) -> Stream:
         """Scrubs one text that comes in pieces; what may be the beginning of a secret is held back."""
 
 

@@ -105,7 +105,7 @@ def _check(agent: RunnableAgent, answer: ModelAnswer) -> None:
     message = answer.message
     problem = _CUT_SHORT.get(answer.finish_reason or "")
     if problem is None and message.refusal:
-        problem = f"it declined: {message.refusal[:500]}"
+        problem = f"it declined: {message.refusal}"
     if problem is None and not (message.tool_calls or message.content):
         problem = "it said nothing. Try again, or describe the task differently"
     if problem is not None:
