@@ -106,7 +106,7 @@ OPERATIONS: tuple[Operation, ...] = (
         who="agent",
         summary="The agent's tools as OpenAI tool definitions.",
         query=(
-            _switch("strict", "Schemas that OpenAI's strict mode takes."),
+            _switch("strict", "Schemas that OpenAI's strict mode takes; a tool that it cannot say has strict: false."),
             _switch("embedAnnotations", "Tell in the descriptions what a tool does to the world."),
         ),
         answer=list[schemas.OpenAiTool],
