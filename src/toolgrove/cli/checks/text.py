@@ -30,6 +30,6 @@ def check(places: Sequence[str]) -> Iterator[Finding]:
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
     text = (
         f"half a character (a lone surrogate) stands in {', '.join(places[:_NAMED])}{more}; an older version took it "
-        "in, and clients are shown U+FFFD instead. Write these texts anew; an id goes with its parent node"
+        "in, and clients are shown U+FFFD instead. Write these texts again; an id goes with its parent node"
     )
     yield Finding(area="tree", level="warning", subject="text", message=text)
