@@ -14,6 +14,7 @@ from toolgrove.store.journal import IdempotencyRecord, JournalEntry, MemoryJourn
 from toolgrove.store.journal.postgres.journal import PostgresJournal
 from toolgrove.store.postgres import DatabaseAddress
 from toolgrove.store.postgres.connecting import connect
+from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Caller
 
@@ -35,9 +36,15 @@ CALLER = Caller(agent="ann", session="ann", role="editor")
 class Scribe:
     """Makes entries as calls would: each new change rests on the one before."""
 
-    def __init__(self) -> None:
+    def __init__(self, saved: SavedWorkspace | None = None) -> None:
         self.workspace = Workspace()
         self.count = 0
+        self.go_on(saved)
+
+    def go_on(self, saved: SavedWorkspace | None) -> None:
+        """Go on with what a store holds; one in memory holds nothing."""
+        if saved is not None:
+            self.workspace.resume(saved)
 
     def audit(
         self, agent: str = "ann", tool: str = "get_node", outcome: Outcome = "success", at: int = 0

@@ -65,11 +65,12 @@ from toolgrove.pool.toolsets import Toolsets
 from toolgrove.project_state import ProjectState
 from toolgrove.shared_limits import shared_limits_of
 from toolgrove.sources import Sources
-from toolgrove.store.audit import AuditLog, AuditRing, AuditSink, JsonLines
+from toolgrove.store.audit import FACTS, AuditLog, AuditRing, AuditSink, JsonLines
 from toolgrove.store.gc_pause import paused_collector
 from toolgrove.store.journal import Deed, Extent, MemoryJournal, Trouble
 from toolgrove.store.state import Handoffs
 from toolgrove.tools import WorkspaceSource
+from toolgrove.tools.following import Divergence
 from toolgrove.tree.account import Account
 from toolgrove.tree.effects import Effects
 from toolgrove.tree.tree import Tree
@@ -234,13 +235,25 @@ class Grove:
         if self._looking or not self.config.workspace.is_database:
             return
         journal = cast("PostgresJournal", self._journal)
-        following = self._tree_tools.follow(journal.news, self._tell_of_another)
+        following = self._tree_tools.follow(journal, self._publish_of_another, self._record_divergence)
         loop = asyncio.get_running_loop()
         await self._open.enter_async_context(following.running())
         bell = journal.listen(lambda: loop.call_soon_threadsafe(following.ring))
         self._open.push_async_callback(anyio.to_thread.run_sync, bell.end)
 
-    def _tell_of_another(self, effects: Effects, deed: Deed) -> None:
+    async def _record_divergence(self, lost: Divergence) -> None:
+        """Leave in the audit log what was answered here and is not in the stored history, some calls to a record."""
+        for start in range(0, max(len(lost.calls), 1), FACTS):
+            changes, calls = [], []
+            for change, call_id in lost.calls[start : start + FACTS]:
+                changes.append(change)
+                calls.append(call_id)
+            details = {"held": lost.held, "stored": lost.stored, "count": len(lost.calls)}
+            await self.recorder.record(
+                "store", "store.diverged", details={**details, "versions": changes, "callIds": calls}
+            )
+
+    def _publish_of_another(self, effects: Effects, deed: Deed) -> None:
         """Publish what a call in another process changed."""
         if effects.commits and self._listeners.hear(TreeChanged):
             ids, now = tuple(effects.after), self.clock.wall()
@@ -292,6 +305,12 @@ class Grove:
         following = self._tree_tools.following
         return 0 if following is None else following.reruns
 
+    @property
+    def divergences(self) -> int:
+        """How often what stood here was not in the stored history."""
+        following = self._tree_tools.following
+        return 0 if following is None else following.divergences
+
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""
         return self._journal.extent() if not isinstance(self._journal, MemoryJournal) else None
@@ -311,7 +330,9 @@ class Grove:
         found = self._journal.trouble
         lost: tuple[Trouble, ...] = ("state_gone",) if self._state.is_lost else ()
         following = self._tree_tools.following
-        if found is None and following is not None and not following.is_current:
+        if following is not None and following.is_diverged:
+            found = "store_diverged"
+        elif found is None and following is not None and not following.is_current:
             found = "store_behind"
         other: tuple[Trouble, ...] = ("file_outdated",) if self.newer_file is not None else ()
         return (*((found,) if found is not None else ()), *lost, *other)

@@ -545,7 +545,7 @@ async def test_nodes_that_are_missing_or_too_many_are_counted_alike_with_and_wit
 def test_every_call_is_answered_in_its_own_loop_though_another_of_its_group_has_ended(tmp_path: Path) -> None:
     journal, scribe = SqliteJournal(tmp_path / "grove.db", ManualClock()), Scribe()
     with closing(asyncio.new_event_loop()) as lasting:
-        lasting.run_until_complete(journal.open())
+        scribe.go_on(lasting.run_until_complete(journal.open()))
         change = lasting.create_task(journal.append(scribe.change()))
         lasting.call_soon(lasting.stop)
         lasting.run_forever()  # one turn: the change has its place, and nobody has handed it to the writer

@@ -76,6 +76,7 @@ class AuditStep:
         record = self._record(call, "replayed" if call.replayed else "success", result, None, bodies)
         try:
             if effects is not None:
+                record = record._replace(commit=effects.id)
                 await self._journal.append(JournalEntry(record, effects, kept, alone=call.in_thread))
             else:
                 await self._append(JournalEntry(record, None, kept))

@@ -32,7 +32,18 @@ _STYLES = {
     "unknown": "bold red",
 }
 OUTCOMES = tuple(_STYLES)
-KINDS = ("call", "late_outcome", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit")
+KINDS = (
+    "call",
+    "late_outcome",
+    "approval",
+    "pin",
+    "token",
+    "configuration",
+    "sign_in",
+    "refused_request",
+    "audit",
+    "store",
+)
 """What the log's own words are; known here so that the command starts quickly."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PAGE = 1_000

@@ -21,6 +21,7 @@ GroveError
 │   └── SpawnBudgetSpent                  a run has started as many sub-agents as it may
 ├── Conflict           conflict           read again, then retry with the latest version
 │   ├── StaleVersion
+│   ├── VersionLost                       the state that a version names is not in the tree's history
 │   ├── OutcomeUnknown                    the same call was cut off by a crash, and may have run
 │   ├── AlreadyDecided                    another decision about the approval stands
 │   ├── NotRevocable                      there is no open approval to take back
@@ -34,6 +35,7 @@ GroveError
 ├── Internal           internal           our fault; the call id leads to the log
 ├── CutShort           internal           the gateway ended; says whether the call may have run
 ├── NotKept            internal           the store refused, so nothing happened; wait retryAfter seconds
+├── StoreDiverged      internal           the store was set back; it is read again in a moment
 ├── SecretUnset        internal           the operator has not set a secret that the tool needs
 ├── RunnerMissing      internal           the operator has not said whose model drives agents
 ├── RunFailed          internal           an agent's run ended without an answer
@@ -82,7 +84,7 @@ from toolgrove.errors.arguments import (
     SchemaMismatch,
     UnreadableArguments,
 )
-from toolgrove.errors.keeping import LimitUnknown, NotKept
+from toolgrove.errors.keeping import LimitUnknown, NotKept, StoreDiverged
 from toolgrove.errors.kinds import Conflict, Forbidden, GroveError, Internal, InvalidArgument, NotFound, RateLimited
 from toolgrove.errors.stopping import CutShort
 from toolgrove.errors.tree import (
@@ -96,6 +98,7 @@ from toolgrove.errors.tree import (
     UnknownType,
     Unnamed,
     UnwritablePath,
+    VersionLost,
 )
 from toolgrove.errors.upstreams import (
     OutcomeUnknown,
@@ -161,6 +164,7 @@ __all__ = [
     "ShareSpent",
     "SpawnBudgetSpent",
     "StaleVersion",
+    "StoreDiverged",
     "TooManyRuns",
     "ToolError",
     "ToolNotFound",
@@ -169,6 +173,7 @@ __all__ = [
     "UnreadableArguments",
     "UnwritablePath",
     "UpstreamFailed",
+    "VersionLost",
     "brief",
     "closest",
 ]

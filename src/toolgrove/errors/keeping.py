@@ -33,6 +33,21 @@ class NotKept(GroveError):
         )
 
 
+class StoreDiverged(GroveError):
+    """What this process holds is not in the stored history, so nothing is answered from it."""
+
+    code = "internal"
+    retryable = True
+
+    def __init__(self, *, retry_after: float) -> None:
+        super().__init__(
+            "The store was set back to an earlier state, and this process is about to read it again. Nothing was read "
+            f"or changed. Try again in {retry_after:g} s; versions from before may be lost then.",
+            reason="store_diverged",
+            retryAfter=retry_after,
+        )
+
+
 class LimitUnknown(GroveError):
     """Whether the agent called too often cannot be known, and the call would change something."""
 

@@ -125,6 +125,19 @@ class OutsideWriteRoot(Forbidden):
         )
 
 
+class VersionLost(Conflict):
+    """The version names a state that is not in the history of this tree."""
+
+    def __init__(self, *, given: str, latest: str) -> None:
+        super().__init__(
+            f"Version {given!r} is not in the history of this tree: the store was set back to an earlier state, or the "
+            "version is of another tree. Changes made after that state are gone. Read what you rely on again, then go "
+            f"on with version {latest!r}.",
+            reason="version_lost",
+            latestVersion=latest,
+        )
+
+
 class StaleVersion(Conflict):
     """The version token is missing or no longer current."""
 

@@ -80,6 +80,7 @@ _COMMIT = record(
 def changes_since(context: ToolContext, arguments: Arguments) -> Result:
     """The changes of the tree after a version, oldest first: who, with which tool, which nodes."""
     workspace = context.workspace
+    workspace.check_known(context.caller, arguments["version"])
     seq = workspace.seq_of(arguments["version"])
     if seq is None:
         raise InvalidArgument(

@@ -10,13 +10,13 @@ import anyio
 from toolgrove.errors import Conflict, EffectChanged, GroveError
 from toolgrove.giving_way import giving_way
 from toolgrove.notation.half_characters import may_hold_half, whole, whole_text
-from toolgrove.store.journal import Behind, Deed, News, Stalled
+from toolgrove.store.journal import Behind, Deed, Stalled
 from toolgrove.tools.answer_size import fitted, written
 from toolgrove.tools.catalog import DECLARATIONS
 from toolgrove.tools.context import ToolContext
 from toolgrove.tools.declaration import DEMANDS, SOURCE
 from toolgrove.tools.effort import BESIDE, LONG, effort
-from toolgrove.tools.following import Following
+from toolgrove.tools.following import Divergence, Following, SharedJournal
 from toolgrove.tools.pending_writes import PendingWrite, PendingWrites
 from toolgrove.tools.subtree_watches import SubtreeWatches
 from toolgrove.tools.turns import Turns
@@ -72,10 +72,22 @@ class WorkspaceSource:
             for tool in DECLARATIONS.values()
         )
 
-    def follow(self, news: Callable[[int], Awaitable[News]], tell: Callable[[Effects, Deed], None]) -> Following:
+    def follow(
+        self,
+        journal: SharedJournal,
+        publish: Callable[[Effects, Deed], None],
+        record: Callable[[Divergence], Awaitable[None]],
+    ) -> Following:
         """Share the workspace with other processes from now on."""
         self.following = Following(
-            self.workspace, self._turns, self._pending, self.watches, clock=self._clock, news=news, tell=tell
+            self.workspace,
+            self._turns,
+            self._pending,
+            self.watches,
+            clock=self._clock,
+            journal=journal,
+            publish=publish,
+            record=record,
         )
         return self.following
 
@@ -95,6 +107,8 @@ class WorkspaceSource:
                 runs += 1
                 if runs > RUNS:
                     raise _overtaken()
+            if call.at_least is not None:
+                self.workspace.check_known(call.caller, call.at_least)
             if self._writable is not None and mutates and not call.arguments.get("dryRun"):
                 await self._writable(call)
             long = effort(call.name, self.workspace, call.caller, call.arguments) > self.long_after
@@ -115,6 +129,8 @@ class WorkspaceSource:
         if not DECLARATIONS[call.name].mutates or call.arguments.get("dryRun", False):
             return Foreseen(NOTHING, "")
         while True:
+            if self.following is not None:
+                self.following.check()
             long = effort(call.name, self.workspace, call.caller, call.arguments) > self.long_after
             if not long and self._is_free(call):
                 foreseen = await self._foresee_at_once(call)
@@ -200,9 +216,15 @@ class WorkspaceSource:
                 self._pending.withdraw(write)
                 raise
             self._pending.keep(write)
-            self.watches.tell(touched)
+            self._show(call, recorded.effects, touched)
             raise
         self._pending.keep(write)
+        self._show(call, recorded.effects, touched)
+
+    def _show(self, call: Call, effects: Effects, touched: frozenset[str]) -> None:
+        """What a call did is in the journal, and others may know of it."""
+        if self.following is not None:
+            self.following.kept(effects, call.id)
         self.watches.tell(touched)
 
     # Long calls, in a thread ------------------------------------------------------------------------
@@ -252,15 +274,15 @@ class WorkspaceSource:
             return None
         except BaseException:
             if call.settled:
-                self._become(twin, recorded)
+                self._become(call, twin, recorded)
             raise
-        self._become(twin, recorded)
+        self._become(call, twin, recorded)
         await self._drop(before)
         return result
 
-    def _become(self, twin: Workspace, recorded: Recorded) -> None:
+    def _become(self, call: Call, twin: Workspace, recorded: Recorded) -> None:
         self.workspace.become(twin)
-        self.watches.tell(self.watches.touched(self._tree, recorded.effects))
+        self._show(call, recorded.effects, self.watches.touched(self._tree, recorded.effects))
 
     async def _on_a_twin(self, call: Call, work: Callable[[Workspace], Out]) -> Out:
         """Work on a twin of the workspace; the caller holds the line."""

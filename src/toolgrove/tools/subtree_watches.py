@@ -50,6 +50,10 @@ class SubtreeWatches:
                 break
         return frozenset(found)
 
+    def tell_all(self) -> None:
+        """Tell everybody: the whole tree may be another one now."""
+        self.tell(frozenset(self._watchers))
+
     def tell(self, node_ids: frozenset[str]) -> None:
         """Tell those who watch these nodes."""
         for node_id in node_ids:

@@ -59,7 +59,8 @@ class Mark(NamedTuple):
 class Effects(NamedTuple):
     """What a call changed: commits of the tree, and changes beside it.
 
-    They lead from the revision `base` to `revision`; a store that stands elsewhere must refuse them.
+    They lead from the revision `base` to `revision`. `id` names this change and no other, `parent` the one that it
+    was made on: a store whose newest change is not the parent must refuse them.
     `after` is every touched node as it is now, `view` the caller's view without its flags, `folds` what is
     left of the history before the mark's floor, told when the floor moves. What a delegated run did cannot be
     taken back once it has ended.
@@ -69,6 +70,8 @@ class Effects(NamedTuple):
     session: str
     base: int
     revision: int
+    parent: str
+    id: str
     mark: Mark
     commits: tuple[Commit, ...] = ()
     after: Mapping[str, Image | None] = MappingProxyType({})

@@ -1,8 +1,10 @@
-"""What happened to the tree: commits, and the questions that before-images answer."""
+"""What happened to the tree: commits, the questions that before-images answer, and which changes led to where it is."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+import secrets
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,6 +12,7 @@ from toolgrove.tree.node import Image
 from toolgrove.tree.tree import Tree
 
 Images = Mapping[str, Image | None]
+_ID = re.compile(r"([0-9a-f]{6,32})-(0|[1-9][0-9]{0,17})")
 Bookmark = tuple[str, str, str]
 """Agent, label, node id."""
 
@@ -38,6 +41,89 @@ def changed_parents(tree: Tree, before: Images) -> frozenset[str]:
         if now != was:
             parents.update(place[0] for place in (now, was) if place is not None)
     return frozenset(parent for parent in parents if parent is not None)
+
+
+_TERMS = 100_000
+"""How many terms are remembered, whatever the history holds: replicas that take turns begin one each time."""
+
+
+def new_term() -> str:
+    """A name under which one workspace counts its changes, and no other ever does."""
+    return secrets.token_hex(6)
+
+
+def change_id(term: str, number: int) -> str:
+    """The identity of a change: the term of whoever made it, and its number within the workspace."""
+    return f"{term}-{number}"
+
+
+def read_id(text: str) -> tuple[str, int] | None:
+    """The term and the number in the identity of a change; None for any other text."""
+    found = _ID.fullmatch(text)
+    return None if found is None else (found[1], int(found[2]))
+
+
+class Lineage:
+    """Which changes led to the present one, as far back as is remembered.
+
+    A change is named by a term and a number. The number says where it stands; several processes may count the same one.
+    The term is a random name, which a process draws anew whenever its own changes stop following each other: when it
+    opens the store, when it takes over what another process did, and when one of its changes was refused. So a name is
+    given to one change only, and within a term each change rests on all before it. That makes the whole lineage a short
+    list of terms, each with the number at which it ended.
+    """
+
+    def __init__(self, start: str) -> None:
+        """`start` is the identity of the oldest change that is remembered."""
+        read = read_id(start)
+        if read is None:
+            raise ValueError(f"{start!r} does not name a change")
+        self._terms, self._ends = [read[0]], [read[1]]
+        self.start = read[1]
+        """The oldest number that it can tell of."""
+
+    @property
+    def last(self) -> str:
+        """The newest change."""
+        return change_id(self._terms[-1], self._ends[-1])
+
+    def twin(self) -> Lineage:
+        """One that goes on apart from this."""
+        twin = Lineage(self.last)
+        twin._terms, twin._ends, twin.start = self._terms.copy(), self._ends.copy(), self.start
+        return twin
+
+    def append(self, identity: str) -> None:
+        """Add the change that came next."""
+        term, number = identity.split("-")
+        if term == self._terms[-1]:
+            self._ends[-1] = int(number)
+        else:
+            if len(self._terms) == _TERMS:
+                self.forget_to(self._ends[_TERMS // 10])
+            self._terms.append(term)
+            self._ends.append(int(number))
+
+    def drop_to(self, identity: str) -> None:
+        """Forget what came after a change, which is one of those remembered."""
+        term, number = identity.split("-")
+        while self._terms[-1] != term:
+            self._terms.pop()
+            self._ends.pop()
+        self._ends[-1] = int(number)
+
+    def forget_to(self, number: int) -> None:
+        """Forget what lies before a number, as the history does."""
+        at = bisect_left(self._ends, number)
+        if at < len(self._ends):
+            del self._terms[:at], self._ends[:at]
+            self.start = max(self.start, number)
+
+    def term_at(self, number: int) -> str | None:
+        """Under which term a number was counted; None if it was not, or too long ago."""
+        if not self.start <= number <= self._ends[-1]:
+            return None
+        return self._terms[bisect_left(self._ends, number)]
 
 
 class History:

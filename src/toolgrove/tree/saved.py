@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from toolgrove.notation.half_characters import has_half, holds_half
 from toolgrove.tree.effects import Mark, TreeSnapshot
-from toolgrove.tree.history import Commit
+from toolgrove.tree.history import Commit, Lineage
 from toolgrove.tree.node import Image, Node
 from toolgrove.tree.undo import Move
 from toolgrove.tree.view import View
@@ -27,7 +27,7 @@ class PastCall:
 class SavedWorkspace:
     """Everything a workspace knows; the calls stand oldest first."""
 
-    epoch: str
+    lineage: Lineage
     secret: bytes
     revision: int = 0
     mark: Mark = field(default_factory=Mark)

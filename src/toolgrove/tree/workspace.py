@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 
-from toolgrove.errors import BatchTooLarge, Conflict, NotFound, OutsideWriteRoot, StaleVersion, Unnamed
+from toolgrove.errors import BatchTooLarge, Conflict, NotFound, OutsideWriteRoot, StaleVersion, Unnamed, VersionLost
 from toolgrove.tree.account import Account, account
 from toolgrove.tree.bookmarks import Bookmarks
 from toolgrove.tree.boundary import outside
@@ -18,7 +18,7 @@ from toolgrove.tree.delegated import DelegatedSession
 from toolgrove.tree.diff import Diff, diff_states
 from toolgrove.tree.effects import BookmarkChange, Change, Effects, Mark, Recorded, SnapshotChange, TreeSnapshot
 from toolgrove.tree.footprint import Footprint
-from toolgrove.tree.history import Commit, History, changed_parents
+from toolgrove.tree.history import Commit, History, Lineage, change_id, changed_parents, new_term, read_id
 from toolgrove.tree.moment import Moment
 from toolgrove.tree.ordered_results import OrderedResults
 from toolgrove.tree.page_token import PageTokens
@@ -88,17 +88,21 @@ class Workspace:
         self._revision = 0
         self._told_floor = 0
         # Another workspace's tokens must never look current here.
-        self._epoch = secrets.token_hex(3)
+        self._lineage = Lineage(change_id(new_term(), 0))
+        self._term: str | None = None
 
     def resume(self, saved: SavedWorkspace) -> None:
         """Go on where a workspace left off: the same tree, history, views and tokens."""
         mark = saved.mark
-        self.tree = Tree.grown(saved.nodes, serial=mark.serial, group_serial=mark.group_serial)
+        serial, group_serial = self.tree.serials  # what was given out here is never given out again
+        self.tree = Tree.grown(
+            saved.nodes, serial=max(serial, mark.serial), group_serial=max(group_serial, mark.group_serial)
+        )
         self.tokens = PageTokens(saved.secret)
         self.seq = self._revision = saved.revision
         self.tree_seq = mark.tree_seq
-        self._epoch = saved.epoch
-        self._snapshot_serial = mark.snapshot_serial
+        self._lineage, self._term = saved.lineage, None
+        self._snapshot_serial = max(self._snapshot_serial, mark.snapshot_serial)
         self.snapshots = {snapshot.id: snapshot for snapshot in saved.snapshots}
         self.bookmarks = Bookmarks(saved.bookmarks)
         self._views = dict(saved.views)
@@ -117,9 +121,18 @@ class Workspace:
         """Where the journal stands when it has all that was done here."""
         return self._revision
 
+    @property
+    def newest(self) -> str:
+        """The identity of the change that led to where the workspace stands."""
+        return self._lineage.last
+
     def follow(self, effects: Effects) -> None:
-        """Take over what a call did in another process; it rests on the revision that stands here."""
+        """Take over what a call did in another process; it rests on the change that is the newest here."""
+        if effects.parent != self.newest:
+            raise ValueError(f"{effects.id} rests on {effects.parent}, and {self.newest} stands here")
         mark, agent = effects.mark, effects.agent
+        self._lineage.append(effects.id)
+        self._term = None
         self.tree.follow(effects.after, serial=mark.serial, group_serial=mark.group_serial)
         for commit in effects.commits:
             self.bookmarks.drop(commit.dropped)
@@ -135,6 +148,7 @@ class Workspace:
             self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)
         if effects.folds is not None:
             self.history.forget_to(mark.floor, effects.folds)
+            self._lineage.forget_to(mark.floor)
             for undo_stacks in self._undo_stacks.values():
                 undo_stacks.forget(mark.floor)
         self._told_floor = self.history.floor
@@ -159,6 +173,7 @@ class Workspace:
         here. It has the same tree until a call that changes nodes gives it a fork."""
         twin = copy(self)
         twin.history, twin.bookmarks = self.history.twin(), self.bookmarks.twin()
+        twin._lineage, twin._term = self._lineage.twin(), None
         twin._views, twin._undo_stacks, twin._delegated = (
             dict(self._views),
             dict(self._undo_stacks),
@@ -226,29 +241,40 @@ class Workspace:
         return 0 if view is None else view.seq
 
     def version_at(self, seq: int) -> str:
-        """The token that was current at this point in time."""
-        return f"{self._epoch}-{seq}"
-
-    def is_ahead(self, token: str) -> bool:
-        """Whether a token is of this workspace, and of a moment that has not come here yet."""
-        epoch, _, number = token.partition("-")
-        is_number = number.isascii() and number.isdigit() and len(number) <= 18
-        return epoch == self._epoch and is_number and int(number) > self.seq
+        """The token that was current at this point in time; one that lies too far back is that of the oldest moment
+        that is remembered."""
+        seq = max(seq, self._lineage.start)
+        term = self._lineage.term_at(seq)
+        if term is None:
+            raise ValueError(f"nothing was counted as {seq} here")
+        return change_id(term, seq)
 
     def seq_of(self, token: str | None) -> int | None:
-        """The moment a token stands for; None if this workspace never issued it."""
-        epoch, _, number = (token or "").partition("-")
-        if epoch != self._epoch or not number.isascii() or not number.isdigit() or len(number) > 18:
+        """The moment a token stands for; None if there is no such moment in the history of this workspace."""
+        read = read_id(token or "")
+        if read is None:
             return None
-        seq = int(number)
-        return seq if seq <= self.seq and number == str(seq) else None
+        term, seq = read
+        return seq if seq < self._lineage.start or self._lineage.term_at(seq) == term else None
+
+    def knows(self, token: str) -> bool:
+        """Whether the state that a token names is in this workspace's history; what is no token at all names none."""
+        return self.seq_of(token) is not None or read_id(token) is None
+
+    def check_known(self, caller: Caller, token: str) -> None:
+        """Refuse a token of a state that is not in this workspace's history."""
+        if not self.knows(token):
+            raise VersionLost(given=token, latest=self.version(caller))
 
     def check_version(self, caller: Caller, token: str | None, footprint: Footprint) -> None:
         """Refuse a missing token, or one whose ground has changed."""
         seq = self.seq_of(token)
         if seq is None:
+            self.check_known(caller, token or "")
             raise self._stale(caller, token, [])
         view_changed = self._view_seq(caller) > seq
+        if seq < self._lineage.start:  # whose state it was cannot be told any more
+            raise self._stale(caller, token, self._touched_since(seq))
         if caller.concurrency == "tree":
             if self.tree_seq > seq or view_changed:
                 raise self._stale(caller, token, self._touched_since(seq))
@@ -320,7 +346,7 @@ class Workspace:
         if not commits and not changes and move == "do":
             return None
         untrim = self._trim(pending)
-        whole, base, told_floor = tuple(commits), self._revision, self._told_floor
+        whole, base, told_floor, parent = tuple(commits), self._revision, self._told_floor, self.newest
         unchange = self._change(caller, changes) if changes else None
         if not changes and not commits:
             self.seq += 1
@@ -331,11 +357,15 @@ class Workspace:
             undo_stacks = self._undo_stacks.setdefault(caller.agent, UndoStacks())
         unshift = undo_stacks.shift(move, whole)
         self._revision = self.seq
+        self._term = self._term or new_term()
+        self._lineage.append(change_id(self._term, self.seq))
         effects = Effects(
             agent=caller.agent,
             session=caller.session,
             base=base,
             revision=self.seq,
+            parent=parent,
+            id=self.newest,
             mark=self._mark(),
             commits=whole,
             after={node_id: self.tree.image(node_id) for commit in whole for node_id in commit.before},
@@ -346,18 +376,20 @@ class Workspace:
             folds=self.history.folds if self.history.floor != told_floor else None,
         )
         self._told_floor = self.history.floor
-        return Recorded(effects, partial(self._take_back, unshift, unchange, whole, untrim, base, told_floor))
+        return Recorded(effects, partial(self._take_back, unshift, unchange, effects, untrim, told_floor))
 
     def _take_back(
-        self, unshift: Undo, unchange: Undo | None, whole: Sequence[Commit], untrim: Undo | None, base: int, floor: int
+        self, unshift: Undo, unchange: Undo | None, effects: Effects, untrim: Undo | None, floor: int
     ) -> None:
         unshift()
         if unchange is not None:
             unchange()
-        self.retract(whole)
+        self.retract(effects.commits)
         if untrim is not None:
             untrim()
-        self._revision, self._told_floor = base, floor
+        self._revision, self._told_floor = effects.base, floor
+        self._lineage.drop_to(effects.parent)
+        self._term = None
 
     def _mark(self) -> Mark:
         serial, group_serial = self.tree.serials
@@ -381,6 +413,7 @@ class Workspace:
                 undo_stacks.forget(self.history.floor)
         dropped = [change.snapshot for one in pending for change in one.changes if isinstance(change, SnapshotChange)]
         kept = pending[0].base if pending else self._revision
+        self._lineage.forget_to(self.history.floor)
         return self.history.trim(kept, {snapshot.seq for snapshot in (*self.snapshots.values(), *dropped)})
 
     def retract(self, commits: Sequence[Commit]) -> None:
@@ -498,6 +531,8 @@ class Workspace:
         """The tree at a snapshot or at a version."""
         seq = self.snapshots[name].seq if name in self.snapshots else self.seq_of(name)
         if seq is None:
+            if not self.knows(name):
+                raise VersionLost(given=name, latest=self.version_at(self.tree_seq))
             raise NotFound(
                 f"{name!r} is neither a snapshot nor a version of this workspace. snapshot_list shows the snapshots; "
                 "node_history and changes_since show versions.",

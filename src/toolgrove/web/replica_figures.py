@@ -12,7 +12,7 @@ from toolgrove.web.project import Project
 
 
 class ReplicaFigures(Collector):
-    """Two counters."""
+    """Three counters."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -28,4 +28,9 @@ class ReplicaFigures(Collector):
             "toolgrove_change_reruns",
             "Changes that were run again because another replica was quicker.",
             value=self._project.change_reruns,
+        )
+        yield CounterMetricFamily(
+            "toolgrove_store_divergences",
+            "How often what stood here was not in the stored history, and was read again.",
+            value=self._project.divergences,
         )

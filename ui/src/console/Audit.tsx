@@ -33,6 +33,7 @@ const KINDS: Record<string, string> = {
   sign_in: "Sign-in",
   refused_request: "Refused request",
   audit: "Audit log",
+  store: "Store",
 };
 const SPANS: [string, string][] = [
   ["", "Any time"],

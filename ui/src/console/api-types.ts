@@ -153,7 +153,7 @@ export interface AuditRecord {
   receipt?: string | null;
   error?: Record<string, unknown> | null;
   /** What it is a record of; absent for a call. */
-  kind?: "call" | "late_outcome" | "approval" | "pin" | "token" | "configuration" | "sign_in" | "refused_request" | "audit";
+  kind?: "call" | "late_outcome" | "approval" | "pin" | "token" | "configuration" | "sign_in" | "refused_request" | "audit" | "store";
   /** Who did it, where it is no call. */
   by?: string | null;
   /** What was done, where it is no call. */
@@ -164,6 +164,8 @@ export interface AuditRecord {
   argumentsHash?: string | null;
   /** The SHA-256 of what is kept of the result. */
   resultHash?: string | null;
+  /** The change of the tree that the call made: its version. */
+  commit?: string | null;
   /** In the record of a call that began: a fingerprint of agent, tool and arguments. */
   request?: string | null;
   /** In audit.broken: the number and hash of the record that the log had gone on to. */
@@ -409,11 +411,12 @@ export interface Project {
 /** Whether the gateway can do its work now, for whoever sends it clients. */
 export interface Ready {
   status: "ready" | "unready";
-  /** Another program holds the store; its database cannot be reached; this replica has not caught up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project file; the gateway is shutting down. */
+  /** Another program holds the store; its database cannot be reached; this replica has not caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project file; the gateway is shutting down. */
   troubles: (
     | "store_locked"
     | "store_unreachable"
     | "store_behind"
+    | "store_diverged"
     | "store_unwritable"
     | "store_gone"
     | "state_gone"

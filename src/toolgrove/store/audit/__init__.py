@@ -19,7 +19,7 @@
 
 from toolgrove.store.audit.archive import AuditArchive
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
-from toolgrove.store.audit.caps import capped
+from toolgrove.store.audit.caps import FACTS, capped
 from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_record, seal, unsigned
 from toolgrove.store.audit.export import as_csv, as_lines
 from toolgrove.store.audit.file import AuditFile
@@ -35,6 +35,7 @@ from toolgrove.store.audit.unfinished import RememberedCall, Unfinished
 
 __all__ = [
     "BROKEN",
+    "FACTS",
     "GENESIS",
     "LATE",
     "NO_BODIES",

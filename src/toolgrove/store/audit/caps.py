@@ -9,7 +9,8 @@ from toolgrove.errors import MESSAGE, NAME, brief
 from toolgrove.notation.json_value import compact
 from toolgrove.store.audit.record import AuditRecord
 
-TARGETS = 20
+TARGETS = FACTS = 20
+"""How many values a list in a record has at most."""
 _NAMES = ("call_id", "agent", "session", "operation", "version", "idempotency_key", "receipt", "by")
 _PROSE = frozenset(("message", "hint", "problem"))
 

@@ -12,7 +12,7 @@ Outcome = Literal["success", "failure", "refused", "waiting", "cancelled", "repl
 OUTCOME_UNKNOWN = "outcome_unknown"
 """The reason in the record of a call that was cut off, and of the refusal of its first repetition."""
 Kind = Literal[
-    "call", "late_outcome", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit"
+    "call", "late_outcome", "approval", "pin", "token", "configuration", "sign_in", "refused_request", "audit", "store"
 ]
 LATE: Kind = "late_outcome"
 """A note that the outcome of a call became known after another process had closed it; no end of a call itself."""
@@ -24,7 +24,7 @@ class AuditRecord(NamedTuple):
     `chain` names the agents from the outermost to the caller, `run_id` the outermost run, `parent_call_id` the call
     that a delegated caller works for. What people and strangers do leaves records of other kinds: `by` did it, `agent`
     is whom it concerns, and `details` says what. A call that `begun` to change something outside has a `request`, by
-    which its repetition is known.
+    which its repetition is known. `commit` names the change of the tree that a call made.
     """
 
     timestamp: str
@@ -48,6 +48,7 @@ class AuditRecord(NamedTuple):
     by: str | None = None
     details: Mapping[str, Any] | None = None
     request: str | None = None
+    commit: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The record as a line of the log holds it."""
@@ -84,6 +85,8 @@ class AuditRecord(NamedTuple):
             record["approval"] = self.approval._asdict()
         if self.request is not None:
             record["request"] = self.request
+        if self.commit is not None:
+            record["commit"] = self.commit
         if self.bodies is not NO_BODIES:
             self.bodies.state_hashes(record)
         return record

@@ -51,13 +51,17 @@ class JournalEntry(NamedTuple):
 
 
 class Behind(OSError):
-    """The effects rest on a revision that the journal does not stand at."""
+    """The effects rest on a change that is not the newest one in the journal."""
 
-    def __init__(self, *, base: int, revision: int) -> None:
+    def __init__(self, *, parent: str, newest: str) -> None:
         super().__init__(
-            f"The change rests on revision {base}, and the journal stands at {revision}. Take the change back, "
+            f"The change rests on {parent}, and the journal stands at {newest}. Take the change back, "
             "catch up with the journal, and run the call again."
         )
+
+
+class Diverged(OSError):
+    """What a process holds is not in the stored history: the store was set back, or is another one now."""
 
 
 class KeyTaken(OSError):
@@ -96,7 +100,14 @@ class Gone(OSError):
 
 
 Trouble = Literal[
-    "store_locked", "store_unreachable", "store_behind", "store_unwritable", "store_gone", "state_gone", "file_outdated"
+    "store_locked",
+    "store_unreachable",
+    "store_behind",
+    "store_diverged",
+    "store_unwritable",
+    "store_gone",
+    "state_gone",
+    "file_outdated",
 ]
 """Why a project cannot keep what agents do."""
 
@@ -111,8 +122,8 @@ class Journal(Protocol):
     `append` takes its place before it first waits, is atomic, and finishes even if the caller is cancelled
     meanwhile. When it returns, effects and idempotency record are durable, together with the audit record; a
     bare audit record may still be on its way, unless the entry is `durable`. When it raises OSError, nothing of the
-    entry is kept; when it lets a cancellation through, all of it is. Effects are kept only if they rest on the
-    revision the journal stands at: compare and swap; else it raises Behind. Where another program holds the store, it
+    entry is kept; when it lets a cancellation through, all of it is. Effects are kept only if they rest on the newest
+    change of the journal: compare and swap; else it raises Behind. Where another program holds the store, it
     raises Stalled soon, and `writable` is where to wait.
     """
 

@@ -82,7 +82,7 @@ class MemoryJournal:
         self._limits = limits or KeyLimits()
         self._forgotten = ForgottenKeys(self._limits)
         self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
-        self._revision = 0
+        self._newest: str | None = None
         self._notary = notary
         self._sign = unsigned if notary is None else notary.seal
         self._files = [sink for sink in sinks if isinstance(sink, JsonLines)]
@@ -129,8 +129,8 @@ class MemoryJournal:
     async def append(self, entry: JournalEntry) -> None:
         """Keep an entry; a sink that cannot write keeps all of it out."""
         effects = entry.effects
-        if effects is not None and effects.base != self._revision:
-            raise Behind(base=effects.base, revision=self._revision)
+        if effects is not None and (effects.base != 0 if self._newest is None else effects.parent != self._newest):
+            raise Behind(parent=effects.parent, newest=self._newest or "nothing")
         try:
             record = capped(entry.audit)
             self._place = self._keep_record(record.to_json(), self._place or self._begin(), record.bodies)
@@ -141,7 +141,7 @@ class MemoryJournal:
         if entry.idempotency is not None:
             self._keep(entry.idempotency)
         if effects is not None:
-            self._revision = effects.revision
+            self._newest = effects.id
         if entry.durable and self._files:
             await self._sync()
 

@@ -39,7 +39,7 @@ _BODY = ("body", "crc")
 TABLES = (
     Table(name="head", key=("one",), others=_BODY),
     Table(name="node", key=("id",), others=_BODY),
-    Table(name="journal", key=("revision",), others=("base", *_BODY)),
+    Table(name="journal", key=("revision",), others=("base", "id", "parent", *_BODY)),
     Table(name="fold", key=("moment",), others=_BODY),
     Table(name="view", key=("agent", "session"), others=_BODY),
     Table(name="expanded", key=("place",), others=("agent", "session", "node", *_BODY)),

@@ -48,6 +48,7 @@ class AuditRecord(BaseModel):
     approval: UsedApproval | None = Field(default=None, description="The approval that the call used.")
     arguments_hash: str | None = Field(default=None, description="The SHA-256 of what is kept of the arguments.")
     result_hash: str | None = Field(default=None, description="The SHA-256 of what is kept of the result.")
+    commit: str | None = Field(default=None, description="The change of the tree that the call made: its version.")
     request: str | None = Field(
         default=None, description="In the record of a call that began: a fingerprint of agent, tool and arguments."
     )

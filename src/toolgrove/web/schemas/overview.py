@@ -31,6 +31,7 @@ class Ready(Answer):
                 "store_locked",
                 "store_unreachable",
                 "store_behind",
+                "store_diverged",
                 "store_unwritable",
                 "store_gone",
                 "state_gone",
@@ -40,8 +41,9 @@ class Ready(Answer):
         ],
         Field(
             description="Another program holds the store; its database cannot be reached; this replica has not caught "
-            "up with it; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; "
-            "another replica has taken a newer project file; the gateway is shutting down."
+            "up with it; what stood here is not in its history, and is read again; its disk refuses; its files, or "
+            "those of the state, were deleted, replaced or overwritten; another replica has taken a newer project "
+            "file; the gateway is shutting down."
         ),
     ]
     newer_file: Annotated[

@@ -1,13 +1,17 @@
-"""What others wrote since a revision; where that is no longer kept as entries, the workspace as it stands."""
+"""What others wrote since a change; where that is no longer kept as entries, the workspace as it stands."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from toolgrove.store.journal.journal import Diverged
 from toolgrove.store.journal.news import News
 from toolgrove.store.journal.postgres.tables import PostgresTables
-from toolgrove.store.journal.tables.encoding import Damaged, decode_all
+from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.loading import load
-from toolgrove.store.journal.tables.sharing import READ, read_entry
+from toolgrove.store.journal.tables.sharing import READ, read_entry, read_parent
+from toolgrove.tree.history import read_id
 from toolgrove.tree.saved import SavedWorkspace
 
 _AT_ONCE = 500
@@ -17,6 +21,7 @@ _SINCE = (
     "LEFT JOIN (journal JOIN entry ON entry.revision = journal.revision) ON journal.revision > ? "
     "ORDER BY journal.revision LIMIT ?"
 )
+_HELD = "SELECT id FROM journal WHERE id = ANY(?)"
 _ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _UNHURRIED = (
     "SELECT set_config(name, '10min', true) "
@@ -25,18 +30,31 @@ _UNHURRIED = (
 """A large tree takes longer to read than a writer may be silent; nobody waits for one who only reads."""
 
 
-def news_since(tables: PostgresTables, revision: int) -> News:
-    """All that is new, or as much as fits at once."""
+def news_since(tables: PostgresTables, newest: str) -> News:
+    """All that came after a change, or as much as fits at once; raises Diverged if the store does not have that one."""
+    named = read_id(newest)
+    if named is None:
+        raise ValueError(f"{newest!r} does not name a change")
+    revision = named[1]
     rows = tables.execute(_SINCE, (revision, _AT_ONCE)).fetchall()
     if not rows:
         raise Damaged("the row of the head is missing")
-    (head,) = decode_all("head", [rows[0][:2]])
+    head = Head.of(rows[0][:2])
     found = [row[2:] for row in rows if row[2] is not None]
-    if head["revision"] <= revision:
+    if head.newest == newest:
         return News()
-    if not found or found[0][1] != revision:
-        return News(anew=read_all(tables)[1])
-    return News(entries=[read_entry(row) for row in found], is_part=len(found) == _AT_ONCE)
+    if found and read_parent(found[0]) == newest:
+        return News(entries=[read_entry(row) for row in found], is_part=len(found) == _AT_ONCE)
+    # What leads from there to the head is no longer kept entry by entry, or the store never was there.
+    if head.revision <= revision or (revision > head.mark.floor and missing(tables, [newest])):
+        raise Diverged
+    return News(anew=read_all(tables)[1])
+
+
+def missing(tables: PostgresTables, changes: Sequence[str]) -> Sequence[str]:
+    """Those of some changes that the store does not have, as far as its history reaches."""
+    found = {row[0] for row in tables.execute(_HELD, (list(changes),)).fetchall()}
+    return [one for one in changes if one not in found]
 
 
 def read_all(tables: PostgresTables) -> tuple[Head, SavedWorkspace]:

@@ -36,9 +36,11 @@ from toolgrove.store.journal.journal import (
 from toolgrove.store.journal.news import News
 from toolgrove.store.journal.postgres.audit_log import PostgresAuditLog
 from toolgrove.store.journal.postgres.doorbell import Doorbell
-from toolgrove.store.journal.postgres.following import news_since
+from toolgrove.store.journal.postgres.following import missing, news_since, read_all
 from toolgrove.store.journal.postgres.measuring import measure
 from toolgrove.store.journal.postgres.opening import OpenDatabase, open_database
+from toolgrove.store.journal.postgres.reading import Answer
+from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.audit_retention import Days
 from toolgrove.store.journal.tables.line import Line
 from toolgrove.store.journal.tables.stall import Stall
@@ -158,12 +160,22 @@ class PostgresJournal:
                 opened.recalling.cut()
             self.stall.met()  # the writer's next look ends it, if that one can reach the database
 
-    async def news(self, revision: int) -> News:
-        """What was written since a revision, by whomever; raises Stalled where the database cannot be asked now."""
+    async def news(self, newest: str) -> News:
+        """What was written after a change, by whomever; raises Stalled where the database cannot be asked now, and
+        Diverged where it does not have that change."""
+        return await self._ask(lambda tables: news_since(tables, newest))
+
+    async def read(self) -> SavedWorkspace:
+        """The workspace as it is stored now; raises Stalled where the database cannot be asked."""
+        return await self._ask(lambda tables: read_all(tables)[1])
+
+    async def missing(self, changes: Sequence[str]) -> Sequence[str]:
+        """Those of some changes that are not stored; raises Stalled where the database cannot be asked."""
+        return await self._ask(lambda tables: missing(tables, changes))
+
+    async def _ask(self, question: Callable[[PostgresTables], Answer]) -> Answer:
         reader = self._require().reader
-        return await anyio.to_thread.run_sync(
-            reader.ask, lambda tables: news_since(tables, revision), abandon_on_cancel=True
-        )
+        return await anyio.to_thread.run_sync(reader.ask, question, abandon_on_cancel=True)
 
     def listen(self, ring: Callable[[], object]) -> Doorbell:
         """Have `ring` called in a thread whenever there may be news."""

@@ -14,7 +14,7 @@ from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
 APPLICATION = 0x47524F56  # "GROV"
-VERSION = 5
+VERSION = 6
 STATE_TABLES = (
     *("head", "node", "journal", "fold", "view", "expanded", "bookmark", "snapshot", "idempotency"),
     "unfinished",
@@ -68,6 +68,17 @@ _SINCE = {
     DROP INDEX audit_operation;
     CREATE INDEX audit_agent ON audit ({SPAN_OF}, agent);
     CREATE INDEX audit_operation ON audit ({SPAN_OF}, operation)
+    """,
+    # Changes of before are named by the epoch of the store, as their version tokens were.
+    6: """
+    ALTER TABLE journal RENAME TO journal_5;
+    CREATE TABLE journal (
+        revision INTEGER PRIMARY KEY, base INTEGER NOT NULL, id TEXT NOT NULL, parent TEXT NOT NULL,
+        body TEXT NOT NULL, crc INTEGER NOT NULL
+    );
+    INSERT INTO journal SELECT revision, base, epoch || '-' || revision, epoch || '-' || base, body, crc
+        FROM journal_5, (SELECT json_extract(body, '$.epoch') AS epoch FROM head);
+    DROP TABLE journal_5
     """,
 }
 """What each later version added."""

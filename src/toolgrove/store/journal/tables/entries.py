@@ -72,7 +72,7 @@ class EntryTables:
 
     def keep(self, connection: Connection, head: Head, group: Sequence[Rows]) -> tuple[list[Outcome], Head]:
         """Keep a group; for each entry its sealed audit record, or why it was refused."""
-        revision, mark, place = head.revision, head.mark, head.place
+        newest, revision, mark, place = head.newest, head.revision, head.mark, head.place
         taken: list[Rows] = []
         outcomes: list[Outcome] = []
         audit: list[Row] = []
@@ -87,10 +87,10 @@ class EntryTables:
                 outcomes.append(KeyTaken())
                 continue
             if effects is not None:
-                if effects.base != revision:
-                    outcomes.append(Behind(base=effects.base, revision=revision))
+                if effects.parent != newest:  # nor is anything kept that rests on this one
+                    outcomes.append(Behind(parent=effects.parent, newest=newest))
                     continue
-                revision, mark = effects.revision, effects.mark
+                newest, revision, mark = effects.id, effects.revision, effects.mark
             sealed = self._seal(rows.audit.to_json(), place, audit, heard, rows.audit.bodies)
             place = Place(place.number + 1, sealed.hash)
             bodies.append((place.number, sealed.bodies))
@@ -98,7 +98,9 @@ class EntryTables:
             outcomes.append(sealed)
             if self._is_shared and rows.key is not None:
                 used.add((rows.key.agent, rows.key.key))
-        head = head._replace(revision=revision, mark=mark, audit_number=place.number, audit_hash=place.hash)
+        head = head._replace(
+            commit=newest, revision=revision, mark=mark, audit_number=place.number, audit_hash=place.hash
+        )
         self._keep_records(connection, audit, heard)
         filled = self._bodies.keep(connection, bodies, head.audit_body_bytes)
         floor = self._retention.prune(
@@ -150,11 +152,12 @@ def _change(connection: Connection, taken: Sequence[Rows]) -> None:
     nodes: dict[str, str | None] = {}
     for rows in taken:
         if rows.effects is not None:
-            past.append((rows.effects.revision, rows.effects.base, rows.journal, checksum(rows.journal)))
+            one = rows.effects
+            past.append((one.revision, one.base, one.id, one.parent, rows.journal, checksum(rows.journal)))
             nodes.update(rows.nodes)
             for statement, parameters in rows.beside:
                 connection.executemany(statement, parameters)
-    insert(connection, "INSERT INTO journal (revision, base, body, crc)", past)
+    insert(connection, "INSERT INTO journal (revision, base, id, parent, body, crc)", past)
     present = [(name, body, checksum(body)) for name, body in nodes.items() if body is not None]
     insert(connection, "INSERT OR REPLACE INTO node (id, body, crc)", present)
     gone = [(name,) for name, body in nodes.items() if body is None]

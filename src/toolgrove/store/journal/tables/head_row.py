@@ -10,12 +10,13 @@ from toolgrove.store.journal.tables.audit_retention import DEFAULT_DAYS
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.encoding import checksum, decode_all, encode
 from toolgrove.tree.effects import Mark
+from toolgrove.tree.history import change_id, new_term
 
 
 class Head(NamedTuple):
     """Revision and mark of the workspace, both ends of the audit chain under a seal, how much its bodies fill, and what
-    tokens are made with. `audit_days` is how long records are kept unless the project says so; None in a store from
-    before there was a default."""
+    tokens are made with. `commit` names the newest change. `audit_days` is how long records are kept unless the project
+    says so; None in a store from before there was a default."""
 
     epoch: str
     secret: str
@@ -28,6 +29,12 @@ class Head(NamedTuple):
     audit_body_bytes: int = 0
     audit_seal: str = ""
     audit_days: int | None = None
+    commit: str = ""
+
+    @property
+    def newest(self) -> str:
+        """The identity of the change that led to the revision; stores of before named it by the epoch."""
+        return self.commit or change_id(self.epoch, self.revision)
 
     @property
     def place(self) -> Place:
@@ -47,17 +54,21 @@ class Head(NamedTuple):
     @classmethod
     def fresh(cls) -> Head:
         """The head of a new store."""
-        return cls(epoch=secrets.token_hex(3), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS)
+        return cls(epoch=new_term(), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS)
 
     @classmethod
     def read(cls, connection: Connection, *, lock: str = "") -> Head | None:
         """The head in the store; None in a new one. `lock` keeps other writers away, where a database needs that."""
-        rows = connection.execute(f"SELECT body, crc FROM head{lock}").fetchall()  # noqa: S608  our own words
-        for stored in decode_all("head", rows):
-            facts: dict[str, Any] = {**stored, "mark": Mark(**stored["mark"])}
-            head = cls(**facts)
-            return head._replace(audit_body_bytes=int(head.audit_body_bytes))  # a text in databases of before
-        return None
+        row = connection.execute(f"SELECT body, crc FROM head{lock}").fetchone()  # noqa: S608  our own words
+        return None if row is None else cls.of(row)
+
+    @classmethod
+    def of(cls, row: tuple[str, int]) -> Head:
+        """The head in a row."""
+        (stored,) = decode_all("head", [row])
+        facts: dict[str, Any] = {**stored, "mark": Mark(**stored["mark"])}
+        head = cls(**facts)
+        return head._replace(audit_body_bytes=int(head.audit_body_bytes))  # a text in databases of before
 
     def text(self) -> str:
         """What its row holds."""

@@ -11,7 +11,7 @@ from toolgrove.store.journal.tables.encoding import Damaged, decode_all
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.rows import SAME
 from toolgrove.tree.effects import TreeSnapshot
-from toolgrove.tree.history import Commit
+from toolgrove.tree.history import Commit, Lineage
 from toolgrove.tree.node import NO_TAGS, Image, Payload
 from toolgrove.tree.property_path import PropertyFilter
 from toolgrove.tree.saved import PastCall, SavedWorkspace
@@ -22,13 +22,14 @@ from toolgrove.tree.view import View
 def load(connection: Connection, head: Head) -> SavedWorkspace:
     """The workspace that the tables hold."""
     nodes = _nodes(connection, head)
+    past, lineage = _past(connection, head, nodes)
     return SavedWorkspace(
-        epoch=head.epoch,
+        lineage=lineage,
         secret=bytes.fromhex(head.secret),
         revision=head.revision,
         mark=head.mark,
         nodes=nodes,
-        past=_past(connection, head, nodes),
+        past=past,
         folds=dict(map(read_fold, _bodies(connection, "fold", "moment"))),
         views=_views(connection),
         bookmarks=_bookmarks(connection),
@@ -65,21 +66,26 @@ def read_image(fields: list[Any]) -> Image:
     return Image._make(fields)
 
 
-def _past(connection: Connection, head: Head, nodes: Mapping[str, Image]) -> list[PastCall]:
-    rows = connection.execute("SELECT revision, base, body, crc FROM journal ORDER BY revision").fetchall()
-    stands = head.mark.floor
-    for revision, base, *_ in rows:
+def _past(connection: Connection, head: Head, nodes: Mapping[str, Image]) -> tuple[list[PastCall], Lineage]:
+    rows = connection.execute("SELECT id, parent, revision, base, body, crc FROM journal ORDER BY revision").fetchall()
+    stands, lineage = head.mark.floor, Lineage(rows[0][1] if rows else head.newest)
+    for identity, parent, revision, base, *_ in rows:
         if base != stands and not (base < stands == head.mark.floor):
             raise Damaged(f"the journal has a gap before revision {revision}")
+        if parent != lineage.last:
+            raise Damaged(f"revision {revision} of the journal rests on {parent} instead of {lineage.last}")
+        lineage.append(identity)
         stands = revision
+    if lineage.last != head.newest:
+        raise Damaged(f"the journal ends with {lineage.last} instead of {head.newest}")
     if stands != head.revision and (rows or head.revision > head.mark.floor):
         raise Damaged(f"the journal ends at revision {stands} instead of {head.revision}")
     # From the newest to the oldest: a payload that a commit left alone is the one found after it.
     payloads = {node_id: image.payload for node_id, image in nodes.items()}
-    entries = list(decode_all("journal", [row[2:] for row in rows]))
+    entries = list(decode_all("journal", [row[4:] for row in rows]))
     past = [read_past(fields, payloads) for fields in reversed(entries)]
     past.reverse()
-    return past
+    return past, lineage
 
 
 def read_past(fields: Any, payloads: dict[str, Payload]) -> PastCall:

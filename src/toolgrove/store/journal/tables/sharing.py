@@ -14,8 +14,8 @@ from toolgrove.tree.node import Image, Payload
 from toolgrove.tree.view import ViewChange
 
 SHARE = "INSERT INTO entry (revision, body, crc)"
-READ = "journal.revision, journal.base, journal.body, journal.crc, entry.body, entry.crc"
-Stored = tuple[int, int, str, int, str, int]
+READ = "journal.revision, journal.base, journal.id, journal.parent, journal.body, journal.crc, entry.body, entry.crc"
+Stored = tuple[int, int, str, str, str, int, str, int]
 
 
 def shared(rows: Rows) -> Row:
@@ -38,9 +38,14 @@ def shared(rows: Rows) -> Row:
     return effects.revision, body, checksum(body)
 
 
+def read_parent(stored: Stored) -> str:
+    """The change that an entry rests on."""
+    return stored[3]
+
+
 def read_entry(stored: Stored) -> tuple[Effects, Deed]:
     """The effects that a row and its past describe."""
-    revision, base, past_body, past_crc, body, crc = stored
+    revision, base, identity, parent, past_body, past_crc, body, crc = stored
     ((facts, nodes),) = decode_all("entry", [(body, crc)])
     (fields,) = decode_all("journal", [(past_body, past_crc)])
     session, mark, gone, changes, view, folds, deed = facts
@@ -54,6 +59,8 @@ def read_entry(stored: Stored) -> tuple[Effects, Deed]:
         session=session,
         base=base,
         revision=revision,
+        parent=parent,
+        id=identity,
         mark=Mark(**mark),
         commits=past.commits,
         after=after,
