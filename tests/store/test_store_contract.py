@@ -311,7 +311,7 @@ async def test_a_log_file_gets_every_record_and_its_chain_goes_on(kind: str, tmp
     log = tmp_path / "audit.jsonl"
     for at in range(3):
         shelf = Shelf("memory" if at == 0 else kind, tmp_path, sinks=[JsonLines(log)])
-        await shelf.journal.open()
+        await shelf.open()
         await shelf.journal.append(shelf.scribe.audit())
         await shelf.journal.append(shelf.scribe.key(f"k{at}", {}))
         await shelf.journal.close()
@@ -324,7 +324,7 @@ async def test_a_log_file_whose_last_line_was_torn_goes_on_with_a_whole_one(kind
     log = tmp_path / "audit.jsonl"
     for opened in range(2):
         shelf = Shelf(kind, tmp_path, sinks=[JsonLines(log)])
-        await shelf.journal.open()
+        await shelf.open()
         for at in range(3):
             await shelf.journal.append(shelf.scribe.key(f"k{opened}.{at}", {}))
         await shelf.journal.close()
@@ -353,7 +353,7 @@ class Fickle:
 async def test_a_sink_that_fails_leaves_the_other_logs_whole(kind: str, fault: Exception, tmp_path: Path) -> None:
     log = tmp_path / "audit.jsonl"
     shelf = Shelf(kind, tmp_path, sinks=[JsonLines(log), Fickle(fault)])
-    await shelf.journal.open()
+    await shelf.open()
     kept = 0
     for at in range(4):
         with contextlib.suppress(type(fault)):
@@ -382,7 +382,7 @@ async def test_old_records_leave_with_what_was_called_and_the_store_goes_on(
     kind: str, tmp_path: Path, seed: int
 ) -> None:
     pick, shelf = random.Random(seed), Shelf(kind, tmp_path, audit_days=1, record_bytes=2_000)
-    await shelf.journal.open()
+    await shelf.open()
     for _ in range(40):
         match pick.choice(("call", "call", "change", "wait", "reopen")):
             case "wait":
@@ -390,7 +390,7 @@ async def test_old_records_leave_with_what_was_called_and_the_store_goes_on(
             case "reopen":
                 await shelf.journal.close()
                 shelf.journal = STORES[kind](tmp_path, shelf.clock, **shelf.options)
-                await shelf.journal.open()
+                await shelf.open()
             case what:
                 entry = shelf.scribe.change() if what == "change" else shelf.scribe.audit()
                 told = Bodies(pick.choice((None, '{"a":1}', f'"{"x" * 300}"')), pick.choice((None, "[]")))
@@ -404,7 +404,7 @@ async def test_old_records_leave_with_what_was_called_and_the_store_goes_on(
 async def test_a_head_whose_count_of_bytes_was_written_as_text_is_read_all_the_same(tmp_path: Path) -> None:
     shelf = Shelf("sqlite", tmp_path)
     for _ in range(2):
-        await shelf.journal.open()
+        await shelf.open()
         entry = shelf.scribe.audit()
         await shelf.journal.append(entry._replace(audit=entry.audit._replace(bodies=Bodies("{}", "[]")), durable=True))
         await shelf.journal.close()
