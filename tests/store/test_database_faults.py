@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -129,7 +132,7 @@ async def test_a_killed_database_refuses_changes_answers_reads_and_nothing_is_lo
         (refusal,) = [answer["error"] for answer in answers]
         assert refusal["reason"] == "journal_unavailable"
         assert refusal["retryAfter"] >= 2
-        assert "The database cannot be reached" in refusal["message"]
+        assert "The database does not answer" in refusal["message"]
         assert "safe to repeat the call" in refusal["message"]
         postgres.start()
         await eventually(lambda: grove.healthy)
@@ -194,10 +197,82 @@ async def test_a_head_that_somebody_holds_is_told_and_the_write_goes_on_when_it_
             other.execute(f"SELECT 1 FROM {schema}.head FOR UPDATE".encode())
             async with anyio.create_task_group() as group:
                 group.start_soon(lambda: ann.ok("add_child", **ADD))
-                await eventually(lambda: grove.troubles == ("store_locked",))
+                await eventually(lambda: grove.troubles == ("store_unreachable",))
                 other.rollback()
         await eventually(lambda: grove.healthy)
         await all_is_well(grove, database, 1)
+
+
+@asynccontextmanager
+async def frozen(postgres: Postgres, proxy: Proxy, schema: str) -> AsyncIterator[None]:
+    """Every process of the database stands still."""
+    pid = postgres.pid
+    workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    processes = [pid, *map(int, workers)]
+    for one in processes:
+        os.kill(one, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for one in processes:
+            os.kill(one, signal.SIGCONT)
+
+
+@asynccontextmanager
+async def head_held(postgres: Postgres, proxy: Proxy, schema: str) -> AsyncIterator[None]:
+    with psycopg.connect(postgres.address()) as other:
+        other.execute(f"SELECT 1 FROM {schema}.head FOR UPDATE".encode())
+        yield
+        other.rollback()
+
+
+@asynccontextmanager
+async def parted(postgres: Postgres, proxy: Proxy, schema: str) -> AsyncIterator[None]:
+    """Nothing comes through."""
+    proxy.hold()
+    try:
+        yield
+    finally:
+        proxy.resume()
+
+
+@asynccontextmanager
+async def cut_off(postgres: Postgres, proxy: Proxy, schema: str) -> AsyncIterator[None]:
+    """Open connections are cut, and new ones come nowhere."""
+    proxy.hold()
+    proxy.cut()
+    try:
+        yield
+    finally:
+        proxy.resume()
+
+
+@pytest.mark.parametrize("fault", [frozen, head_held, parted, cut_off])
+async def test_whatever_keeps_a_database_from_answering_is_told_as_that(
+    postgres: Postgres, database: str, fault: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And never as a program that has locked a file."""
+    clock, schema = ManualClock(), DatabaseAddress.of(database).schema
+    caplog.set_level(logging.DEBUG)
+    with Proxy(postgres.port) as proxy:
+        through = database.replace(str(postgres.port), str(proxy.port))
+        async with opened(through, clock=clock) as (grove, ann):
+            version, answers = await ann.version(), []
+
+            async def write() -> None:
+                answers.append(await ann("add_child", **ADD, versionToken=version))
+
+            async with anyio.create_task_group() as group, fault(postgres, proxy, schema):
+                group.start_soon(write)
+                await eventually(lambda: grove.troubles != ())
+                troubles = grove.troubles
+                clock.now += PATIENCE
+                refusal = await ann.refused("add_child", **ADD, versionToken=version)
+            assert troubles == ("store_unreachable",)
+            assert refusal["message"].startswith("The database does not answer, so nothing was changed")
+            await eventually(lambda: grove.healthy)
+            await all_is_well(grove, database, sum("error" not in answer for answer in answers))
+    assert "another program" not in caplog.text.lower()
 
 
 async def test_a_project_goes_on_at_the_next_address_when_one_is_gone(postgres: Postgres, database: str) -> None:
@@ -253,7 +328,7 @@ async def test_all_that_a_group_of_calls_leaves_is_kept_in_one_transaction(postg
                 for number in (1, 2, 3):
                     change = {"nodeId": f"n{number}", "tags": ["red"], "versionToken": version}
                     group.start_soon(partial(ann.ok, "tag_node", **change, idempotencyKey=f"k{number}"))
-                await eventually(lambda: grove.troubles == ("store_locked",))
+                await eventually(lambda: grove.troubles == ("store_unreachable",))
                 other.rollback()
     tables = {"journal": "revision", "entry": "revision", "idempotency": "number"}
     last = [f"SELECT xmin::text FROM {schema}.{name} ORDER BY {by} DESC LIMIT 3" for name, by in tables.items()]
@@ -277,7 +352,7 @@ async def test_reads_go_on_while_the_databases_disk_is_slow_and_the_change_is_ke
 
         async with anyio.create_task_group() as group:
             group.start_soon(write)
-            await eventually(lambda: grove.troubles == ("store_locked",))
+            await eventually(lambda: grove.troubles == ("store_unreachable",))
             assert answers == []
             assert (await ann.ok("get_node", nodeId="n1"))["nodeId"] == "n1"
         assert [answer["nodeId"] for answer in answers] == ["n2"]

@@ -6,7 +6,7 @@ from toolgrove.errors.kinds import GroveError
 
 _WORDS = {
     "store_locked": "Another program has locked the store",
-    "store_unreachable": "The database cannot be reached",
+    "store_unreachable": "The database does not answer",
     "store_gone": "The store's files were deleted, replaced or overwritten",
 }
 

@@ -83,10 +83,10 @@ OUTRUN = (Behind, KeyTaken, ClaimLost)
 
 
 class Stalled(OSError):
-    """Another program holds the store. Nothing of the entry was kept; make it again when the store is free."""
+    """The store does not answer, or another program holds it. Nothing of the entry was kept; make it again later."""
 
     def __init__(self) -> None:
-        super().__init__("Another program holds the store.")
+        super().__init__("The store takes nothing just now.")
 
 
 class Gone(OSError):

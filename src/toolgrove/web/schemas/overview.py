@@ -40,9 +40,9 @@ class Ready(Answer):
             ]
         ],
         Field(
-            description="Another program holds the store; its database cannot be reached; this replica has not caught "
-            "up with it; what stood here is not in its history, and is read again; its disk refuses; its files, or "
-            "those of the state, were deleted, replaced or overwritten; another replica has taken a newer project "
+            description="Another program holds the store's file; its database does not answer; this replica has not "
+            "caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, "
+            "or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project "
             "file; the gateway is shutting down."
         ),
     ]

@@ -106,7 +106,7 @@ class PostgresJournal:
     def trouble(self) -> Trouble | None:
         """Why an entry could not be kept now; None while all is well."""
         found = self._line.trouble
-        return "store_unreachable" if found == "store_locked" and self._require().ledger.is_cut else found
+        return "store_unreachable" if found == "store_locked" else found
 
     @property
     def fault(self) -> OSError | None:

@@ -1,4 +1,4 @@
-"""A store that somebody else holds: since when, and one wait for all who want to write."""
+"""A store that takes nothing just now: since when, and one wait for all who want to write."""
 
 from __future__ import annotations
 

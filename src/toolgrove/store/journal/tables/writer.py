@@ -136,7 +136,7 @@ class Writer:
         if self._doubted is not None:
             self._hold(self._doubted[0])
         if self._held:
-            log.error("audit records lost, since another program holds the store: %d", len(self._held))
+            log.error("audit records lost, since the store took nothing for too long: %d", len(self._held))
 
     def _turn(self, came: Sequence[Ticket]) -> None:
         """Write what came and what was held; with neither, look whether the store is free."""
@@ -183,7 +183,7 @@ class Writer:
         told = [ticket for ticket in tickets if ticket.waiter is not None or not ticket.rows.is_bare]
         self._held = [ticket for ticket in tickets if ticket.waiter is None and ticket.rows.is_bare]
         if len(self._held) > HELD:
-            log.error("audit records lost, since another program holds the store: %d", len(self._held) - HELD)
+            log.error("audit records lost, since the store took nothing for too long: %d", len(self._held) - HELD)
             self._written(self._held[:-HELD], [Stalled() for _ in self._held[:-HELD]])
             self._held = self._held[-HELD:]
         self._stall.met()
