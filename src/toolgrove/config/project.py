@@ -71,7 +71,7 @@ class Config(Section):
         "`toolBudget`.",
     )
     tool_budget: int = Field(
-        default=12_000, ge=1, description="The tokens that an agent's list may cost, an estimate: characters / 4."
+        default=16_000, ge=1, description="The tokens that an agent's list may cost, an estimate: characters / 4."
     )
     always: tuple[str, ...] = Field(default=(), description="Patterns of tools that are listed in search as well.")
     runner: RunnerConfig | None = Field(default=None, description="The model that drives sub-agents.")

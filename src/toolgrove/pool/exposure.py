@@ -14,7 +14,7 @@ class Exposure:
     """What an agent and its project say about its list; `read_result` is there where large results are kept."""
 
     expose: Expose = "list"
-    budget: int = 12_000
+    budget: int = 16_000
     always: tuple[str, ...] = ()
     output_schemas: bool = True
     read_result: Tool | None = None

@@ -12,6 +12,8 @@ Schema = dict[str, Any]
 
 _COMMON = {
     "versionToken": "",
+    "idempotencyKey": "",
+    "paging": "",
     "dryRun": "",
     "fields": "",
     "count": "",
@@ -35,35 +37,33 @@ _COMMON = {
     "visibleOnly": "",
 }
 """The words for arguments that many tools have; one without says enough with its name."""
-_ALIASES = frozenset(("filters", "paging"))
-"""Objects that hold what can stand beside them as well; they are taken, and not told."""
+_SHORT = frozenset(("included", "excluded"))
+"""Second names of property filters, which are taken and not told."""
 _SAID_ELSEWHERE = frozenset(("filter",))
 """Arguments that another tool describes in full."""
 _CHECKED = frozenset(("additionalProperties", "minLength", "minItems", "minimum", "maximum"))
 """What the gate checks, and says where it does not hold."""
 
 
-_OF_CHANGES = frozenset(("idempotencyKey", "maxTokens"))
+_OF_CHANGES = frozenset(("maxTokens",))
 """What every change takes besides; the instructions tell of it once."""
 
 
 def brief_input(schema: Schema, *, changes: bool = False) -> Schema:
     """The arguments as a model is told of them; the gate takes and checks what the whole schema says."""
     hidden = _OF_CHANGES if changes else frozenset()
-    told = {name: one for name, one in schema["properties"].items() if name not in hidden and not _is_alias(name, one)}
+    told = {name: one for name, one in schema["properties"].items() if name not in hidden}
     brief = _without_checks({**schema, "properties": {}})
     return {**brief, "properties": {name: _argument(name, one) for name, one in told.items()}}
 
 
-def _is_alias(name: str, schema: Schema) -> bool:
-    return name in _ALIASES and schema.get("type") == "object"
-
-
 def _argument(name: str, schema: Schema) -> Schema:
-    if name in _COMMON or (name, schema.get("type")) == ("path", "boolean"):
+    if name in _COMMON or (name, schema.get("type")) in (("path", "boolean"), ("filters", "object")):
         said = _COMMON.get(name, "")
         schema = {key: value for key, value in schema.items() if key != "description"}
         schema |= {"description": said} if said else {}
+    if (name, schema.get("type")) == ("filters", "object"):
+        schema = {**schema, "properties": {key: one for key, one in schema["properties"].items() if key not in _SHORT}}
     if name in _SAID_ELSEWHERE and "anyOf" in schema:
         schema = {**schema, "anyOf": [_field(one) for one in schema["anyOf"]]}
     return _inside(schema)
