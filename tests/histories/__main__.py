@@ -33,6 +33,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--longest", type=float, default=5.0, help="seconds that a fault lasts, at most (5)")
     parser.add_argument("--concurrency", choices=("tree", "node"), help="drawn from the seed if not given")
     parser.add_argument("--seed", default=os.environ.get("HISTORIES_SEED"), help="draws as before (HISTORIES_SEED)")
+    parser.add_argument("--patience", type=float, default=45, help="how long replicas may take to be ready again (45)")
     parser.add_argument("--until-found", action="store_true", help="stop at the first part that finds something")
     parser.add_argument("--save", type=Path, help="a folder for the histories, as JSON Lines")
     return parser.parse_args()
@@ -56,6 +57,7 @@ def main() -> int:
             faults=kinds,
             longest=asked.longest,
             concurrency=asked.concurrency,
+            patience=asked.patience,
         )
         left -= plan.seconds
         began = time.monotonic()

@@ -7,6 +7,7 @@
 - one key has one effect, and each repeat of it the same answer
 - in the end every replica, a fresh start and a replay of the journal's rows show one tree
 - each acknowledged change has one final record, and the journal one entry for each of these records
+- an undo finds its change, and as long as the store keeps what it has, no version is told to be lost
 - after a failover to a standby that was behind, what is gone is named on record, and not served after that is known
 
 A change of the lost branch, and only one that a record `store.diverged` names, counts as one whose end nobody knows.
@@ -45,10 +46,8 @@ class Judged:
     @cached_property
     def lost(self) -> frozenset[str]:
         """The versions that the audit log names as gone."""
-        records = [json.dumps(one) for one in self.history.audit if one.get("operation") == "store.diverged"]
-        versions = {call.version for one in self.operations for call in one.calls if call.version}
-        versions |= {read.version for read in self.history.reads}
-        return frozenset(version for version in versions if any(f'"{version}"' in record for record in records))
+        records = (one for one in self.history.audit if one["operation"] == "store.diverged")
+        return frozenset(version for record in records for version in record["details"]["versions"])
 
     def fate(self, operation: Operation) -> Fate:
         """What became of it; what the log names as gone is in doubt."""
@@ -137,7 +136,7 @@ def no_id_is_given_twice(judged: Judged) -> Iterator[str]:
 
 def chains_are_unbroken(judged: Judged) -> Iterator[str]:
     """Each compare-and-set that took is a link of its register's one chain, and none that was refused."""
-    for subject, done in judged.registers.items():
+    for subject, done in judged.registers.items() if judged.history.trees else ():
         chain = judged.chains[subject]
         if FIRST not in chain:
             yield f"{subject}: {judged.last.get(subject)!r} leads back to {[*chain][:1]}, not to the first value"
@@ -157,8 +156,11 @@ def chains_are_unbroken(judged: Judged) -> Iterator[str]:
 
 
 def keys_have_one_effect(judged: Judged) -> Iterator[str]:
-    """All successes of one key tell of the same nodes and the same version."""
+    """All successes of one key tell of the same nodes and the same version, and what succeeded is never refused."""
     for operation in judged.operations:
+        for call in operation.calls:
+            if call.is_repeat and call.told == "refused" and "version" in call.error and not judged.history.may_lose:
+                yield f"the key {operation.key} had succeeded, and its repeat was refused: {operation}"
         told = [call for call in operation.calls if call.told == "success" and call.version not in judged.lost]
         if operation.key is not None and len({(call.version, *sorted(call.node_ids.items())) for call in told}) > 1:
             yield f"the key {operation.key} has several answers: {told}"
@@ -166,7 +168,7 @@ def keys_have_one_effect(judged: Judged) -> Iterator[str]:
 
 def reads_show_what_is_kept(judged: Judged) -> Iterator[str]:
     """No read shows a value of a register that it never had, nor a client's own nodes other than it left them."""
-    if not judged.history.may_lose:
+    if judged.history.trees and not judged.history.may_lose:
         for read in judged.history.reads:
             chain = judged.chains.get(read.subject)
             if chain is not None and read.value not in chain:
@@ -267,6 +269,32 @@ def tokens_name_one_state(judged: Judged) -> Iterator[str]:
             yield f"the version {read.version} names two states: {first} and {read}"
 
 
+def undo_finds_its_change(judged: Judged) -> Iterator[str]:
+    """Whoever takes back its own last change, by its version, is not told that there is none, or another."""
+    if judged.history.may_lose:
+        return
+    for operation in judged.operations:
+        if operation.tool == "undo" and operation.fate == "refused":
+            strange = [call for call in operation.calls if call.error.endswith(("nothing_to_undo", "another_change"))]
+            if strange:
+                yield f"{operation}: {strange[0].error}"
+
+
+def nothing_is_lost_without_a_failover(judged: Judged) -> Iterator[str]:
+    """As long as the store keeps what it has, no replica leaves its history, and every version is in it."""
+    history = judged.history
+    if history.may_lose:
+        return
+    for look in history.looks:
+        if DIVERGED in look.troubles:
+            yield f"{look.replica} said {DIVERGED}, and the store had lost nothing"
+    for record in history.audit:
+        if record["operation"] == "store.diverged":
+            yield f"recorded, and the store had lost nothing: {json.dumps(record)[:500]}"
+    if history.refused_lost:
+        yield f"{history.refused_lost} version tokens were refused as lost, and none was"
+
+
 def all_show_one_tree(judged: Judged) -> Iterator[str]:
     """Every replica, a fresh start, and the replay of what is stored."""
     trees = list(judged.history.trees)
@@ -347,6 +375,9 @@ def what_is_gone_is_told(judged: Judged) -> Iterator[str]:
     history = judged.history
     if not history.may_lose or not judged.lost:
         return
+    for record in history.audit:
+        if _is_call(record) and _is_change(record) and record.get("version") in judged.lost:
+            yield f"the log names {record['version']} as gone, and has the record of its success: {record['callId']}"
     known: dict[str, float] = {}
     for replica, looks in _by_replica(history.looks):
         seen = [look.at for look in looks if look.status == 503 and DIVERGED in look.troubles]
@@ -389,6 +420,8 @@ CHECKS: Sequence[Callable[[Judged], Iterator[str]]] = (
     reads_never_go_back,
     reads_are_as_new_as_asked,
     tokens_name_one_state,
+    undo_finds_its_change,
+    nothing_is_lost_without_a_failover,
     all_show_one_tree,
     the_journal_fits,
     audit_and_journal_agree,

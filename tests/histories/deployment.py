@@ -141,6 +141,7 @@ class Deployment:
                 "auditKey": "${env:GROVE_AUDIT_KEY}",
             },
             "record": "none",
+            "answers": {"maxTokens": 10_000_000},
             **({"rateLimits": {"store": "process"}} if kind == "postgres" else {}),
         }
         self.tokens: dict[str, str] = {}

@@ -106,10 +106,19 @@ class FaultMaker:
         for proxy in target.proxies:
             proxy.cut()
 
+    async def cut_at_commit(self, target: Replica, seconds: float) -> None:
+        for proxy in target.proxies:
+            proxy.cut_before_sending(b"COMMIT")
+        await self._for(seconds)
+        for proxy in target.proxies:
+            proxy.cut_no_more()
+
     async def lost_commit(self, target: Replica, seconds: float) -> None:
         for proxy in target.proxies:
             proxy.cut_after_sending(b"COMMIT")
         await self._for(seconds)
+        for proxy in target.proxies:
+            proxy.cut_no_more()
 
     # The database
 
@@ -160,6 +169,7 @@ KINDS: Mapping[str, Break] = {
     "clock": FaultMaker.clock,
     "partition": FaultMaker.partition,
     "cut": FaultMaker.cut,
+    "cut_at_commit": FaultMaker.cut_at_commit,
     "lost_commit": FaultMaker.lost_commit,
     "database_kill": FaultMaker.database_kill,
     "database_restart": FaultMaker.database_restart,

@@ -29,9 +29,9 @@ from services.postgres import Postgres
 
 JUDGE = "judge"
 """An agent that plants, and looks at what is left."""
-READY_WITHIN = 45.0
-"""Seconds after the last fault in which a replica must be ready; the machine is busy with other tests."""
 _LOOKS_EVERY = 0.2
+_ANSWERED_WITHIN = 20.0
+"""Seconds in which a replica that says that it is ready must answer the judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,8 @@ class Plan:
     longest: float = 2.5
     """Seconds that a fault lasts, at most."""
     concurrency: str | None = None
+    patience: float = 45.0
+    """Seconds after the last fault in which a replica must be ready; the machine may be busy with other tests."""
 
 
 async def observed(plan: Plan, folder: Path, postgres: Postgres | None = None) -> History:
@@ -69,7 +71,7 @@ async def observed(plan: Plan, folder: Path, postgres: Postgres | None = None) -
     )
     try:
         await _work(plan, draw, names, deployment, history)
-        await _ready(deployment, history)
+        await _ready(plan, deployment, history)
         await _look_at_what_is_left(names, deployment, history)
     finally:
         await to_thread.run_sync(deployment.close)
@@ -118,7 +120,7 @@ def _judge(deployment: Deployment, replica: Replica, agent: str = JUDGE) -> Line
 
 async def _told(line: Line, tool: str, arguments: dict[str, Any], version: str | None = None) -> dict[str, Any]:
     """The answer of a call that has to succeed; one that asks for patience gets it."""
-    ends = time.monotonic() + READY_WITHIN
+    ends = time.monotonic() + _ANSWERED_WITHIN
     while True:
         answer: Answer = await line.call(tool, arguments, version)
         if answer.told == "success":
@@ -145,11 +147,11 @@ async def _look(http: httpx2.AsyncClient, replica: Replica) -> Look:
     return Look(replica=replica.name, at=time.monotonic(), status=answer.status_code, troubles=troubles)
 
 
-async def _ready(deployment: Deployment, history: History) -> None:
+async def _ready(plan: Plan, deployment: Deployment, history: History) -> None:
     """Wait until every replica says that it is, now that nothing is broken."""
     async with httpx2.AsyncClient(timeout=1.0, verify=False) as http:
         for replica in deployment.replicas:
-            ends = time.monotonic() + READY_WITHIN
+            ends = time.monotonic() + plan.patience
             while replica.runs and (look := await _look(http, replica)).status != 200:
                 history.looks.append(look)
                 if time.monotonic() > ends:
@@ -159,6 +161,9 @@ async def _ready(deployment: Deployment, history: History) -> None:
 
 
 async def _look_at_what_is_left(names: Sequence[str], deployment: Deployment, history: History) -> None:
+    if history.wrong:  # one that does not answer, or not any more, would be asked in vain
+        await to_thread.run_sync(_what_is_stored, deployment, history)
+        return
     try:
         await _trees(deployment, history)
         for name in names:

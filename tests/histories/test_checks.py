@@ -152,6 +152,12 @@ def _two_answers(history: History) -> None:
     history.operations[0] = replace(one, key="k", calls=[*one.calls, again])
 
 
+def _refused_repeat(history: History) -> None:
+    one = history.operations[0]
+    again = replace(one.calls[0], told="refused", version=None, error="conflict stale_version", is_repeat=True)
+    history.operations[0] = replace(one, key="k", calls=[*one.calls, again])
+
+
 def _back(history: History) -> None:
     history.reads.append(read(8, FIRST, "v-1"))
 
@@ -185,6 +191,32 @@ def _two_states(history: History) -> None:
 def _two_changes(history: History) -> None:
     one = history.operations[1]
     history.operations[1] = replace(one, calls=[replace(one.calls[0], version="v-1")])
+
+
+def _undo_finds_nothing(history: History) -> None:
+    undo = changed(8, "node x", None, tool="undo", fate="refused")
+    call = replace(undo.calls[0], error="not_found nothing_to_undo")
+    history.operations.append(replace(undo, calls=[call]))
+
+
+def _diverged(history: History) -> None:
+    history.looks.append(Look(replica="one", at=2, status=503, troubles=["store_diverged"]))
+
+
+def _diverged_on_record(history: History) -> None:
+    history.audit.append(
+        {
+            "operation": "store.diverged",
+            "kind": "store",
+            "callId": "x",
+            "outcome": "success",
+            "details": {"versions": []},
+        }
+    )
+
+
+def _refused_as_lost(history: History) -> None:
+    history.refused_lost = 1
 
 
 def _apart(history: History) -> None:
@@ -234,6 +266,7 @@ def _not_ready(history: History) -> None:
         (_refused_set, "chains_are_unbroken"),
         (_from_nowhere, "chains_are_unbroken"),
         (_two_answers, "keys_have_one_effect"),
+        (_refused_repeat, "keys_have_one_effect"),
         (_never_there, "reads_show_what_is_kept"),
         (_own_node_gone, "reads_show_what_is_kept"),
         (_back, "reads_never_go_back"),
@@ -242,6 +275,10 @@ def _not_ready(history: History) -> None:
         (_older_than_what_was_acknowledged_before, "reads_are_as_new_as_asked"),
         (_two_states, "tokens_name_one_state"),
         (_two_changes, "tokens_name_one_state"),
+        (_undo_finds_nothing, "undo_finds_its_change"),
+        (_diverged, "nothing_is_lost_without_a_failover"),
+        (_diverged_on_record, "nothing_is_lost_without_a_failover"),
+        (_refused_as_lost, "nothing_is_lost_without_a_failover"),
         (_apart, "all_show_one_tree"),
         (_another_order, "all_show_one_tree"),
         (_journal(problems=["entry 2 is missing"]), "the_journal_fits"),
@@ -276,13 +313,19 @@ def failed_over() -> History:
     _every_tree(history, value="a")
     history.looks += [Look(replica="one", at=6, status=503, troubles=["store_diverged"])]
     del history.operations[3], history.reads[2], history.audit[2]
-    history.audit.append({"operation": "store.diverged", "kind": "store", "callId": "x", "details": {"gone": ["v-5"]}})
+    history.audit.append(
+        {"operation": "store.diverged", "kind": "store", "callId": "x", "details": {"versions": ["v-5"]}}
+    )
     _journal(values={"register r": [(FIRST, None), ("a", FIRST)]}, changes=2, calls=["call-1", "call-2"])(history)
     return history
 
 
 def _unnamed(history: History) -> None:
-    history.audit[-1]["details"] = {"gone": []}
+    history.audit[-1]["details"] = {"versions": []}
+
+
+def _named_and_there(history: History) -> None:
+    history.audit.append(record(history.operations[2]))
 
 
 def _untold(history: History) -> None:
@@ -306,6 +349,7 @@ def test_what_a_failover_lost_may_be_gone_if_the_log_names_it() -> None:
     [
         (_unnamed, "chains_are_unbroken"),
         (_unnamed, "audit_and_journal_agree"),
+        (_named_and_there, "what_is_gone_is_told"),
         (_untold, "what_is_gone_is_told"),
         (_served_still, "what_is_gone_is_told"),
         (_answered_still, "what_is_gone_is_told"),

@@ -38,3 +38,16 @@ async def test_one_process_keeps_what_it_acknowledged(store: Any, tmp_path: Path
 @pytest.mark.services
 async def test_one_process_on_a_database_keeps_what_it_acknowledged(tmp_path: Path, postgres: Postgres) -> None:
     await check(plan("alone", replicas=1, seconds=12), tmp_path, postgres)
+
+
+@pytest.mark.services
+@pytest.mark.parametrize(("seed", "replicas"), [("pair", 2), ("couple", 2), ("three", 3)])
+async def test_replicas_keep_what_they_acknowledged(
+    seed: str, replicas: int, tmp_path: Path, postgres: Postgres
+) -> None:
+    await check(plan(seed, replicas=replicas, seconds=14), tmp_path, postgres)
+
+
+@pytest.mark.services
+async def test_a_failover_to_a_standby_that_is_behind_loses_nothing_without_saying_so(tmp_path: Path) -> None:
+    await check(plan("failover", seconds=12, faults=["failover"]), tmp_path)

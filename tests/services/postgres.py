@@ -31,7 +31,7 @@ class Postgres:
     def __init__(self, *settings: str) -> None:
         """Settings of its own go instead of those that make it quick."""
         self._settings = (*_COMMON, *(settings or _QUICK))
-        self._bin = program("initdb").parent
+        self._bin = program("initdb").resolve().parent
         self._folder = Path(tempfile.mkdtemp(prefix="grove-pg-"))
         self._data = self._folder / "data"
         self._user = OWNER if os.geteuid() == 0 else None  # PostgreSQL refuses to run as root

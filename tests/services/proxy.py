@@ -20,6 +20,7 @@ class Proxy:
         self._ended = False
         self._open: set[socket.socket] = set()
         self._cut_before: bytes | None = None
+        self._cut_at: bytes | None = None
         threading.Thread(target=self._accept, daemon=True).start()
 
     def hold(self) -> None:
@@ -39,6 +40,14 @@ class Proxy:
     def cut_after_sending(self, text: bytes) -> None:
         """End the connection that sends this text, once it has gone on to the server, before any answer comes back."""
         self._cut_before = text
+
+    def cut_before_sending(self, text: bytes) -> None:
+        """End the connection that sends this text, before the server gets any of it."""
+        self._cut_at = text
+
+    def cut_no_more(self) -> None:
+        """Let pass what would have been cut next."""
+        self._cut_before = self._cut_at = None
 
     def close(self) -> None:
         """End it all."""
@@ -77,6 +86,9 @@ class Proxy:
             self._flows.wait()
             data = one.recv(65_536)
             if not data:
+                return False
+            if one is client and self._cut_at is not None and self._cut_at in data:
+                self._cut_at = None
                 return False
             other = server if one is client else client
             other.sendall(data)
