@@ -97,7 +97,19 @@ async def test_the_core_mutate_tools_succeed_for_an_editor() -> None:
     assert (moved["parentId"], moved["payload"]) == ("property", {"name": "New", "size": 3})
     await editor.ok("remove_node", nodeId=added["nodeId"])
     assert (await editor.refused("get_node", nodeId=added["nodeId"]))["code"] == "not_found"
-    await editor.ok("export_view", rootNodeId="root", includeViewRoot=False)
+    await editor.ok("expand_node", nodeId="house")
+    view = (await editor.ok("export_view", rootNodeId="house", includeViewRoot=True))["viewJson"]
+    assert "viewRoot" not in (await editor.ok("export_view", rootNodeId="house", includeViewRoot=False))["viewJson"]
+    await editor.ok("collapse_all", rootNodeId="root")
+    types = ["House", "Room"]
+    for strategy in ("nodeId", "path"):
+        restored = await editor.ok("import_view", viewJson=view, payloadTypes=types, rootLookupStrategy=strategy)
+        assert (restored["rootNodeId"], restored["ignored"]) == ("house", 0)
+        shown = (await editor.ok("get_view", rootNodeId="house"))["view"]
+        assert [child["nodeId"] for child in shown["children"]] == ["kitchen", "living", "bath"]
+        await editor.ok("collapse_node", nodeId="house")
+    refused = await editor.refused("import_view", viewJson=view, payloadTypes=["House"], rootLookupStrategy="nodeId")
+    assert (refused["code"], refused["payloadTypes"]) == ("invalid_argument", ["Room"])
 
 
 @pytest.mark.requirement("TREE-000-05")

@@ -370,6 +370,9 @@ async def test_linting_reports_the_payloads_own_issues_with_paths() -> None:
     editor, _ = await ruled()
     answer = await editor.ok("lint_payload", nodeId="bad", rulesetId="tasks")
     assert [(one["ruleId"], one["path"]) for one in answer["violations"]] == [("schema", "size"), ("required", "title")]
+    wrong, missing = (one["message"] for one in answer["violations"])
+    assert wrong == '"x" is not of type "integer"'
+    assert "title" in missing
     assert (await editor.ok("lint_payload", nodeId="good", rulesetId="tasks"))["valid"] is True
 
 

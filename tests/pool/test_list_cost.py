@@ -28,7 +28,7 @@ async def test_the_receipt_tells_what_each_tool_each_source_and_the_whole_list_c
     assert abs(told["total"] - len(listing) / 4) <= len(agent.tools)
     assert set(told["tools"]) == {"get_node", "time_now", "time_zone", "time_set"}
     assert told["sources"]["extensions"] + told["sources"]["workspace"] == told["total"] == sum(told["tools"].values())
-    assert told["budget"] == 12_000
+    assert told["budget"] == 16_000
     assert schemas.Receipt.of(agent.own_receipt).to_json()["tokensEstimate"] == told
 
 
@@ -46,6 +46,15 @@ async def test_a_list_beyond_the_budget_is_warned_of_loudly() -> None:
     assert any("name fewer in always" in one for one in searching.receipt.warnings)
     _, fitting = await resolved({"tools": ["time_*"]})
     assert fitting.receipt.warnings == ()
+
+
+async def test_an_editor_with_every_built_in_tool_is_within_the_default_budget() -> None:
+    """The README's own example: `agents: {editor: {role: editor, tools: ["*"]}}`."""
+    config = Config.model_validate({"agents": {"editor": {"role": "editor", "tools": ["*"]}}})
+    async with Grove(config) as grove:
+        agent = await grove.agent("editor")
+    assert agent.receipt.warnings == ()
+    assert {"add_child", "import_merge", "apply_changes"} <= {spec.name for spec in agent.tools}
 
 
 async def test_a_list_longer_than_well_known_clients_take_names_them() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
+from faults.kit import fake
 from grove_kit import ManualClock
-from toolgrove import Config, Grove
+from toolgrove import Agent, Config, Grove
 from toolgrove.events import PoolChanged
 from toolgrove.pool.naming import pool_name
 from toolgrove.pool.offer import Offer, Unavailable
@@ -275,3 +276,35 @@ async def test_a_changed_configuration_invalidates_the_pool_and_the_next_resolut
         assert changed.receipt.hash != added.receipt.hash
         assert "one" in first.receipt
         assert {type(event) for event in heard} == {PoolChanged}
+
+
+@pytest.mark.requirement("POOL-002-02")
+async def test_a_server_that_is_added_updated_or_removed_in_the_configuration_is_so_at_the_next_resolution() -> None:
+    def project(**servers: Any) -> Config:
+        return Config.model_validate({"mcpServers": servers, "agents": {"a": {"tools": ["*"]}}})
+
+    def tools_of(agent: Agent, server: str) -> set[str]:
+        return {spec.name for spec in agent.tools if spec.source == server}
+
+    async with Grove(project(one=fake("few"))) as grove:
+        first = await grove.agent("a")
+        assert tools_of(first, "one")
+        assert not tools_of(first, "two")
+        await grove.reload(project(one=fake("few"), two=fake("few")))
+        added = await grove.agent("a")
+        assert {name.removeprefix("two_") for name in tools_of(added, "two")} == {
+            name.removeprefix("one_") for name in tools_of(first, "one")
+        }
+        assert tools_of(added, "one") == tools_of(first, "one")
+        await grove.reload(project(one=fake("healthy"), two=fake("few")))
+        updated = await grove.agent("a")
+        known = {name for name in updated.receipt.verdicts if name.startswith("one_")}
+        assert known > {name for name in first.receipt.verdicts if name.startswith("one_")}
+        await grove.reload(project(two=fake("few")))
+        removed = await grove.agent("a")
+        assert not tools_of(removed, "one")
+        assert tools_of(removed, "two") == tools_of(added, "two")
+        assert not known & removed.receipt.verdicts.keys()
+        for name in tools_of(first, "one"):
+            assert (await removed.call(name))["error"]["code"] == "not_found"
+        assert first.receipt.revision < added.receipt.revision < updated.receipt.revision < removed.receipt.revision
