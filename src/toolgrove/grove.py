@@ -338,12 +338,17 @@ class Grove:
         return (*((found,) if found is not None else ()), *lost, *other)
 
     @property
+    def audit_key(self) -> str:
+        """The public half of the key that signs the audit log; empty where nothing signs it."""
+        return self._notary.public if self._notary is not None else ""
+
+    @property
     def question_key(self) -> bytes | None:
         """What seals the state of calls that wait for an answer, the same in every replica; None without a key."""
         notary = self._notary
         if notary is None or not notary.has_key:
             return None
-        return (notary.seal("questions") + notary.seal("that wait")).encode()
+        return (notary.stamp("questions") + notary.stamp("that wait")).encode()
 
     @property
     def handoffs(self) -> Handoffs | None:

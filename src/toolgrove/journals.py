@@ -28,8 +28,12 @@ def journal_of(
     database: DatabaseAddress | None,
     sinks: Sequence[AuditSink] = (),
     notary: Notary | None = None,
+    change_key: bool = False,
 ) -> AnyJournal:
-    """The journal, not opened yet; StoreUnusable where a database is asked for and its driver is missing."""
+    """The journal, not opened yet; StoreUnusable where a database is asked for and its driver is missing.
+
+    `change_key` lets an audit log that another key sealed go on under this one.
+    """
     settings = config.workspace
     path = settings.store_path
     if path is not None:
@@ -42,10 +46,11 @@ def journal_of(
             archive=settings.archive_path,
             record_bytes=config.record_bytes,
             notary=notary,
+            change_key=change_key,
         )
         return kept
     if database is None:
-        return MemoryJournal(clock, sinks=sinks, record_bytes=config.record_bytes, notary=notary)
+        return MemoryJournal(clock, sinks=sinks, record_bytes=config.record_bytes, notary=notary, change_key=change_key)
     postgres = needing_psycopg("toolgrove.store.journal.postgres.journal", where=database.told)
     journal: PostgresJournal = postgres.PostgresJournal(
         database,
@@ -55,6 +60,7 @@ def journal_of(
         archive=archive_of(config),
         record_bytes=config.record_bytes,
         notary=notary,
+        change_key=change_key,
     )
     return journal
 

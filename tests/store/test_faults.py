@@ -398,6 +398,7 @@ async def test_a_backup_of_a_running_store_is_a_store(tmp_path: Path, way: str) 
                 connection.execute("VACUUM INTO ?", (str(copied),))
         before = await portrait(grove)
         await ann.ok("add_child", **ADD)
+    shutil.copy(tmp_path / "grove.db-key", tmp_path / "backup.db-key")
     async with Grove(stored(copied), clock=ManualClock()) as grove:
         assert await portrait(grove) == before
         assert (await grove.audit_log.verify()).breach is None

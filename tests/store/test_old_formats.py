@@ -67,6 +67,5 @@ async def test_nothing_leaves_it_until_somebody_says_so(old: Path) -> None:
         assert (await grove.audit_log.records(AuditQuery(limit=1))).records[0]["number"] > FACTS["lastNumber"]
         assert (await grove.audit_log.verify()).breach is None
     kept = (old / "grove.db-archive.jsonl").read_text().splitlines()
-    assert [json.loads(line)["number"] for line in kept][: FACTS["lastNumber"]] == list(
-        range(1, FACTS["lastNumber"] + 1)
-    )
+    numbers = [json.loads(line)["number"] for line in kept if not line.startswith('{"signedTo":')]
+    assert numbers[: FACTS["lastNumber"]] == list(range(1, FACTS["lastNumber"] + 1))

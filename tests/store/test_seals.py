@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from grove_kit import ManualClock, config
 from store_kit import Scribe, stored
 from toolgrove import Config, Grove
-from toolgrove.store.audit import AuditFile, AuditQuery, JsonLines, Notary, Place
+from toolgrove.store.audit import AuditFile, AuditQuery, JsonLines, Notary, Place, PublicKeys
 from toolgrove.store.journal import MemoryJournal, SqliteAuditLog, SqliteJournal
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.unusable import StoreUnusable
@@ -54,9 +54,9 @@ async def a_store(folder: Path, count: int = 6, **options: Any) -> Path:
     return path
 
 
-async def a_log(folder: Path, count: int = 6) -> Path:
+async def a_log(folder: Path, count: int = 6, **options: Any) -> Path:
     path, keeper = folder / "audit.jsonl", notary(folder)
-    await write(MemoryJournal(ManualClock(), sinks=[JsonLines(path, keeper)], notary=keeper), count)
+    await write(MemoryJournal(ManualClock(), sinks=[JsonLines(path, keeper)], notary=keeper, **options), count)
     return path
 
 
@@ -66,10 +66,20 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+def is_record(line: str) -> bool:
+    """Whether a line is no signature of the record before it, and does not name the part before."""
+    return line.startswith('{"number":')
+
+
+def unsealed(line: str) -> str:
+    """What a record says, with its place in the chain."""
+    return line.partition(',"seal":"')[0].rstrip("\n").rstrip("}")
+
+
 def rehash(lines: list[str]) -> list[str]:
     """The lines as somebody without the key would chain them anew."""
     previous, forged = "0" * 64, []
-    for at, line in enumerate(lines):
+    for at, line in enumerate(line for line in lines if is_record(line)):
         form = {**json.loads(line), "number": at + 1, "previous": previous}
         form.pop("hash")
         form.pop("seal", None)
@@ -180,8 +190,11 @@ def test_no_edit_of_a_log_file_goes_unseen(sealed: Path, data: st.DataObject) ->
         "chain anew": [f"{line}\n" for line in rehash(before + after)],
     }[kind]
     (sealed / "edited.jsonl").write_text("".join(edited))
-    breach = anyio.run(AuditFile(sealed / "edited.jsonl", reader(sealed)).verify).breach
-    assert (breach is None) == (edited == lines)
+    proof = anyio.run(AuditFile(sealed / "edited.jsonl", reader(sealed)).verify)
+    if proof.whole is True:
+        assert [unsealed(line) for line in edited if is_record(line)] == [unsealed(line) for line in lines[:-1]]
+    else:
+        assert edited != lines
 
 
 async def test_without_the_key_it_is_told_what_nobody_checked(tmp_path: Path) -> None:
@@ -248,19 +261,33 @@ async def test_a_store_from_before_there_were_seals_goes_on_with_a_marked_change
     log = SqliteAuditLog(path, reader(tmp_path))
     assert [one["operation"] for one in (await log.records(AuditQuery())).records][3:] == ["audit.sealed", "get_node"]
     proof = await log.verify()
-    assert (proof.breach, proof.first, proof.sealed_from, proof.unchecked) == (None, 1, 4, ())
+    assert (proof.breach, proof.first, proof.sealed_from) == (None, 1, 4)
+    assert proof.unchecked == ("records 1 to 3, which no seal of this key covers",)
     with opened(path) as connection:
         connection.execute("UPDATE audit SET line = replace(line, 'ann', 'bob') WHERE number = 2")
     assert (await log.verify()).breach is not None
 
 
-async def test_another_key_is_a_marked_change_as_well(tmp_path: Path) -> None:
-    log = await a_log(tmp_path, 2)
+@pytest.mark.parametrize("make", ["store", "log"])
+async def test_a_log_of_another_key_is_refused_until_somebody_lets_it_go_on_with_a_marked_change(
+    tmp_path: Path, make: str
+) -> None:
+    begin: Any = {"store": a_store, "log": a_log}[make]
+    check: Any = {"store": SqliteAuditLog, "log": AuditFile}[make]
+    path = await begin(tmp_path, 2)
+    earlier = reader(tmp_path).public
     (tmp_path / "audit.key").write_text("f" * 64)
-    assert (await AuditFile(log, reader(tmp_path)).verify()).unchecked != ()
-    await a_log(tmp_path, 1)
-    proof = await AuditFile(log, reader(tmp_path)).verify()
-    assert (proof.breach, proof.sealed_from, proof.last) == (None, 3, 4)
+    proof = await check(path, reader(tmp_path)).verify()
+    assert (proof.whole, proof.unchecked != ()) == (None, True)
+    with pytest.raises(StoreUnusable, match=r"another key sealed.*'toolgrove audit key --change'"):
+        await begin(tmp_path, 1)
+    await begin(tmp_path, 1, change_key=True)
+    await begin(tmp_path, 1)
+    proof = await check(path, reader(tmp_path)).verify()
+    assert (proof.whole, proof.sealed_from, proof.last) == (None, 3, 5)
+    assert proof.unchecked == ("records 1 to 2, which no seal of this key covers",)
+    both = PublicKeys([earlier, reader(tmp_path).public])
+    assert (await check(path, both).verify()).whole is True
 
 
 async def calls(grove: Grove, count: int) -> None:
@@ -270,7 +297,7 @@ async def calls(grove: Grove, count: int) -> None:
 
 
 def numbers(path: Path) -> list[int]:
-    return [json.loads(line)["number"] for line in path.read_text().splitlines()]
+    return [json.loads(line)["number"] for line in path.read_text().splitlines() if is_record(line)]
 
 
 async def test_a_backup_that_is_older_than_the_copy_is_told_and_the_copy_goes_on_with_a_marked_break(
@@ -363,6 +390,7 @@ async def test_a_log_file_that_lost_its_end_goes_on_with_a_marked_break(tmp_path
     assert numbers(log) == [1, 2, 3, 4, 7, 8]
     proof = await AuditFile(log, reader(tmp_path)).verify()
     assert (proof.breach, [(one.number, one.after, one.lost) for one in proof.breaks]) == (None, [(7, 4, 6)])
+    assert (proof.whole, proof.unchecked) == (None, ("records 2 to 4, which no seal of this key covers",))
 
 
 async def test_a_copy_that_was_cut_is_found_though_the_store_is_whole(tmp_path: Path) -> None:
@@ -392,12 +420,12 @@ async def test_a_file_that_is_moved_away_goes_on_in_a_new_one_that_names_its_hea
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
         proof = AuditFile(tmp_path / name, reader(tmp_path)).prove([], is_sealed=True)
         assert (proof.breach, proof.first, proof.removed) == (None, first, removed)
-    heading, record = (tmp_path / "audit.2.jsonl").read_text().splitlines(keepends=True)
-    head = json.loads((tmp_path / "audit.1.jsonl").read_text().splitlines()[-1])
+    heading, record, signature = (tmp_path / "audit.2.jsonl").read_text().splitlines(keepends=True)
+    head = json.loads((tmp_path / "audit.1.jsonl").read_text().splitlines()[1])
     assert json.loads(heading)["goesOnFrom"] == {"number": 2, "hash": head["hash"]}
-    path.write_text(record)
+    path.write_text(record + signature)
     assert AuditFile(path, reader(tmp_path)).prove([], is_sealed=True).breach is not None
-    path.write_text(heading.replace('"seal":"', '"seal":"0') + record)
+    path.write_text(heading.replace('"seal":"', '"seal":"0') + record + signature)
     breach = AuditFile(path, reader(tmp_path)).prove([], is_sealed=True).breach
     assert breach is not None
     assert "was altered" in breach.problem

@@ -15,7 +15,7 @@ import anyio
 from rich.text import Text
 
 from toolgrove.cli.desk.desk import Desk
-from toolgrove.cli.desk.opening import asked, desk, kept
+from toolgrove.cli.desk.opening import asked, config_of, desk, kept
 from toolgrove.cli.numbers import whole_number
 from toolgrove.cli.screen import Screen, line, table
 from toolgrove.cli.text import local_time
@@ -46,6 +46,8 @@ KINDS = (
 )
 """What the log's own words are; known here so that the command starts quickly."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_VERDICTS = {True: 0, False: 1, None: 3}
+"""The exit status for what is proved, broken, and not proved."""
 _PAGE = 1_000
 _SHOWN = 50
 _count = whole_number("a number of records, from 1 on", low=1)
@@ -56,7 +58,7 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "audit",
         parents=[shared],
         description="The audit log: one record per call, refusals too, and of what people decide and who is refused "
-        "at the door. Each is bound to the one before it.",
+        "at the door. Each is bound to the one before it, and signatures of the project's key cover all of them.",
     )
     filters = _filters()
     verbs = parser.add_subparsers(metavar="VERB")
@@ -69,7 +71,22 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
     show = verbs.add_parser("show", parents=[shared], help="show one record whole, with arguments and result")
     show.add_argument("number", type=_count, metavar="NUMBER", help="the record, as 'audit list' numbers them")
     show.set_defaults(run=_show)
-    verify = verbs.add_parser("verify", parents=[shared], help="prove that no record was altered, removed or reordered")
+    verify = verbs.add_parser(
+        "verify",
+        parents=[shared],
+        help="prove that no record was altered, removed or reordered",
+        description="Prove that no record was altered, removed or reordered: of this project, or of a copied log, "
+        "which needs no project. Exit status: 0 proved, 1 broken, 3 not proved.",
+    )
+    verify.add_argument("log", nargs="?", type=Path, metavar="LOG", help="a copied log, archive or export (JSON Lines)")
+    verify.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="VALUE|FILE",
+        help="the public key that 'audit key' printed, or a file of such lines: check with it alone, not with the "
+        "project's own key",
+    )
     verify.add_argument(
         "--anchor",
         action="append",
@@ -78,6 +95,15 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         help="what 'audit anchor' printed earlier, or a file of such lines: the log must hold those records",
     )
     verify.set_defaults(run=_verify)
+    key = verbs.add_parser(
+        "key", parents=[shared], help="print the public half of the key, with which others can check the log"
+    )
+    key.add_argument(
+        "--change",
+        action="store_true",
+        help="let a log that another key sealed go on under the key that the project has now; stop the gateway first",
+    )
+    key.set_defaults(run=_key)
     anchor = verbs.add_parser(
         "anchor", parents=[shared], help="print the end of the log, to be kept elsewhere and verified against"
     )
@@ -127,12 +153,18 @@ def _query(chosen: argparse.Namespace) -> dict[str, Any]:
 def _anchors(text: str) -> list[str]:
     """The anchors that a value, or each line of a file, names."""
     place = import_module("toolgrove.store.audit").Place
+    return [str(place.read(each)) for each in _lines(text, "an anchor", "anchors")]
+
+
+def _lines(text: str, one: str, several: str) -> list[str]:
+    """A value, or the lines of the file that it names."""
     try:
         if ":" in text and not Path(text).exists():
-            return [str(place.read(text))]
-        return [str(place.read(each)) for each in Path(text).read_text().splitlines() if each.strip()]
-    except OSError as error:
-        raise ValueError(f"{text} is neither an anchor nor a file of anchors: {error.strerror}") from None
+            return [text]
+        return [each.strip() for each in Path(text).read_text().splitlines() if each.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ValueError(f"{text} is neither {one} nor a file of {several}: {why}") from None
 
 
 def _list(chosen: argparse.Namespace, screen: Screen) -> int:
@@ -189,10 +221,14 @@ def _row(record: Mapping[str, Any]) -> Iterator[Text]:
 
 def _verify(chosen: argparse.Namespace, screen: Screen) -> int:
     anchors = [anchor for given in chosen.anchor for anchor in _anchors(given)]
+    keys = [key for given in chosen.key for key in _lines(given, "a public key", "public keys")]
     with screen.waiting("Reading the log …"):
-        proof = asked(chosen, screen, "audit.verify", anchors=anchors)
+        if keys or chosen.log is not None:
+            proof = import_module("toolgrove.cli.audit_log").proved(chosen, anchors, keys)
+        else:
+            proof = asked(chosen, screen, "audit.verify", anchors=anchors)
     screen.answer(proof, *_findings(proof))
-    return int(not proof["whole"])
+    return _VERDICTS[proof["whole"]]
 
 
 def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
@@ -201,10 +237,16 @@ def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
         what = f"The copy {breach['file']}" if breach["file"] else "The log"
         yield line(f"{what} does not hold at its {_ordinal(breach['number'] + 1)} record: {breach['problem']}.", "red")
     elif proof["last"] is None:
-        yield line("Verified: the log is empty.", "green")
+        yield line("Verified: the log is empty." if proof["whole"] else "Not proved: the log is empty.")
     else:
-        told = f"records {proof['first']} to {proof['last']}; none has been changed, removed or reordered"
-        yield line(f"Verified: {told}.", "green")
+        told = f"records {proof['first']} to {proof['last']}"
+        if proof["whole"]:
+            yield line(f"Verified: {told}; none has been changed, removed or reordered.", "green")
+        else:
+            yield line(f"Not proved: {told}. They fit together, which anybody can bring about.", "yellow")
+            if proof["sealedFrom"] is not None:
+                sealed = f"records {proof['sealedFrom']} to {proof['sealedTo']}"
+                yield line(f"Proved are {sealed}, as far as nothing below says otherwise.")
     if proof["removed"]:
         yield line(f"Records up to {proof['removed']} are not in it: retention took them, or an earlier part has them.")
     for one in proof["breaks"]:
@@ -212,6 +254,14 @@ def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
         yield line(f"Record {one['number']} marks a break: {gap}.", "yellow")
     for each in proof["unchecked"]:
         yield line(f"Not checked: {each}.", "yellow")
+
+
+def _key(chosen: argparse.Namespace, screen: Screen) -> int:
+    if chosen.change:
+        anyio.run(import_module("toolgrove.cli.audit_log").change_key, config_of(chosen))
+    key = asked(chosen, screen, "audit.key")
+    screen.answer({"key": key}, line(key), fold=False)
+    return 0
 
 
 def _anchor(chosen: argparse.Namespace, screen: Screen) -> int:
@@ -242,6 +292,8 @@ async def _write(chosen: argparse.Namespace, screen: Screen) -> None:
             as_csv = chosen.format == "csv"
             out.write(log.as_csv(map(json.loads, lines), heading=is_first) if as_csv else log.as_lines(lines))
             is_first = False
+        if chosen.format != "csv" and (key := await project.ask("audit.key", needed=False)):
+            out.write(log.as_lines([log.naming(key)]))
 
 
 async def _pages(project: Desk, query: dict[str, Any], limit: int | None) -> AsyncIterator[dict[str, Any]]:

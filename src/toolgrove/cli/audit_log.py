@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import anyio
+
+from toolgrove.cli.options import file
+from toolgrove.cli.project import load
 from toolgrove.config import Config
 from toolgrove.database import database_of
-from toolgrove.journals import archive_of
+from toolgrove.journals import archive_of, journal_of
 from toolgrove.notary import notary_of
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.audit import AuditFile, AuditLog, Breach, Notary, Place, Proof
+from toolgrove.store.audit import AuditFile, AuditLog, Breach, JsonLines, Notary, Place, Proof, PublicKeys
 from toolgrove.store.journal import SqliteAuditLog
 from toolgrove.store.postgres import needing_psycopg
+from toolgrove.types import SystemClock
+from toolgrove.web.schemas import Verification
 
 
 class CopyOfLostStore(AuditFile):
     """The copy of a store that is gone: it tells what there was, and never passes for the whole."""
 
-    def __init__(self, path: Path, notary: Notary, *, store: Path) -> None:
-        super().__init__(path, notary)
+    def __init__(self, path: Path, seals: Notary | PublicKeys, *, store: Path) -> None:
+        super().__init__(path, seals)
         self._store = store
 
     async def verify(self, anchors: Iterable[Place] = ()) -> Proof:
@@ -32,8 +40,11 @@ class CopyOfLostStore(AuditFile):
         return proof if proof.breach is not None else replace(proof, breach=lost)
 
 
-def log_of(config: Config, anchors: Iterable[Place] = ()) -> AuditLog:
-    """The records that outlive a process: the store's, or those in a file; anchors tell that there were some."""
+def log_of(config: Config, anchors: Iterable[Place] = (), keys: PublicKeys | None = None) -> AuditLog:
+    """The records that outlive a process: the store's, or those in a file; anchors tell that there were some.
+
+    With `keys`, they are checked with these alone.
+    """
     store, file = config.workspace.store_path, config.workspace.audit_log
     notary = notary_of(config, Secrets(config.secrets, folder=config.folder))
     if notary is None:
@@ -42,21 +53,57 @@ def log_of(config: Config, anchors: Iterable[Place] = ()) -> AuditLog:
             "or name a file in workspace.auditLog"
         )
     notary.read()
+    seals = keys or notary
     database = database_of(config)
     if database is not None:
         postgres = needing_psycopg("toolgrove.store.journal.postgres.audit_log", where=database.told)
         kept: AuditLog = postgres.PostgresAuditLog(
-            database, notary, copies=[] if file is None else [file], archive=archive_of(config)
+            database, seals, copies=[] if file is None else [file], archive=archive_of(config)
         )
         return kept
     noted = max((place for place in (notary.noted(), *anchors) if place is not None), default=None)
     if store is not None and store.exists():
         copies = [] if file is None else [file]
-        return SqliteAuditLog(store, notary, copies=copies, archive=config.workspace.archive_path)
+        return SqliteAuditLog(store, seals, copies=copies, archive=config.workspace.archive_path)
     if file is not None and store is None and noted is not None:
-        return AuditFile(file, notary)
+        return AuditFile(file, seals)
     if file is not None and file.exists():
-        return AuditFile(file, notary) if store is None else CopyOfLostStore(file, notary, store=store)
+        return AuditFile(file, seals) if store is None else CopyOfLostStore(file, seals, store=store)
     if noted is not None:
         raise ValueError(f"{store} is gone: it held audit records up to {noted.number}; put a backup in its place")
     raise ValueError(f"{store or file} is not there yet: nothing has been called since the project file names it")
+
+
+def proved(chosen: argparse.Namespace, anchors: Sequence[str], keys: Sequence[str]) -> Any:
+    """What is known of a copied log, which needs no project; or of the project's, with public keys alone."""
+    places, public = [Place.read(one) for one in anchors], PublicKeys(keys) if keys else None
+    if chosen.log is None:
+        proof = anyio.run(log_of(load(chosen), places, public).verify, places)
+    elif not chosen.log.exists():
+        raise ValueError(f"{chosen.log} is not there")
+    else:
+        proof = AuditFile(chosen.log, public or _own_key(chosen)).prove(places, is_sealed=False)
+    return Verification.of(proof).to_json()
+
+
+def _own_key(chosen: argparse.Namespace) -> Notary | None:
+    """The key of the project in which somebody asks, if there is one."""
+    if not file(chosen).exists():
+        return None
+    config = load(chosen)
+    notary = notary_of(config, Secrets(config.secrets, folder=config.folder))
+    if notary is not None:
+        notary.read()
+    return notary
+
+
+async def change_key(config: Config) -> None:
+    """Let the audit log go on under the key that the project has now; the log says so."""
+    file, notary = config.workspace.audit_log, notary_of(config, Secrets(config.secrets, folder=config.folder))
+    if notary is None:
+        raise ValueError("this project's audit records end with its process, so no key seals them")
+    sinks = [] if file is None else [JsonLines(file, notary)]
+    database = database_of(config)
+    journal = journal_of(config, SystemClock(), database=database, sinks=sinks, notary=notary, change_key=True)
+    await journal.open()
+    await journal.close()

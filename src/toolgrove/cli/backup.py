@@ -42,7 +42,8 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
         "bytes": backup.size,
         "members": list(backup.members),
         "anchor": str(backup.end),
-        "whole": breach is None,
+        "auditKey": backup.key or None,
+        "whole": backup.proof.whole,
         "problem": breach.problem if breach is not None else None,
     }
     screen.answer(form, line(_made(backup)), line(f"Its audit log ends at {backup.end}"), fold=False)

@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
         "lost": _lost(restored),
         "kept": list(map(str, restored.kept)),
         "stays": list(map(str, restored.stays)),
-        "whole": breach is None,
+        "whole": restored.proof.whole,
         "problem": breach.problem if breach is not None else None,
     }
     screen.answer(form, *_told(restored), fold=False)

@@ -109,8 +109,8 @@ class WorkspaceConfig(Section):
     audit_key: str | None = Field(
         default=None,
         pattern=r"^\$\{(env|file|keyring):[^{}]+\}$",
-        description="The key that seals the audit records, such as `${env:GROVE_AUDIT_KEY}`; without it one is made in "
-        "the state folder.",
+        description="The key that the audit log is signed with, such as `${env:GROVE_AUDIT_KEY}`, the same at all "
+        "replicas; without it one is made in the state folder.",
     )
 
     @field_validator("store")

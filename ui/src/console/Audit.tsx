@@ -458,10 +458,11 @@ function Verify() {
         <Icon name="shield" /> {state === "busy" ? "Verifying…" : "Verify the chain"}
       </button>
       <div role="status" data-testid="verified">
-        <p class={`status ${found && !found.breach ? "good" : found || state === "failed" ? "bad" : "idle"}`}>
+        <p class={`status ${found?.whole ? "good" : found?.whole === false || state === "failed" ? "bad" : "idle"}`}>
           {state === "failed" && "Could not be verified"}
           {found?.breach && brokenAt(found.breach)}
-          {found && !found.breach && "Verified: no record has been changed, removed or reordered"}
+          {found?.whole && "Verified: no record has been changed, removed or reordered"}
+          {found && found.whole === null && "Not proved: the records fit together, which anybody can bring about"}
         </p>
         {found && <Findings found={found} />}
       </div>

@@ -172,7 +172,7 @@ export interface AuditRecord {
   lost?: Record<string, unknown> | null;
   previous: string;
   hash: string;
-  /** Made of the hash with the key of the machine. */
+  /** An Ed25519 signature in hexadecimal. It covers the records before it as well, so not each has one. 32 digits are a seal of before, which only the key itself can check. */
   seal?: string | null;
   /** What the call was given: scrubbed, and {cut, bytes, text} where it is large. Absent where it is not recorded, or gone to make room; records from before have a fingerprint here. */
   arguments?: unknown;
@@ -690,14 +690,17 @@ export interface Verdict {
 
 /** Whether the log is as it was written, and what could not be checked. */
 export interface Verification {
-  whole: boolean;
+  /** Null where it is not proved: nothing is broken, but no seal that can be checked covers all. */
+  whole: boolean | null;
   breach: Breach | null;
   first: number | null;
   last: number | null;
   /** The last record that retention took away, or that is in an earlier part of the file. */
   removed: number;
-  /** The first record with a seal of this machine's key, which covers those before. */
+  /** The first record that seals of this project's key cover; null where none does. */
   sealedFrom: number | null;
+  /** The last record with such a seal. */
+  sealedTo: number | null;
   breaks: Break[];
   unchecked: string[];
 }

@@ -19,7 +19,7 @@ export type Outgoing = api.OutgoingRequest;
 export type EarlierCall = api.EarlierCall;
 
 /** What a look at the whole audit log found. */
-export type Verification = Pick<api.Verification, "breach" | "removed" | "breaks" | "unchecked">;
+export type Verification = Pick<api.Verification, "whole" | "breach" | "removed" | "breaks" | "unchecked">;
 
 export interface Project extends Omit<Read<api.Project>, "project" | "pendingApprovals"> {
   name: string;

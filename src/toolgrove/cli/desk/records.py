@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from toolgrove.cli.desk.rest import Kept, log_for
+from toolgrove.cli.desk.rest import Kept, log_for, public_key
 from toolgrove.store.audit import AuditQuery, Place
 from toolgrove.types import Client
 from toolgrove.web.schemas import Verification
@@ -32,6 +32,17 @@ async def follow(project: Kept, client: Client, *, after: int, **query: Any) -> 
             yield record
         if found.next is None:
             await anyio.sleep(_LOOK)
+
+
+async def key(project: Kept, client: Client, *, needed: bool = True) -> str:
+    """The public half of the key of the log; ValueError where the key is `needed` and not here."""
+    public = public_key(project)
+    if not public and needed:
+        raise ValueError(
+            "the key of the audit log is not here: the first start of a project that keeps its log makes one, unless "
+            "workspace.auditKey names it"
+        )
+    return public
 
 
 async def verify(project: Kept, client: Client, *, anchors: Sequence[str] = ()) -> Any:

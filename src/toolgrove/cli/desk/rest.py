@@ -10,6 +10,8 @@ from toolgrove.call.inbox import Inbox
 from toolgrove.cli.audit_log import log_of
 from toolgrove.config import Config
 from toolgrove.grove import Grove
+from toolgrove.notary import notary_of
+from toolgrove.pool.secrets import Secrets
 from toolgrove.project_state import ProjectState
 from toolgrove.store.audit import AuditLog, Place
 from toolgrove.store.state import Pins, Tokens
@@ -37,6 +39,17 @@ def at_rest(config: Config, *, make: bool = False) -> Iterator[AtRest]:
     """The project at rest; a file is made only to `make` something, not for looking."""
     with ProjectState.of(config, make=make) as state:
         yield AtRest(config, state)
+
+
+def public_key(project: Kept) -> str:
+    """The public half of the key of the audit log; empty where the key is not here."""
+    if isinstance(project, Grove):
+        return project.audit_key
+    notary = notary_of(project.config, Secrets(project.config.secrets, folder=project.config.folder))
+    if notary is None:
+        return ""
+    notary.read()
+    return notary.public
 
 
 async def log_for(project: Kept, anchors: Iterable[Place] = ()) -> AuditLog:

@@ -38,6 +38,7 @@ OPERATIONS = MappingProxyType(
         "audit": "records.page",
         "audit.follow": "records.follow",
         "audit.verify": "records.verify",
+        "audit.key": "records.key",
         "tree": "tree.tree",
     }
 )

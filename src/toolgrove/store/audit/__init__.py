@@ -5,7 +5,8 @@
 - ``bodies``: what a call was given and what came back, beside its record
 - ``caps``: how long each part of a record may be
 - ``chain``: how records are bound to each other, and read back
-- ``notary``: the key that seals them, and the mark where the chain stood last
+- ``signing``: what they are signed with, and the public half that checks it
+- ``notary``: the key of a project, and the mark where the chain stood last
 - ``notices``: what a log says about itself: a lost end, a new key, an earlier part
 - ``proof``: whether a log is whole, and what could not be checked
 - ``unfinished``: calls that began to change something outside and have no end
@@ -20,16 +21,28 @@
 from toolgrove.store.audit.archive import AuditArchive
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
 from toolgrove.store.audit.caps import FACTS, capped
-from toolgrove.store.audit.chain import GENESIS, START, Place, Sealed, hash_of, read_record, seal, unsigned
+from toolgrove.store.audit.chain import (
+    GENESIS,
+    START,
+    ChainedRecord,
+    Place,
+    Sealed,
+    chained,
+    hash_of,
+    is_signed_by,
+    read_record,
+    signed,
+)
 from toolgrove.store.audit.export import as_csv, as_lines
 from toolgrove.store.audit.file import AuditFile
-from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery, as_written
+from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery, SealedStore, as_written
 from toolgrove.store.audit.notary import Notary, private
-from toolgrove.store.audit.notices import BROKEN
+from toolgrove.store.audit.notices import BROKEN, naming, newly_sealed
 from toolgrove.store.audit.outcomes import outcome_of
 from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
 from toolgrove.store.audit.record import LATE, OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
 from toolgrove.store.audit.resuming import resume
+from toolgrove.store.audit.signing import PublicKeys
 from toolgrove.store.audit.sinks import RING_BYTES, AuditRing, AuditSink, JsonLines, Tail, close_logs, end_of_log
 from toolgrove.store.audit.unfinished import RememberedCall, Unfinished
 
@@ -53,28 +66,34 @@ __all__ = [
     "Bodies",
     "Breach",
     "ChainCheck",
+    "ChainedRecord",
     "JsonLines",
     "Kind",
     "Notary",
     "Outcome",
     "Place",
     "Proof",
+    "PublicKeys",
     "RememberedCall",
     "Sealed",
+    "SealedStore",
     "Tail",
     "Unfinished",
     "as_csv",
     "as_lines",
     "as_written",
     "capped",
+    "chained",
     "close_logs",
     "end_of_log",
     "hash_of",
+    "is_signed_by",
+    "naming",
+    "newly_sealed",
     "outcome_of",
     "private",
     "read_record",
     "resume",
-    "seal",
-    "unsigned",
+    "signed",
     "verify",
 ]

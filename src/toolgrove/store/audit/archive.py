@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from toolgrove.store.audit.chain import Place, Sealed, read_record
 from toolgrove.store.audit.notary import Notary
-from toolgrove.store.audit.notices import read_heading
+from toolgrove.store.audit.notices import read_ending, read_heading
 from toolgrove.store.audit.sinks import JsonLines
 from toolgrove.store.unusable import StoreUnusable
 
@@ -39,13 +39,18 @@ class AuditArchive:
             raise self._unusable(f"cannot be opened: {error.strerror}") from None
         self.end = self._place(line.decode(errors="replace")) if line else None
 
-    def add(self, records: Iterable[tuple[int, Sealed]]) -> None:
-        """Append the records that it does not have yet, and make them last; raises OSError if it cannot."""
+    def add(self, records: Iterable[tuple[int, Sealed]], *, sign: bool) -> None:
+        """Append the records that it does not have yet, and make them last; raises OSError if it cannot.
+
+        `sign` where signatures cover the last one, which may have none itself.
+        """
         known = 0 if self.end is None else self.end.number
         for number, sealed in records:
             if number > known:
                 self._lines.write(sealed)
                 self.end = Place(number, sealed.hash)
+        if sign:
+            self._lines.sign()
         self._lines.sync()
 
     def close(self) -> None:
@@ -53,9 +58,9 @@ class AuditArchive:
         self._lines.close()
 
     def _place(self, line: str) -> Place:
-        part, link = read_heading(line), read_record(line)
-        if part is not None:
-            return part[0]
+        mark, link = read_heading(line) or read_ending(line), read_record(line)
+        if mark is not None:
+            return mark.place
         if link is None:
             raise self._unusable("ends with a line that is no record")
         return link.place

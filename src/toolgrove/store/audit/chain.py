@@ -1,4 +1,4 @@
-"""The chain: each record is bound to the one before it by that one's hash, and sealed where there is a key."""
+"""The chain: each record is bound to the one before it by that one's hash; where there is a key, some are signed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from toolgrove.notation.json_value import compact_ascii
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies, parted
+from toolgrove.store.audit.signing import SIGNATURE
 
 GENESIS = "0" * 64
 
@@ -42,6 +43,11 @@ class Sealed(NamedTuple):
     bodies: Bodies = NO_BODIES
 
     @property
+    def is_signed(self) -> bool:
+        """Whether it has a seal of its own."""
+        return not self.line.endswith(f'"hash":"{self.hash}"}}')
+
+    @property
     def text(self) -> str:
         """The line with the bodies in it."""
         return self.bodies.beside(self.line)
@@ -57,19 +63,38 @@ class ChainedRecord(NamedTuple):
     bodies: Bodies
 
 
-def seal(record: Mapping[str, Any], after: Place, sign: Callable[[str], str], bodies: Bodies = NO_BODIES) -> Sealed:
+def chained(record: Mapping[str, Any], after: Place, bodies: Bodies = NO_BODIES) -> Sealed:
     """Bind a record to the one before it."""
     facts = compact_ascii(record)[1:-1]
     bound = f'{{"number":{after.number + 1},{facts},"previous":"{after.hash}"'
     digest = sha256(f"{bound}}}".encode()).hexdigest()
-    mark = sign(digest)
-    ending = f',"seal":"{mark}"}}' if mark else "}"
-    return Sealed(f'{bound},"hash":"{digest}"{ending}', digest, bodies)
+    return Sealed(f'{bound},"hash":"{digest}"}}', digest, bodies)
+
+
+def signed(sealed: Sealed, sign: Callable[[str], str]) -> Sealed:
+    """The same record with a signature, which covers all before it as well."""
+    mark = sign(f"record {sealed.hash}")
+    return sealed._replace(line=f'{sealed.line[:-1]},"seal":"{mark}"}}') if mark else sealed
+
+
+def sealed_text(digest: str, mark: str) -> str:
+    """What the seal of a record with this hash is made of; seals of before were made of the hash alone."""
+    return f"record {digest}" if len(mark) == SIGNATURE else digest
+
+
+def is_signed_by(link: ChainedRecord, holds: Callable[[str, str], bool]) -> bool:
+    """Whether a record has a signature, and that holds."""
+    return len(link.seal) == SIGNATURE and holds(sealed_text(link.place.hash, link.seal), link.seal)
 
 
 def unsigned(text: str) -> str:
     """Signs nothing: the seals of a chain without a key."""
     return ""
+
+
+def number_of(line: str) -> int:
+    """The number in the line of a record."""
+    return int(line[len('{"number":') : line.index(",")])
 
 
 def hash_of(line: str) -> str:

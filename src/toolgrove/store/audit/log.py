@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from toolgrove.notation.json_value import compact
 from toolgrove.store.audit.chain import Place
@@ -97,6 +97,15 @@ class AuditPage:
     def records(self) -> list[dict[str, Any]]:
         """The records as JSON."""
         return [json.loads(line) for line in self.lines]
+
+
+@runtime_checkable
+class SealedStore(Protocol):
+    """A store that says which key signs its audit log."""
+
+    def sealed_by(self) -> str:
+        """The public half of that key; empty where it says none."""
+        ...
 
 
 class AuditLog(Protocol):

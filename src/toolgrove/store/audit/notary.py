@@ -1,7 +1,10 @@
-"""The notary: a key of this machine that seals the chain, and a mark outside of the log that says where it stood last.
+"""The notary: the key of a project, which seals its audit log, and a mark outside of the log that says where it ended.
 
 Both stand in the state folder, never in what they seal: whoever can write the log alone can neither make a seal nor
-take a record off its end unseen.
+take a record off its end unseen. There are two kinds of seals. A signature is for everybody: whoever has the public
+half of the key can check it. A stamp is for the project alone: a keyed BLAKE2b, which only the same key can check. It
+costs half a microsecond, so the mark and the head of a store have one for each change. Records had stamps before there
+were signatures, and those still hold for whoever has the key.
 """
 
 from __future__ import annotations
@@ -20,16 +23,17 @@ from typing import Any
 
 from toolgrove.errors import GroveError
 from toolgrove.store.audit.chain import Place
+from toolgrove.store.audit.signing import SIGNATURE, SigningKey
 from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
-_SEAL = 16
+_STAMP = 16
 _SHORTEST = 16
 _MARK = 256
 
 
 class Notary:
-    """Seals texts and remembers the end of the chain; without a key it does the second only.
+    """Signs and stamps texts, and remembers the end of the chain; without a key it does the last only.
 
     `secret` gives a key that is kept elsewhere; else there is the file `key`, which `open` makes.
     """
@@ -39,6 +43,7 @@ class Notary:
         self._mark = mark
         self._secret = secret
         self._bytes: bytes | None = None
+        self._signing: SigningKey | None = None
         self._open: FileIO | None = None
         self._failed = False
 
@@ -50,7 +55,7 @@ class Notary:
     def unmarked(self) -> Notary:
         """One with the same key that knows of no mark: to check a copy, which may end earlier."""
         one = Notary(key=self.key, mark=Path(os.devnull), secret=self._secret)
-        one._bytes = self._bytes
+        one._bytes, one._signing = self._bytes, self._signing
         return one
 
     def open(self) -> None:
@@ -73,17 +78,32 @@ class Notary:
             self._open.close()
             self._open = None
 
-    def seal(self, text: str) -> str:
-        """The seal of a text; empty without a key."""
-        return "" if self._bytes is None else blake2b(text.encode(), key=self._bytes, digest_size=_SEAL).hexdigest()
+    @property
+    def public(self) -> str:
+        """The public half of the key, for those who check what it signed; empty without a key."""
+        return "" if self._signing is None else self._signing.public
+
+    def sign(self, text: str) -> str:
+        """The signature of a text; empty without a key."""
+        return "" if self._signing is None else self._signing.sign(text)
+
+    def stamp(self, text: str) -> str:
+        """The stamp of a text; empty without a key."""
+        return "" if self._bytes is None else blake2b(text.encode(), key=self._bytes, digest_size=_STAMP).hexdigest()
+
+    def can_check(self, seal: str) -> bool:
+        """Whether it could check a seal, of whichever kind."""
+        return self.has_key
 
     def holds(self, text: str, seal: str) -> bool:
-        """Whether a seal is one of this key for this text."""
-        return self._bytes is not None and hmac.compare_digest(self.seal(text).encode(), seal.encode())
+        """Whether a seal is a signature or a stamp of this key for this text."""
+        if self._signing is not None and len(seal) == SIGNATURE:
+            return self._signing.holds(text, seal)
+        return self._bytes is not None and hmac.compare_digest(self.stamp(text).encode(), seal.encode())
 
     def note(self, place: Place) -> None:
         """Remember where the chain stands; whoever waits for the record need not fail if that cannot be written."""
-        text = f'{{"number":{place.number},"hash":"{place.hash}","seal":"{self.seal(f"mark {place}")}"}}'
+        text = f'{{"number":{place.number},"hash":"{place.hash}","seal":"{self.stamp(f"mark {place}")}"}}'
         try:
             if self._open is None:
                 self._mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,6 +131,7 @@ class Notary:
         if len(text) < _SHORTEST:
             raise self._unusable(f"is shorter than {_SHORTEST} characters", "Set a long random one.")
         self._bytes = blake2b(text.encode()).digest()
+        self._signing = SigningKey(self._bytes)
 
     def _text(self) -> str:
         try:
@@ -133,6 +154,17 @@ class Notary:
             return
         except OSError as error:
             raise self._unusable(f"cannot be made: {error.strerror}", "Check who owns its folder.") from None
+
+    def another(self, kind: str, where: object) -> StoreUnusable:
+        """What to say of a log that is sealed with another key."""
+        return StoreUnusable(
+            kind=kind,
+            where=where,
+            problem="has an audit log that another key sealed",
+            advice="Give this project the key that the log was sealed with (workspace.auditKey, or "
+            f"{self.key.name} in its state folder), or let the log go on under the key that it has now with 'toolgrove "
+            "audit key --change'.",
+        )
 
     def _unusable(self, problem: str, advice: str) -> StoreUnusable:
         where = self.key if self._secret is None else "in workspace.auditKey"

@@ -24,9 +24,15 @@ class Resumption:
     lost: Place | None = None
 
 
-def resume(tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp: str) -> Resumption:
-    """How a log goes on; `missed` are places that it must have passed and does not hold."""
+def resume(
+    tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp: str, *, is_sealed: bool
+) -> Resumption:
+    """How a log goes on; `missed` are places that it must have passed and does not hold.
+
+    `is_sealed` where signatures of this project's key cover all of it.
+    """
     after, lost = tail.place, None
+    public = notary.public if notary is not None and after.number and not is_sealed else ""
     records: list[Mapping[str, Any]] = []
     if missed:
         lost = max(*missed, after)
@@ -37,10 +43,11 @@ def resume(tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp
             lost.number,
         )
         after = Place(lost.number, after.hash)
-        records.append(broken(timestamp, lost=lost))
-    if notary is not None and notary.has_key and after.number and not tail.is_sealed:
-        log.warning("From now on this machine's key seals the audit log; its records so far have another seal or none.")
-        records.append(newly_sealed(timestamp))
+        records.append(broken(timestamp, lost=lost, ends=sorted(set(missed)), public=public))
+    if public:
+        log.warning("From now on this project's key signs the audit log; its last records have another seal or none.")
+        if lost is None:
+            records.append(newly_sealed(timestamp, public))
     cut_off = tail.unfinished.close(timestamp)
     for record in cut_off:
         log.warning("The outcome of call %s of %s is unknown.", record["callId"], record["operation"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,14 +14,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolgrove.store.audit.bodies import NO_BODIES, Bodies
-from toolgrove.store.audit.chain import START, Place, Sealed, read_record, unsigned
+from toolgrove.store.audit.chain import START, Place, Sealed, number_of, read_record, sealed_text, unsigned
 from toolgrove.store.audit.notary import Notary, private
-from toolgrove.store.audit.notices import heading, read_heading
+from toolgrove.store.audit.notices import ending, heading, read_ending, read_heading
+from toolgrove.store.audit.signing import SIGNATURE
 from toolgrove.store.audit.unfinished import Unfinished
 from toolgrove.store.unusable import StoreUnusable
 
 RING_BYTES = 16 * 1024 * 1024
-_OPENINGS = (b'{"number":', b'{"goesOnFrom":')
+_OPENINGS = (b'{"number":', b'{"goesOnFrom":', b'{"signedTo":')
+_SEALED = re.compile(rb'"(?:hash":"[0-9a-f]{64}"|number":\d+,"hash":"[0-9a-f]{64}"}),"seal":"')
+"""Where a line may have a seal; a body may look the same, so the latest few are read."""
+_LATEST = 16
 
 
 class AuditSink(Protocol):
@@ -72,17 +77,26 @@ class AuditRing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tail:
-    """The end of a log: its last place, whether this machine's key sealed that, and the calls without an end."""
+    """The end of a log: its last place, the last one that a key signed, and the calls without an end.
+
+    `is_ours` where the last signature is one of this project's key; None where there is none.
+    """
 
     place: Place
-    is_sealed: bool
     unfinished: Unfinished
+    signed: Place | None = None
+    is_ours: bool | None = None
+
+    def is_sealed(self, vouched: Place | None) -> bool:
+        """Whether this project's key sealed all of it; `vouched` is a place that a seal elsewhere vouches for."""
+        return self.is_ours is True and self.place in (self.signed, vouched)
 
 
 class JsonLines:
     """A file with one record per line, each written at once and whole.
 
-    A file that was moved away begins anew, with a line that names the record that it goes on from.
+    A file that was moved away begins anew, with a line that names the record that it goes on from. Where its last
+    record has no signature, `sign` adds a line with one; only whoever chained the records may call that.
     """
 
     def __init__(self, path: Path, notary: Notary | None = None) -> None:
@@ -90,17 +104,23 @@ class JsonLines:
         self._notary = notary
         self._file: FileIO | None = None
         self._start = 0
+        self._open_end: Place | None = None
+        """The last record that was written here, where it has no signature."""
+        self._end_before: Place | None = None
 
-    def tail(self) -> Tail:
-        """How the file ends; what a crash left of a torn line is cut off."""
+    def tail(self, *, mend: bool = True) -> Tail:
+        """How the file ends; what a crash left of a torn line is cut off, unless somebody only looks."""
         line = torn = b""
         whole = 0
         unfinished = Unfinished()
+        latest: deque[bytes] = deque(maxlen=_LATEST)
         try:
             with self.path.open("rb") as file:
                 for read in file:
                     if read.endswith(b"\n"):
                         line, whole = read, whole + len(read)
+                        if _SEALED.search(read):
+                            latest.append(read)
                         if not unfinished.is_empty or b'"begun"' in read:
                             _hear(unfinished, read)
                     else:
@@ -109,21 +129,37 @@ class JsonLines:
             pass
         except OSError as error:
             raise self._unusable(f"cannot be read: {error.strerror}") from None
-        place, seal = self._end(line.decode(errors="replace")) if line else (START, "")
-        if torn:
+        place = self._end(line.decode(errors="replace")) if line else START
+        if torn and mend:
             if all(torn[: len(opening)] != opening[: len(torn)] for opening in _OPENINGS):
                 raise self._unusable("ends with something that is no record")
             os.truncate(self.path, whole)
-        is_sealed = self._notary is not None and self._notary.holds(place.hash, seal)
-        return Tail(place=place, is_sealed=is_sealed, unfinished=unfinished)
+        signed, is_ours = self._signed(latest)
+        return Tail(place=place, unfinished=unfinished, signed=signed, is_ours=is_ours)
 
-    def _end(self, line: str) -> tuple[Place, str]:
-        part, link = read_heading(line), read_record(line)
-        if part is not None:
-            return part
+    def _end(self, line: str) -> Place:
+        mark, link = read_heading(line) or read_ending(line), read_record(line)
+        if mark is not None:
+            return mark.place
         if link is not None:
-            return link.place, link.seal
+            return link.place
         raise self._unusable("ends with a line that is no record")
+
+    def _signed(self, latest: Iterable[bytes]) -> tuple[Place | None, bool | None]:
+        """The last place with a seal, and whether that is a signature of our key; None where it is one of before."""
+        for line in reversed(list(latest)):
+            text = line.decode(errors="replace")
+            mark, link = read_heading(text) or read_ending(text), read_record(text)
+            if mark is not None:
+                place, said, seal = mark.place, mark.text, mark.seal
+            elif link is not None and link.seal:
+                place, said, seal = link.place, sealed_text(link.place.hash, link.seal), link.seal
+            else:
+                continue
+            if len(seal) != SIGNATURE or self._notary is None:
+                return place, None
+            return place, self._notary.holds(said, seal)
+        return None, None
 
     def _unusable(self, problem: str) -> StoreUnusable:
         advice = "Check the path in workspace.auditLog, or move the file away to begin a new log."
@@ -143,6 +179,22 @@ class JsonLines:
         except OSError:
             self.take_back()
             raise
+        self._end_before, self._open_end = self._open_end, None
+        if not sealed.is_signed:
+            self._open_end = Place(number_of(sealed.line), sealed.hash)
+
+    def sign(self) -> None:
+        """Sign what was written, if its last record has no signature; OSError if that cannot be written."""
+        place, file, notary = self._open_end, self._file, self._notary
+        if place is None or file is None or notary is None:
+            return
+        self._open_end = self._end_before = None
+        line = ending(place, notary.sign).encode()
+        if line:
+            self._start = file.seek(0, SEEK_END)
+            if file.write(line + b"\n") != len(line) + 1:
+                self.take_back()
+                raise OSError(ENOSPC, "the audit log took only part of a signature", str(self.path))
 
     def sync(self) -> None:
         """Make what was written so far outlive the machine's power."""
@@ -151,6 +203,7 @@ class JsonLines:
 
     def take_back(self) -> None:
         """Cut the last line off again."""
+        self._open_end = self._end_before
         if self._file is not None:
             self._file.truncate(self._start)
 
@@ -176,9 +229,8 @@ class JsonLines:
         link = read_record(sealed.line)
         if link is None or link.place.number == 1:
             return ""
-        return (
-            heading(Place(link.place.number - 1, link.previous), self._notary.seal if self._notary else unsigned) + "\n"
-        )
+        sign = self._notary.sign if self._notary is not None else unsigned
+        return f"{heading(Place(link.place.number - 1, link.previous), sign)}\n"
 
 
 def _hear(unfinished: Unfinished, line: bytes) -> None:
@@ -191,7 +243,7 @@ def _hear(unfinished: Unfinished, line: bytes) -> None:
 def end_of_log(sinks: Iterable[AuditSink]) -> Tail:
     """How the log file among the sinks ends: where a chain goes on."""
     tails = [sink.tail() for sink in sinks if isinstance(sink, JsonLines)]
-    return tails[-1] if tails else Tail(place=START, is_sealed=False, unfinished=Unfinished())
+    return tails[-1] if tails else Tail(place=START, unfinished=Unfinished())
 
 
 def close_logs(sinks: Iterable[AuditSink]) -> None:

@@ -20,10 +20,11 @@ from toolgrove.store.unusable import StoreUnusable
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checked:
-    """A store that can be used: where its audit log ends, and what that proves."""
+    """A store that can be used: where its audit log ends, what that proves, and the public half of its key."""
 
     end: Place
     proof: Proof
+    key: str
 
 
 def check_store(path: Path, notary: Notary | None) -> Checked:
@@ -41,7 +42,8 @@ def check_store(path: Path, notary: Notary | None) -> Checked:
         raise unusable(path, error) from None
     # The mark of this machine is later than a backup; whether the chain holds up to its own end is the question.
     log = SqliteAuditLog(path, None if notary is None else notary.unmarked())
-    return Checked(end=START if head is None else head.place, proof=log.prove())
+    key = "" if head is None else head.audit_key
+    return Checked(end=START if head is None else head.place, proof=log.prove(), key=key)
 
 
 def check_state(path: Path) -> None:

@@ -28,14 +28,18 @@ class Places:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """What a backup says of itself: when it was made, and where its audit log ends."""
+    """What a backup says of itself: when it was made, where its audit log ends, and the public half of its key.
+
+    The last is for people: whoever can change the backup can change it as well.
+    """
 
     made: str
     end: Place
+    key: str = ""
 
     def write(self, file: ZipFile) -> None:
         """Put it into a backup."""
-        form = {"format": FORMAT, "made": self.made, "anchor": str(self.end)}
+        form = {"format": FORMAT, "made": self.made, "anchor": str(self.end), "auditKey": self.key or None}
         file.writestr(MANIFEST, json.dumps(form, indent=2) + "\n")
 
     @classmethod
@@ -44,6 +48,7 @@ class Manifest:
         try:
             form: Any = json.loads(file.read(MANIFEST))
             number, made, end = int(form["format"]), str(form["made"]), Place.read(str(form["anchor"]))
+            key = str(form.get("auditKey") or "")
         except (KeyError, ValueError, TypeError):
             raise unreadable(path) from None
         if number > FORMAT:
@@ -53,7 +58,7 @@ class Manifest:
                 problem=f"has format {number}, and this Toolgrove reads up to {FORMAT}",
                 advice="Upgrade Toolgrove.",
             )
-        return cls(made=made, end=end)
+        return cls(made=made, end=end, key=key)
 
 
 def unreadable(path: Path) -> StoreUnusable:

@@ -24,12 +24,13 @@ _BLOCK = 1024**2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Backup:
-    """A backup that was made: its file, what is in it, where its audit log ends, and whether that holds."""
+    """A backup that was made: its file, what is in it, where its audit log ends, its key, and whether that holds."""
 
     file: Path
     size: int
     members: Sequence[str]
     end: Place
+    key: str
     proof: Proof
 
 
@@ -45,11 +46,13 @@ def make_backup(places: Places, file: Path, *, notary: Notary | None, made: str)
             check_state(folder / STATE)
         members = [member for member in (STORE, STATE, LOG, ARCHIVE) if (folder / member).exists()]
         try:
-            _write(file, folder, members, Manifest(made=made, end=checked.end))
+            _write(file, folder, members, Manifest(made=made, end=checked.end, key=checked.key))
         except BaseException:
             file.unlink(missing_ok=True)
             raise
-    return Backup(file=file, size=file.stat().st_size, members=members, end=checked.end, proof=checked.proof)
+    return Backup(
+        file=file, size=file.stat().st_size, members=members, end=checked.end, key=checked.key, proof=checked.proof
+    )
 
 
 def _copy_all(places: Places, folder: Path) -> None:

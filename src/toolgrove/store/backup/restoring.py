@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ from toolgrove.store.audit import Notary, Place, Proof, private
 from toolgrove.store.backup.checking import check_state, check_store, is_whole
 from toolgrove.store.backup.contents import ARCHIVE, LOG, STATE, STORE, Manifest, Places, unreadable
 from toolgrove.store.journal.sqlite.owner import Owner
+from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.restore_plan import RestorePlan, finish
 from toolgrove.store.state import Deed, SqliteDeeds, StateFile
+from toolgrove.store.unusable import StoreUnusable
 
 _SIDES = ("", "-wal", "-shm")
 
@@ -50,6 +53,7 @@ def restore_backup(places: Places, file: Path, *, notary: Notary | None, by: str
         checked = check_store(staged[places.store], notary)
         if checked.end != manifest.end:
             raise unreadable(file)
+        _settle_key(staged[places.store], checked.key, notary, file)
         if places.state is not None and STATE in present:
             staged.take(backup, STATE, places.state, file)
             check_state(staged[places.state])
@@ -64,6 +68,23 @@ def restore_backup(places: Places, file: Path, *, notary: Notary | None, by: str
         had = None if notary is None else notary.noted()
         kept = staged.put(places.store, datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ"))
     return Restored(made=manifest.made, end=checked.end, had=had, proof=checked.proof, kept=kept, stays=stays)
+
+
+def _settle_key(store: Path, key: str, notary: Notary | None, file: Path) -> None:
+    """Refuse a log that another key sealed; where there is no key yet, let it go on under the one that comes."""
+    if notary is not None and notary.has_key and key not in ("", notary.public):
+        raise StoreUnusable(
+            kind="backup",
+            where=file,
+            problem="has an audit log that another key sealed",
+            advice="Restore it where its key is; or move the key of this project away, and the log goes on under a new "
+            "one, with a marked change.",
+        )
+    if key and (notary is None or not notary.has_key):
+        with closing(sqlite3.connect(store)) as connection, connection:
+            head = Head.read(connection)
+            if head is not None:
+                head._replace(audit_key="").write(connection)
 
 
 def _note(state: Path, manifest: Manifest, by: str, now: float) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
+import logging
+import math
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,15 +34,19 @@ from toolgrove.store.audit import (
     Sealed,
     Unfinished,
     capped,
+    chained,
     close_logs,
     end_of_log,
     resume,
-    seal,
-    unsigned,
+    signed,
 )
 from toolgrove.store.journal.forgotten_keys import ForgottenKeys
 from toolgrove.store.journal.journal import RECORD_BYTES, Behind, IdempotencyRecord, JournalEntry, KeyLimits, Trouble
 from toolgrove.types import Clock
+
+log = logging.getLogger("toolgrove.store")
+UNSIGNED = 0.05
+"""For how many seconds a record may wait for a signature that covers it: to sign each would cost a tenth of a call."""
 
 
 class GroupSync:
@@ -72,7 +79,9 @@ class MemoryJournal:
         limits: KeyLimits | None = None,
         record_bytes: int = RECORD_BYTES,
         notary: Notary | None = None,
+        change_key: bool = False,
     ) -> None:
+        """`change_key` lets a log that another key sealed go on under this one."""
         self.audit = AuditRing(body_bytes=min(record_bytes, RING_BYTES))
         self.unfinished = Unfinished()
         self.fault: OSError | None = None
@@ -84,7 +93,9 @@ class MemoryJournal:
         self._keys: dict[str, OrderedDict[str, tuple[float, IdempotencyRecord]]] = {}
         self._newest: str | None = None
         self._notary = notary
-        self._sign = unsigned if notary is None else notary.seal
+        self._change_key = change_key
+        self._signed_at = -math.inf
+        self._signing: asyncio.TimerHandle | None = None
         self._files = [sink for sink in sinks if isinstance(sink, JsonLines)]
         self._place: Place | None = None
         self._sync = GroupSync(self._files)
@@ -94,14 +105,18 @@ class MemoryJournal:
         self._begin()
 
     async def close(self) -> None:
-        """Let go of the files."""
+        """Sign what is not signed yet, and let go of the files."""
+        if self._signing is not None:
+            self._signing.cancel()
+        self._sign_end()
         close_logs(self._sinks)
         if self._notary is not None:
             self._notary.close()
 
     def fingerprint(self, text: str) -> str:
-        """The seal of a text; without a key its hash."""
-        return self._sign(text) or hashlib.sha256(text.encode()).hexdigest()
+        """The stamp of a text; without a key its hash."""
+        stamp = self._notary.stamp(text) if self._notary is not None else ""
+        return stamp or hashlib.sha256(text.encode()).hexdigest()
 
     def _begin(self) -> Place:
         noted = None
@@ -109,12 +124,16 @@ class MemoryJournal:
             self._notary.open()
             noted = self._notary.noted()
         tail = end_of_log(self._sinks)
+        if self._notary is not None and tail.is_ours is False and not self._change_key:
+            raise self._notary.another("project", self._files[-1].path)
         if tail.place == START and noted is not None:  # the file was moved away, and the next says where it goes on
-            tail = replace(tail, place=noted, is_sealed=True)
+            tail = replace(tail, place=noted, is_ours=True)
         missed = [noted] if noted is not None and noted.number >= tail.place.number and noted != tail.place else []
-        going_on = resume(tail, missed, self._notary, to_milliseconds(self._clock.wall()))
+        now = to_milliseconds(self._clock.wall())
+        going_on = resume(tail, missed, self._notary, now, is_sealed=tail.is_sealed(noted))
         self.unfinished, self._place = tail.unfinished, going_on.after
         for record in going_on.records:
+            self._signed_at = -math.inf
             self._place = self._keep_record(record, self._place)
         return self._place
 
@@ -138,6 +157,8 @@ class MemoryJournal:
             self.fault = fault
             raise
         self.fault = None
+        if self._signing is None and self._notary is not None and self._files:
+            self._signing = asyncio.get_running_loop().call_later(UNSIGNED, self._sign_end)
         if entry.idempotency is not None:
             self._keep(entry.idempotency)
         if effects is not None:
@@ -146,15 +167,29 @@ class MemoryJournal:
             await self._sync()
 
     def _keep_record(self, record: Mapping[str, Any], after: Place, bodies: Bodies = NO_BODIES) -> Place:
-        """Seal a record and write it; where the chain stands then."""
-        sealed = seal(record, after, self._sign, bodies)
+        """Write a record, signed if it is time for that; where the chain stands then."""
+        sealed, now = chained(record, after, bodies), self._clock.monotonic()
+        is_time = self._notary is not None and now - self._signed_at >= UNSIGNED
+        if self._notary is not None and is_time:
+            sealed = signed(sealed, self._notary.sign)
         self._write(sealed)
+        if is_time:
+            self._signed_at = now
         place = Place(after.number + 1, sealed.hash)
         if self._notary is not None:
             self._notary.note(place)
         self.audit.write(sealed)
         self.unfinished.hear(record)
         return place
+
+    def _sign_end(self) -> None:
+        """Sign the records that came since the last signature, so that they need not wait for the next one."""
+        self._signing = None
+        for file in self._files:
+            try:
+                file.sign()
+            except OSError as error:
+                log.debug("the end of the audit log cannot be signed: %s", error)
 
     def _write(self, sealed: Sealed) -> None:
         """Hand a record to every sink; if one of them fails, the logs that have it already lose it again."""
@@ -186,6 +221,7 @@ class MemoryJournal:
     async def verify(self, anchors: Iterable[Place] = ()) -> Proof:
         """Whether the file was left as it was written; the ring, where there is no file."""
         if self._files:
+            self._sign_end()
             return await AuditFile(self._files[-1].path, self._notary).verify(anchors)
         check = ChainCheck(self._notary, known=anchors)
         for line in self.audit.lines():

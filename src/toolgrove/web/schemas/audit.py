@@ -57,7 +57,11 @@ class AuditRecord(BaseModel):
     )
     previous: str
     hash: str
-    seal: str | None = Field(default=None, description="Made of the hash with the key of the machine.")
+    seal: str | None = Field(
+        default=None,
+        description="An Ed25519 signature in hexadecimal. It covers the records before it as well, so not each has "
+        "one. 32 digits are a seal of before, which only the key itself can check.",
+    )
     arguments: Any = Field(
         default=None,
         description="What the call was given: scrubbed, and {cut, bytes, text} where it is large. Absent where it is "
@@ -103,7 +107,12 @@ class Break(Answer):
 class Verification(Answer):
     """Whether the log is as it was written, and what could not be checked."""
 
-    whole: bool
+    whole: Annotated[
+        bool | None,
+        Field(
+            description="Null where it is not proved: nothing is broken, but no seal that can be checked covers all."
+        ),
+    ]
     breach: Breach | None
     first: int | None
     last: int | None
@@ -111,8 +120,9 @@ class Verification(Answer):
         int, Field(description="The last record that retention took away, or that is in an earlier part of the file.")
     ]
     sealed_from: Annotated[
-        int | None, Field(description="The first record with a seal of this machine's key, which covers those before.")
+        int | None, Field(description="The first record that seals of this project's key cover; null where none does.")
     ]
+    sealed_to: Annotated[int | None, Field(description="The last record with such a seal.")]
     breaks: list[Break]
     unchecked: list[str]
 
@@ -121,12 +131,13 @@ class Verification(Answer):
         """What a look at the whole chain of records found."""
         breach = proof.breach
         return cls(
-            whole=breach is None,
+            whole=proof.whole,
             breach=None if breach is None else Breach(**asdict(breach)),
             first=proof.first,
             last=proof.last,
             removed=proof.removed,
             sealed_from=proof.sealed_from,
+            sealed_to=proof.sealed_to,
             breaks=[Break(**asdict(one)) for one in proof.breaks],
             unchecked=list(proof.unchecked),
         )

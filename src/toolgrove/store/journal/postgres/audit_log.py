@@ -9,10 +9,11 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof
+from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof, PublicKeys
 from toolgrove.store.journal.postgres.tables import PostgresTables, kept_as
 from toolgrove.store.journal.tables.audit_queries import Terms, page, prove, with_archive
 from toolgrove.store.journal.tables.encoding import Damaged
+from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import connect, unavailable
 from toolgrove.store.unusable import StoreUnusable
@@ -31,13 +32,13 @@ class PostgresAuditLog:
     def __init__(
         self,
         address: DatabaseAddress,
-        notary: Notary | None = None,
+        seals: Notary | PublicKeys | None = None,
         *,
         copies: Iterable[Path] = (),
         archive: Path | None = None,
     ) -> None:
         self._address = address
-        self._notary = notary
+        self._seals = seals
         self._copies = tuple(copies)
         self._archive = archive
 
@@ -51,11 +52,16 @@ class PostgresAuditLog:
 
     def prove(self, anchors: Iterable[Place] = ()) -> Proof:
         """The same, for those who may wait."""
-        proof, passed, floor = self._ask(lambda tables: prove(tables, self._notary, anchors, _TERMS))
+        proof, passed, floor = self._ask(lambda tables: prove(tables, self._seals, anchors, _TERMS))
         for path in self._copies:
-            copy = AuditFile(path, self._notary).prove([passed], is_sealed=proof.sealed_from is not None)
+            copy = AuditFile(path, self._seals).prove([passed], is_sealed=proof.sealed_from is not None)
             proof = proof.with_copy(path.name, copy)
-        return proof if self._archive is None else with_archive(proof, self._archive, floor, self._notary)
+        return proof if self._archive is None else with_archive(proof, self._archive, floor, self._seals)
+
+    def sealed_by(self) -> str:
+        """The public half of the key that signs the log, as the store says; empty where it says none."""
+        head = self._ask(Head.read)
+        return "" if head is None else head.audit_key
 
     def _ask(self, question: Callable[[PostgresTables], Answer]) -> Answer:
         try:

@@ -66,7 +66,9 @@ class PostgresJournal:
         archive: Path | None = None,
         record_bytes: int = RECORD_BYTES,
         notary: Notary | None = None,
+        change_key: bool = False,
     ) -> None:
+        """`change_key` lets a log that another key sealed go on under this one."""
         self.audit = AuditRing()
         self.stall = Stall(clock)
         self._line = Line(self.stall, self.audit)
@@ -81,6 +83,7 @@ class PostgresJournal:
         self._audit_days = audit_days
         self._archive = archive
         self._record_bytes = record_bytes
+        self._change_key = change_key
         self._opened: OpenDatabase | None = None
 
     async def open(self) -> SavedWorkspace:
@@ -100,6 +103,7 @@ class PostgresJournal:
             archive=None if self._archive is None else AuditArchive(self._archive, self._notary),
             record_bytes=self._record_bytes,
             notary=self._notary,
+            change_key=self._change_key,
         )
 
     @property
@@ -143,9 +147,9 @@ class PostgresJournal:
         return self._require().ledger.unfinished
 
     def fingerprint(self, text: str) -> str:
-        """The seal of a text; without a key its hash."""
-        seal = self._notary.seal(text) if self._notary is not None else ""
-        return seal or hashlib.sha256(text.encode()).hexdigest()
+        """The stamp of a text; without a key its hash."""
+        stamp = self._notary.stamp(text) if self._notary is not None else ""
+        return stamp or hashlib.sha256(text.encode()).hexdigest()
 
     async def recall(self, agent: str, key: str) -> IdempotencyRecord | None:
         """The result under a key, unless it has expired; raises Stalled where the database stays unreachable."""

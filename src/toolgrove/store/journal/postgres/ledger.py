@@ -142,8 +142,9 @@ class PostgresLedger:
             return
         with tables:
             tables.execute("BEGIN")
-            head = Head.read(tables, lock=LOCKED) or self.head
-            records = calls(tables).orphans.close(to_milliseconds(self._clock.wall()))  # but for those closed meanwhile
+            now = to_milliseconds(self._clock.wall())
+            head = self._entries.going_on(tables, Head.read(tables, lock=LOCKED) or self.head, now)
+            records = calls(tables).orphans.close(now)  # but for those closed meanwhile
             settled = settle_closed(tables, records)
             _, head = self._entries.announce(tables, head, [*records, *settled], head.place)
             self.head = self._entries.write_head(tables, head)
@@ -174,6 +175,7 @@ class PostgresLedger:
                 head = Head.read(tables, lock=LOCKED)
                 if head is None:
                     raise refusal(psycopg.DataError("the row of the head is missing"))
+                head = self._entries.going_on(tables, head, to_milliseconds(self._clock.wall()))
                 lost = [has_lost_claim(tables, rows) for rows in group]
                 held = [rows for rows, is_lost in zip(group, lost, strict=True) if not is_lost]
                 held = as_notes(tables, self.unfinished, held)

@@ -21,7 +21,7 @@ from toolgrove.store.journal.tables.audit_copies import AuditCopies
 from toolgrove.store.journal.tables.audit_retention import AuditRetention, Days
 from toolgrove.store.journal.tables.encoding import Damaged, checksum
 from toolgrove.store.journal.tables.entries import EntryTables
-from toolgrove.store.journal.tables.going_on import first_head, resumption
+from toolgrove.store.journal.tables.going_on import first_head, own, resumption
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
 from toolgrove.store.postgres.address import DatabaseAddress
@@ -74,6 +74,7 @@ def open_database(
     archive: AuditArchive | None,
     record_bytes: int,
     notary: Notary | None,
+    change_key: bool,
 ) -> tuple[OpenDatabase, SavedWorkspace]:
     """The store and the workspace in it."""
     connection = None
@@ -89,11 +90,14 @@ def open_database(
             body = first_head(sinks).text()
             tables.execute(_FIRST, (body, checksum(body)))
             head, saved = read_all(tables)
+            own(head, notary, address.told, change_key=change_key)
             keys = IdempotencyKeys(tables, clock, limits, now=_NOW)
             copies = AuditCopies(sinks, head.audit_number)
-            retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive, is_shared=True)
+            retention = AuditRetention(
+                clock, audit_days or head.audit_days or "forever", archive, notary=notary, is_shared=True
+            )
             tables.execute("BEGIN")
-            head = Head.read(tables, lock=LOCKED) or head
+            head = own(Head.read(tables, lock=LOCKED) or head, notary, address.told, change_key=change_key)
             unfinished, left = calls(tables)
             entries = EntryTables(
                 keys, copies, retention, AuditBodies(record_bytes), unfinished, notary, is_shared=True

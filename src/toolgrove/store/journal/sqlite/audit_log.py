@@ -10,11 +10,12 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof
+from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof, PublicKeys
 from toolgrove.store.journal.sqlite.diagnosis import unusable
 from toolgrove.store.journal.sqlite.schema import KIND, connect_reader
 from toolgrove.store.journal.tables.audit_queries import Terms, page, prove, with_archive
 from toolgrove.store.journal.tables.encoding import Damaged
+from toolgrove.store.journal.tables.head_row import Head
 
 Answer = TypeVar("Answer")
 _CALL, _RUN = (f"json_extract(line, '$.{name}')" for name in ("callId", "runId"))
@@ -24,10 +25,15 @@ class SqliteAuditLog:
     """Reads the records of a store, also of one that another process writes."""
 
     def __init__(
-        self, path: Path, notary: Notary | None = None, *, copies: Iterable[Path] = (), archive: Path | None = None
+        self,
+        path: Path,
+        seals: Notary | PublicKeys | None = None,
+        *,
+        copies: Iterable[Path] = (),
+        archive: Path | None = None,
     ) -> None:
         self._path = path
-        self._notary = notary
+        self._seals = seals
         self._copies = tuple(copies)
         self._archive = archive
 
@@ -41,11 +47,16 @@ class SqliteAuditLog:
 
     def prove(self, anchors: Iterable[Place] = ()) -> Proof:
         """The same, for those who may wait."""
-        proof, passed, floor = self._ask(lambda connection: _prove(connection, self._notary, anchors))
+        proof, passed, floor = self._ask(lambda connection: _prove(connection, self._seals, anchors))
         for path in self._copies:
-            copy = AuditFile(path, self._notary).prove([passed], is_sealed=proof.sealed_from is not None)
+            copy = AuditFile(path, self._seals).prove([passed], is_sealed=proof.sealed_from is not None)
             proof = proof.with_copy(path.name, copy)
-        return proof if self._archive is None else with_archive(proof, self._archive, floor, self._notary)
+        return proof if self._archive is None else with_archive(proof, self._archive, floor, self._seals)
+
+    def sealed_by(self) -> str:
+        """The public half of the key that signs the log, as the store says; empty where it says none."""
+        head = self._ask(Head.read)
+        return "" if head is None else head.audit_key
 
     def _ask(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
         try:
@@ -56,10 +67,10 @@ class SqliteAuditLog:
 
 
 def _prove(
-    connection: sqlite3.Connection, notary: Notary | None, anchors: Iterable[Place]
+    connection: sqlite3.Connection, seals: Notary | PublicKeys | None, anchors: Iterable[Place]
 ) -> tuple[Proof, Place, Place]:
     connection.execute("BEGIN")
-    return prove(connection, notary, anchors, _terms(connection))
+    return prove(connection, seals, anchors, _terms(connection))
 
 
 def _terms(connection: sqlite3.Connection) -> Terms:

@@ -22,7 +22,7 @@ from toolgrove.store.journal.tables.audit_copies import AuditCopies
 from toolgrove.store.journal.tables.audit_retention import AuditRetention, Days
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.entries import EntryTables
-from toolgrove.store.journal.tables.going_on import first_head, resumption
+from toolgrove.store.journal.tables.going_on import first_head, own, resumption
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
 from toolgrove.store.journal.tables.loading import load
@@ -75,6 +75,7 @@ def open_store(
     archive: AuditArchive | None,
     record_bytes: int,
     notary: Notary | None,
+    change_key: bool,
 ) -> tuple[OpenStore, SavedWorkspace]:
     """The store and the workspace in it."""
     try:
@@ -96,13 +97,13 @@ def open_store(
         problem = flaw(connection)
         if problem is not None:
             raise Damaged(problem)
-        head = Head.read(connection) or _begin(connection, sinks)
+        head = own(Head.read(connection) or _begin(connection, sinks), notary, path, change_key=change_key)
         saved = load(connection, head)
         reader = connect_reader(path)
         connections.append(reader)
         keys = IdempotencyKeys(connection, clock, limits)
         copies = AuditCopies(sinks, head.audit_number)
-        retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive)
+        retention = AuditRetention(clock, audit_days or head.audit_days or "forever", archive, notary=notary)
         unfinished = unfinished_calls.read(connection)
         files = FileMarks.of_database(path, "-lock", contents=FileContents(path, _telling(connection)))
         entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)

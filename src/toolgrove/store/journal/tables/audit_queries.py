@@ -19,6 +19,7 @@ from toolgrove.store.audit import (
     Notary,
     Place,
     Proof,
+    PublicKeys,
     as_written,
 )
 from toolgrove.store.journal.tables.connection import Connection
@@ -150,27 +151,42 @@ def _whole(row: tuple[str, str | None, str | None]) -> str:
 
 
 def prove(
-    connection: Connection, notary: Notary | None, anchors: Iterable[Place], terms: Terms
+    connection: Connection, seals: Notary | PublicKeys | None, anchors: Iterable[Place], terms: Terms
 ) -> tuple[Proof, Place, Place]:
     """What the records prove, a place that every copy must have, and one that the archive must have.
 
     The connection sees one moment of the tables meanwhile.
     """
+    notary = seals if isinstance(seals, Notary) else None
     noted = None if notary is None else notary.noted()
     head = Head.read(connection)
     known = [*anchors, *([noted] if noted is not None else []), *([head.place] if head is not None else [])]
     floor = _floor(connection, head)
-    check = ChainCheck(notary, floor=floor, known=known)
+    is_stamped = head is not None and notary is not None and notary.holds(head.seal_text, head.audit_seal)
+    check = ChainCheck(seals, floor=floor, known=known, vouched=[head.place] if head is not None and is_stamped else [])
+    if isinstance(seals, PublicKeys) and floor.number and (head is None or not _is_signed(head, seals)):
+        check.doubt(f"that the records up to {floor.number} went with their time: no seal of this key says so")
     _follow(connection, check, terms)
     proof = check.finish(is_sealed=noted is not None)
-    is_forged = head is None or (notary is not None and not notary.holds(head.seal_text, head.audit_seal))
-    if proof.breach is None and proof.sealed_from is not None and is_forged:
+    is_forged = head is None or (notary is not None and not is_stamped)
+    is_ours = proof.sealed_from is not None or _is_of(head, notary)
+    if proof.breach is None and is_ours and is_forged:
         proof = replace(proof, breach=Breach(number=0, problem="the row that says where the log ends was altered"))
     lost = connection.execute(_LOST).fetchone() if proof.breach is None and terms.has_bodies else None
     if lost is not None:
         problem = "its arguments or its result are missing, and older ones are there"
         proof = replace(proof, breach=Breach(number=lost[0], problem=problem))
     return proof, noted or (START if head is None else head.place), floor
+
+
+def _is_of(head: Head | None, notary: Notary | None) -> bool:
+    """Whether a store says that this key signs its log."""
+    return head is not None and notary is not None and notary.has_key and head.audit_key == notary.public
+
+
+def _is_signed(head: Head, key: PublicKeys) -> bool:
+    """Whether a key signed what the oldest record rests on."""
+    return key.can_check(head.audit_floor_seal) and key.holds(head.floor_text, head.audit_floor_seal)
 
 
 def _follow(connection: Connection, check: ChainCheck, terms: Terms) -> None:
@@ -191,12 +207,12 @@ def _all(connection: Connection, terms: Terms) -> Iterator[Any]:
         last = rows[-1][0]
 
 
-def with_archive(proof: Proof, path: Path, floor: Place, notary: Notary | None) -> Proof:
+def with_archive(proof: Proof, path: Path, floor: Place, seals: Notary | PublicKeys | None) -> Proof:
     """A proof, and what the archive adds to it: it holds the oldest records, up to those that went."""
     if not path.exists():
         return proof
-    archived = AuditFile(path, notary).prove([floor], is_sealed=False)  # they may be from before there was a key
-    return proof.with_copy(path.name, replace(archived, unchecked=()))
+    archived = AuditFile(path, seals).prove([floor], is_sealed=False)
+    return proof.with_copy(path.name, archived, is_part=True)
 
 
 def _floor(connection: Connection, head: Head | None) -> Place:

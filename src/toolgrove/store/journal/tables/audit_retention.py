@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Literal
+from itertools import chain
+from typing import Literal, NamedTuple
 
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import AuditArchive, Bodies, Place, Sealed, hash_of
+from toolgrove.store.audit import (
+    AuditArchive,
+    Bodies,
+    ChainedRecord,
+    Notary,
+    Place,
+    Sealed,
+    hash_of,
+    is_signed_by,
+    read_record,
+)
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.types import Clock
 
@@ -21,23 +31,39 @@ Days = int | Literal["forever"]
 _DAY = 86_400.0
 _BATCH = 1_000
 _PAUSE = 60.0
+_GROUP = 10_000
+"""How many records go into a transaction at most, of which the last has a signature."""
+
+
+class Pruned(NamedTuple):
+    """The newest record that went, and whether a signature of this project covers it."""
+
+    place: Place
+    is_ours: bool
 
 
 class AuditRetention:
     """Takes records out of the store once they are so many days old, after the archive has them."""
 
     def __init__(
-        self, clock: Clock, days: Days, archive: AuditArchive | None = None, *, is_shared: bool = False
+        self,
+        clock: Clock,
+        days: Days,
+        archive: AuditArchive | None = None,
+        *,
+        notary: Notary | None = None,
+        is_shared: bool = False,
     ) -> None:
         """`is_shared` where other processes may take records out as well, each into an archive of its own."""
         self._is_shared = is_shared
         self._clock = clock
         self._seconds = None if days == "forever" else days * _DAY
         self._archive = archive
+        self._notary = notary
         self._resting_until = -math.inf
         self._told = False
 
-    def prune(self, connection: Connection, last: int, floor: int) -> Place | None:
+    def prune(self, connection: Connection, last: int, floor: int) -> Pruned | None:
         """Take the oldest out in the open transaction, none after `last`; the newest that went.
 
         Those up to `floor` are gone already.
@@ -51,14 +77,33 @@ class AuditRetention:
         gone = _old([row[1] for row in rows], to_milliseconds(wall - self._seconds), to_milliseconds(wall))
         if gone < _BATCH:
             self._resting_until = now + _PAUSE
-        if not gone or not self._archived(connection, rows[gone - 1][0], floor):
+        if not gone:
             return None
         number = rows[gone - 1][0]
         (line,) = connection.execute("SELECT line FROM audit WHERE number = ?", (number,)).fetchone()
+        is_ours = self._is_ours(connection, number, line)
+        if not self._archived(connection, number, floor, is_ours=is_ours):
+            return None
         connection.execute("DELETE FROM audit WHERE number <= ?", (number,))
-        return Place(number, json.loads(line)["hash"])
+        return Pruned(Place(number, hash_of(line)), is_ours)
 
-    def _archived(self, connection: Connection, last: int, floor: int) -> bool:
+    def _is_ours(self, connection: Connection, number: int, line: str) -> bool:
+        """Whether a signature of this project covers a record: its own, or that of one that follows.
+
+        Whoever can write the store can put records into it. Only what is ours may be signed as the end of an archive.
+        """
+        later = connection.execute("SELECT line FROM audit WHERE number > ? ORDER BY number LIMIT ?", (number, _GROUP))
+        before: ChainedRecord | None = None
+        for text in chain([line], (row[0] for row in later)):
+            link = read_record(text)
+            if self._notary is None or link is None or (before is not None and link.previous != before.place.hash):
+                return False
+            if link.seal:
+                return is_signed_by(link, self._notary.holds)
+            before = link
+        return False
+
+    def _archived(self, connection: Connection, last: int, floor: int, *, is_ours: bool) -> bool:
         """Whether the records up to the last one may go: the archive has them, or there is none."""
         if self._archive is None:
             return True
@@ -67,7 +112,7 @@ class AuditRetention:
                 raise OSError(
                     f"records {self._archive.end.number + 1} to {floor} are in the archive of another process"
                 )
-            self._archive.add(_records(connection, last))
+            self._archive.add(_records(connection, last), sign=is_ours)
         except OSError as error:
             self._resting_until = self._clock.monotonic() + _PAUSE
             if not self._told:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import errno
+from collections.abc import Mapping, MutableSequence, Sequence
 from typing import Any
 
-from toolgrove.store.audit import NO_BODIES, Bodies, Notary, Place, RememberedCall, Sealed, Unfinished, seal, unsigned
+from toolgrove.store.audit import (
+    NO_BODIES,
+    Bodies,
+    Notary,
+    Place,
+    RememberedCall,
+    Sealed,
+    Unfinished,
+    chained,
+    newly_sealed,
+    signed,
+)
 from toolgrove.store.journal.journal import Behind, KeyTaken
 from toolgrove.store.journal.tables import unfinished_calls
 from toolgrove.store.journal.tables.audit_bodies import AuditBodies
@@ -45,30 +57,42 @@ class EntryTables:
         self._pruned = 0
         self._is_shared = is_shared
         self._notary = notary
-        self._sign = unsigned if notary is None else notary.seal
 
     def is_sealed(self, head: Head) -> bool:
-        """Whether this machine's key sealed a head as it is."""
-        return head.audit_seal == self._sign(head.seal_text)
+        """Whether this project's key stamped a head as it is."""
+        return head.audit_seal == self._stamp(head.seal_text)
 
     def write_head(self, connection: Connection, head: Head) -> Head:
-        """Put a head into the open transaction, sealed; last, since it says what all the rest is."""
-        head = head._replace(audit_seal=self._sign(head.seal_text))
+        """Put a head into the open transaction, stamped; last, since it says what all the rest is."""
+        head = head._replace(audit_seal=self._stamp(head.seal_text))
         head.write(connection)
         return head
 
     def announce(
         self, connection: Connection, head: Head, records: Sequence[Mapping[str, Any]], after: Place
     ) -> tuple[list[Sealed], Head]:
-        """Keep what a log that is opened says first, sealed with this machine's key."""
+        """Keep what a log that is opened says first, each signed, and have the head name the key that signs."""
         rows: list[Row] = []
         heard: list[RememberedCall] = []
         said: list[Sealed] = []
         for record in records:
-            said.append(self._seal(record, after, rows, heard))
+            said.append(self._chain(record, after, rows, heard))
             after = Place(after.number + 1, said[-1].hash)
+            self._sign_last(rows, said)
         self._keep_records(connection, rows, heard)
-        return said, head._replace(audit_number=after.number, audit_hash=after.hash)
+        head = head._replace(audit_number=after.number, audit_hash=after.hash)
+        return said, head if self._notary is None else head._replace(audit_key=head.audit_key or self._notary.public)
+
+    def going_on(self, connection: Connection, head: Head, timestamp: str) -> Head:
+        """A head that others may have written: one that no key of ours stamped is not signed as if it were ours.
+
+        Whatever it holds, the next record says that the key is new. Raises OSError where it is by now another one.
+        """
+        if self._notary is None or self.is_sealed(head):
+            return head
+        if head.audit_key not in ("", self._notary.public):
+            raise OSError(errno.EPERM, "the audit log has another key by now: start this process again with that key")
+        return self.announce(connection, head, [newly_sealed(timestamp, self._notary.public)], head.place)[1]
 
     def keep(self, connection: Connection, head: Head, group: Sequence[Rows]) -> tuple[list[Outcome], Head]:
         """Keep a group; for each entry its sealed audit record, or why it was refused."""
@@ -91,7 +115,7 @@ class EntryTables:
                     outcomes.append(Behind(parent=effects.parent, newest=newest))
                     continue
                 newest, revision, mark = effects.id, effects.revision, effects.mark
-            sealed = self._seal(rows.audit.to_json(), place, audit, heard, rows.audit.bodies)
+            sealed = self._chain(rows.audit.to_json(), place, audit, heard, rows.audit.bodies)
             place = Place(place.number + 1, sealed.hash)
             bodies.append((place.number, sealed.bodies))
             taken.append(rows)
@@ -101,14 +125,17 @@ class EntryTables:
         head = head._replace(
             commit=newest, revision=revision, mark=mark, audit_number=place.number, audit_hash=place.hash
         )
+        self._sign_last(audit, outcomes)
         self._keep_records(connection, audit, heard)
         filled = self._bodies.keep(connection, bodies, head.audit_body_bytes)
         floor = self._retention.prune(
             connection, min(place.number - 1, self.copies.least(place.number)), head.floor.number
         )
         if floor is not None:
-            filled = self._bodies.drop(connection, floor.number, filled)
-            head = head._replace(audit_floor=floor.hash, audit_floor_number=floor.number)
+            filled = self._bodies.drop(connection, floor.place.number, filled)
+            head = head._replace(audit_floor=floor.place.hash, audit_floor_number=floor.place.number)
+            signed_floor = self._notary.sign(head.floor_text) if self._notary is not None and floor.is_ours else ""
+            head = head._replace(audit_floor_seal=signed_floor)
         head = head._replace(audit_body_bytes=filled)
         _change(connection, taken)
         if self._is_shared:
@@ -127,7 +154,17 @@ class EntryTables:
         if self._notary is not None:
             self._notary.note(head.place)
 
-    def _seal(
+    def _stamp(self, text: str) -> str:
+        return "" if self._notary is None else self._notary.stamp(text)
+
+    def _sign_last(self, rows: list[Row], sealed: MutableSequence[Any]) -> None:
+        """Sign the last record, and with it all in the same transaction; the outcomes behind it are refusals."""
+        at = next((at for at in range(len(sealed) - 1, -1, -1) if isinstance(sealed[at], Sealed)), None)
+        if at is not None and self._notary is not None:
+            sealed[at] = signed(sealed[at], self._notary.sign)
+            rows[-1] = (*rows[-1][:-1], sealed[at].line)
+
+    def _chain(
         self,
         record: Mapping[str, Any],
         after: Place,
@@ -136,7 +173,7 @@ class EntryTables:
         bodies: Bodies = NO_BODIES,
     ) -> Sealed:
         """Put a record at the end of the chain: its row, and what it means for calls without an end."""
-        sealed = seal(record, after, self._sign, bodies)
+        sealed = chained(record, after, bodies)
         columns = record["timestamp"], key(record["agent"]), key(record["operation"]), record["outcome"], sealed.line
         rows.append((after.number + 1, *columns))
         heard += self.unfinished.hear(record)

@@ -27,6 +27,20 @@ def first_head(sinks: Sequence[AuditSink]) -> Head:
     return Head.fresh()._replace(audit_number=number, audit_hash=digest, audit_floor=digest, audit_floor_number=number)
 
 
+def own(head: Head, notary: Notary | None, where: object, *, change_key: bool) -> Head:
+    """The head of a store whose audit log this project's key signs; raises StoreUnusable where another did.
+
+    `change_key` lets the log go on under this one.
+    """
+    if notary is None or not head.audit_key or notary.holds(head.seal_text, head.audit_seal):
+        return head
+    if head.audit_key != notary.public:
+        if not change_key:
+            raise notary.another("store", where)
+        head = head._replace(audit_key="")
+    return head
+
+
 def resumption(
     connection: Connection,
     head: Head,
@@ -44,9 +58,9 @@ def resumption(
     archived = [archive.end] if archive is not None and archive.end is not None else []
     passed = [*entries.copies.ends, *([noted] if noted is not None else []), *archived]
     missed = [place for place in passed if not _holds(connection, head, place)]
-    is_sealed = notary is not None and notary.holds(head.seal_text, head.audit_seal)
-    tail = Tail(place=head.place, is_sealed=is_sealed, unfinished=entries.unfinished if left is None else left)
-    going_on = resume(tail, missed, notary, now)
+    is_sealed = bool(head.audit_key) and entries.is_sealed(head)
+    tail = Tail(place=head.place, unfinished=entries.unfinished if left is None else left)
+    going_on = resume(tail, missed, notary, now, is_sealed=is_sealed)
     if going_on.lost is not None:
         entries.copies.pass_over(missed, going_on.lost.number)
     return going_on

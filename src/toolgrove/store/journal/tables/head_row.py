@@ -14,9 +14,13 @@ from toolgrove.tree.history import change_id, new_term
 
 
 class Head(NamedTuple):
-    """Revision and mark of the workspace, both ends of the audit chain under a seal, how much its bodies fill, and what
-    tokens are made with. `commit` names the newest change. `audit_days` is how long records are kept unless the project
-    says so; None in a store from before there was a default."""
+    """Revision and mark of the workspace, both ends of the audit chain under a stamp, how much its bodies fill, and
+    what tokens are made with.
+
+    `commit` names the newest change. `audit_days` is how long records are kept unless the project says so; None in a
+    store from before there was a default. `audit_key` is the public half of the key that signs the chain, so that
+    another is noticed, and `audit_floor_seal` signs the beginning of it.
+    """
 
     epoch: str
     secret: str
@@ -28,6 +32,8 @@ class Head(NamedTuple):
     audit_floor_number: int = 0
     audit_body_bytes: int = 0
     audit_seal: str = ""
+    audit_key: str = ""
+    audit_floor_seal: str = ""
     audit_days: int | None = None
     commit: str = ""
 
@@ -48,8 +54,14 @@ class Head(NamedTuple):
 
     @property
     def seal_text(self) -> str:
-        """What its seal is made of: both ends of the chain, so that neither can be cut off."""
-        return f"head {self.epoch} {self.floor} {self.place}"
+        """What its stamp is made of: both ends of the chain, so that neither can be cut off."""
+        text = f"head {self.epoch} {self.floor} {self.place}"
+        return f"{text} {self.audit_key}" if self.audit_key else text
+
+    @property
+    def floor_text(self) -> str:
+        """What the signature of the beginning is made of."""
+        return f"floor {self.epoch} {self.floor}"
 
     @classmethod
     def fresh(cls) -> Head:
