@@ -337,6 +337,9 @@ async def test_a_replica_outside_of_the_stored_history_stops_says_so_and_goes_on
             fresh_ids.add((await add(grove, 7))["nodeId"])
             await caught_up(two)
         assert fresh_ids.isdisjoint(answer["nodeId"] for answer in gone), "an id that was given out stays taken"
+        proof = await one.audit_log.verify()
+        assert proof.breach is None
+        assert proof.breaks, "the log says that records of it are gone"
         records = (await one.audit_log.records(AuditQuery(tool="store.diverged"))).records
         assert len(records) == 2, "one of each replica"
         for record in records:

@@ -6,7 +6,7 @@ The outcome of a transaction whose COMMIT was cut off is looked up: its last aud
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -58,7 +58,9 @@ class PostgresLedger:
         entries: EntryTables,
         replica: Replica,
         clock: Clock,
+        resume: Callable[..., Resumption],
     ) -> None:
+        """`resume` tells how the audit log goes on; it is `tables.going_on.resumption` but for what only we know."""
         self.is_cut = False
         """Whether the database could not be reached at the last try."""
         self.head = head
@@ -67,6 +69,8 @@ class PostgresLedger:
         self._entries = entries
         self._replica = replica
         self._clock = clock
+        self._resume = resume
+        self._is_new = False
         self._came = self._stayed = clock.monotonic()
 
     @property
@@ -142,8 +146,8 @@ class PostgresLedger:
             return
         with tables:
             tables.execute("BEGIN")
+            head = self._locked_head(tables)
             now = to_milliseconds(self._clock.wall())
-            head = self._entries.going_on(tables, Head.read(tables, lock=LOCKED) or self.head, now)
             records = calls(tables).orphans.close(now)  # but for those closed meanwhile
             settled = settle_closed(tables, records)
             _, head = self._entries.announce(tables, head, [*records, *settled], head.place)
@@ -172,10 +176,7 @@ class PostgresLedger:
         try:
             with tables:
                 tables.execute("BEGIN")
-                head = Head.read(tables, lock=LOCKED)
-                if head is None:
-                    raise refusal(psycopg.DataError("the row of the head is missing"))
-                head = self._entries.going_on(tables, head, to_milliseconds(self._clock.wall()))
+                head = self._locked_head(tables)
                 lost = [has_lost_claim(tables, rows) for rows in group]
                 held = [rows for rows, is_lost in zip(group, lost, strict=True) if not is_lost]
                 held = as_notes(tables, self.unfinished, held)
@@ -193,8 +194,23 @@ class PostgresLedger:
             if doubt is not None and tables.connection.closed and any(isinstance(one, Sealed) for one in outcomes):
                 raise doubt from None
             raise
-        self.head, self.is_cut = head, False
+        self.head, self.is_cut, self._is_new = head, False, False
         return outcomes
+
+    def _locked_head(self, tables: PostgresTables) -> Head:
+        """The head, held against all other writers.
+
+        Behind a new connection there may be a database that lacks the last commits, and somebody may set one back that
+        we are connected to. Then records that this process knows of are gone: the log goes on with a marked break.
+        """
+        head = Head.read(tables, lock=LOCKED)
+        if head is None:
+            raise refusal(psycopg.DataError("the row of the head is missing"))
+        if self._is_new or head.audit_number < self.head.audit_number:
+            going_on = self._resume(tables, head, left=Unfinished(), known=self.head.place)
+            if going_on.lost is not None:
+                _, head = self._entries.announce(tables, head, going_on.records, going_on.after)
+        return self._entries.going_on(tables, head, to_milliseconds(self._clock.wall()))
 
     def _decide(self, doubt: InDoubt, before: Unfinished) -> Sequence[Outcome]:
         """Look for the last record; who holds the head waits for a COMMIT still under way."""
@@ -240,6 +256,7 @@ class PostgresLedger:
                 self._tables = PostgresTables(connect(self._address))
                 prepare(self._tables, self._replica)
                 self._came = self._clock.monotonic()
+                self._is_new = True
             except (DatabaseUnavailable, psycopg.Error) as error:
                 self._drop()
                 if not self.is_cut:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import psycopg
 
-from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import AuditArchive, AuditSink, Notary, Sealed
 from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.postgres.following import read_all
@@ -102,9 +102,9 @@ def open_database(
             entries = EntryTables(
                 keys, copies, retention, AuditBodies(record_bytes), unfinished, notary, is_shared=True
             )
-            ledger = PostgresLedger(address, tables, head, entries, replica, clock)
-            now = to_milliseconds(clock.wall())
-            said = ledger.announce(tables, resumption(tables, head, entries, archive, notary, now, left=left))
+            going_on = partial(resumption, entries=entries, archive=archive, notary=notary, clock=clock)
+            ledger = PostgresLedger(address, tables, head, entries, replica, clock, going_on)
+            said = ledger.announce(tables, going_on(tables, head, left=left))
             tables.execute("COMMIT")
             ledger.tell_outside()
     except BaseException as error:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import AuditArchive, AuditSink, Notary
 from toolgrove.store.file_contents import FileContents
 from toolgrove.store.file_marks import FileMarks
@@ -108,7 +107,7 @@ def open_store(
         files = FileMarks.of_database(path, "-lock", contents=FileContents(path, _telling(connection)))
         entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), unfinished, notary)
         ledger = Ledger(connection, head, entries, files)
-        ledger.announce(resumption(connection, head, entries, archive, notary, to_milliseconds(clock.wall())))
+        ledger.announce(resumption(connection, head, entries=entries, archive=archive, notary=notary, clock=clock))
         connection.execute(f"PRAGMA busy_timeout={_MOMENT}")
     except BaseException as error:
         for one in connections:

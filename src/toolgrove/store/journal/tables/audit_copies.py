@@ -22,7 +22,7 @@ class AuditCopies:
 
     @property
     def ends(self) -> list[Place]:
-        """Where the logs among the sinks ended when they were opened."""
+        """Where the logs among the sinks end."""
         return [end for end in self._ends if end is not None]
 
     def pass_over(self, missed: Collection[Place], last: int) -> None:
@@ -47,8 +47,11 @@ class AuditCopies:
         try:
             while rows := connection.execute(query, (self._copied[at], _CHUNK)).fetchall():
                 for number, line, *texts in rows:
-                    sink.write(Sealed(line, hash_of(line), Bodies(*texts)))
+                    sealed = Sealed(line, hash_of(line), Bodies(*texts))
+                    sink.write(sealed)
                     self._copied[at] = number
+                    if self._ends[at] is not None:
+                        self._ends[at] = Place(number, sealed.hash)
         except Exception:  # the entries are kept: whatever happens to a copy, nobody may be told otherwise
             log.exception("a copy of the audit log cannot be written; the store has the records")
 

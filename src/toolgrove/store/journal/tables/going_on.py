@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import (
     AuditArchive,
     AuditSink,
@@ -19,6 +20,7 @@ from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.entries import EntryTables
 from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.types import Clock
 
 
 def first_head(sinks: Sequence[AuditSink]) -> Head:
@@ -44,23 +46,26 @@ def own(head: Head, notary: Notary | None, where: object, *, change_key: bool) -
 def resumption(
     connection: Connection,
     head: Head,
+    *,
     entries: EntryTables,
     archive: AuditArchive | None,
     notary: Notary | None,
-    now: str,
+    clock: Clock,
     left: Unfinished | None = None,
+    known: Place | None = None,
 ) -> Resumption:
     """What the audit log has to say first; copies whose end it lost go on behind that.
 
-    `left` are calls that nobody goes on with; without it, all that have not ended.
+    `left` are calls that nobody goes on with; without it, all that have not ended. `known` is where a process that goes
+    on has seen the log stand.
     """
     noted = None if notary is None else notary.noted()
     archived = [archive.end] if archive is not None and archive.end is not None else []
-    passed = [*entries.copies.ends, *([noted] if noted is not None else []), *archived]
+    passed = [*entries.copies.ends, *(place for place in (noted, known) if place is not None), *archived]
     missed = [place for place in passed if not _holds(connection, head, place)]
     is_sealed = bool(head.audit_key) and entries.is_sealed(head)
     tail = Tail(place=head.place, unfinished=entries.unfinished if left is None else left)
-    going_on = resume(tail, missed, notary, now, is_sealed=is_sealed)
+    going_on = resume(tail, missed, notary, to_milliseconds(clock.wall()), is_sealed=is_sealed)
     if going_on.lost is not None:
         entries.copies.pass_over(missed, going_on.lost.number)
     return going_on
