@@ -341,6 +341,7 @@ class Call:
     - `targets`: by the workspace, the nodes that a write changed, or whatever else it was about.
     - `in_thread`: by the workspace, that it ran in a thread for its length. Its record may be made in one too, since no
       other write has its place in the journal before it.
+    - `overdue`: by the workspace, that other replicas were quicker several times.
     - `written`: by the workspace, its result as text, since the record and the answer need that too.
     - `changed`: by the source, `ScrubStep` and `LargeResultStep`, the policies that changed what the tool answered.
     - `shortened`: by `LargeResultStep`, how a result that was cut is told.
@@ -379,6 +380,7 @@ class Call:
     footprint: str | None = None
     targets: tuple[str, ...] = ()
     in_thread: bool = False
+    overdue: bool = False
     written: Written | None = None
     changed: tuple[str, ...] = ()
     shortened: Shortened | None = None

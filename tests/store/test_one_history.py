@@ -391,3 +391,41 @@ async def test_versions_of_an_older_copy_are_refused_after_a_restore_in_a_file_t
             assert (await agent.call("add_child", form))["error"]["reason"] == "version_lost"
         stale = {"parentNodeId": "root", "payloadType": "T", "versionToken": first["version"]}
         assert (await agent.call("add_child", stale))["error"]["reason"] == "stale_version"
+
+
+async def test_a_change_that_others_outran_again_and_again_comes_before_them_the_next_time(database: str) -> None:
+    slow, quick = (Replica(PostgresJournal(DatabaseAddress.of(database), ManualClock())) for _ in range(2))
+    for one in (slow, quick):
+        one.scribe.go_on(await one.journal.open())
+    outrun = slow.scribe.change()._replace(overdue=True)
+    quick.made = [quick.scribe.change()]
+    assert [kept for _, kept in await quick.hand_over()] == [True]
+    with pytest.raises(Behind):
+        await slow.journal.append(outrun)
+    quick.made = [quick.scribe.change()]
+    answers: list[bool] = []
+
+    async def hurry() -> None:
+        answers.extend(kept for _, kept in await quick.hand_over())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hurry)
+        await slow.catch_up()
+        await slow.journal.append(slow.scribe.change()._replace(overdue=True))
+    assert answers == [False], "who would have been quicker had to wait"
+    for one in (slow, quick):
+        await one.journal.close()
+
+
+async def test_others_are_not_kept_waiting_for_one_who_does_not_come_back(database: str) -> None:
+    gone, other = (Replica(PostgresJournal(DatabaseAddress.of(database), ManualClock())) for _ in range(2))
+    for one in (gone, other):
+        one.scribe.go_on(await one.journal.open())
+    other.made = [other.scribe.change()]
+    assert [kept for _, kept in await other.hand_over()] == [True]
+    with pytest.raises(Behind):
+        await gone.journal.append(gone.scribe.change()._replace(overdue=True))
+    other.made = [other.scribe.change()]
+    assert [kept for _, kept in await other.hand_over()] == [True]
+    for one in (gone, other):
+        await one.journal.close()

@@ -77,7 +77,9 @@ class AuditStep:
         try:
             if effects is not None:
                 record = record._replace(commit=effects.id)
-                await self._journal.append(JournalEntry(record, effects, kept, alone=call.in_thread))
+                await self._journal.append(
+                    JournalEntry(record, effects, kept, alone=call.in_thread, overdue=call.overdue)
+                )
             else:
                 await self._append(JournalEntry(record, None, kept))
         except KeyTaken:

@@ -11,6 +11,7 @@ from toolgrove.notation.json_value import canonical
 from toolgrove.tools.answer_size import size
 from toolgrove.tools.schema import PAGE_DEFAULT
 from toolgrove.tree.effects import Change
+from toolgrove.tree.footprint import NOTHING, Footprint
 from toolgrove.tree.history import Commit
 from toolgrove.tree.node import Node
 from toolgrove.tree.payload_type import PayloadTypes
@@ -36,7 +37,8 @@ WHOLE = 2**62
 class ToolContext:
     """The workspace as one call sees it, and what the call wants changed beside the tree.
 
-    `budget` is how many tokens the answer may have; None for a whole document.
+    `budget` is how many tokens the answer may have; None for a whole document. `looked_at` is what a change rests on
+    beside what it touches, where that is known only once it was made.
     """
 
     workspace: Workspace
@@ -48,6 +50,7 @@ class ToolContext:
     changes: list[Change] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     move: Move = "do"
+    looked_at: Footprint = NOTHING
     reviving: Sequence[Commit] = ()
 
     @property

@@ -40,7 +40,7 @@ class Declaration:
     answer: Schema
     run: Run
     mutates: bool
-    rests_on: Rests
+    rests_on: Rests | None
     targets: tuple[str, ...]
     rest: str
     example: Mapping[str, Any]
@@ -81,12 +81,15 @@ class Family:
         required: tuple[str, ...] = (),
         returns: dict[str, Schema],
         optional: tuple[str, ...] = (),
-        rests_on: Rests = everything,
+        rests_on: Rests | None = everything,
         rest: str = "",
         example: Mapping[str, Any] | None = None,
         stands_for: Parts | None = None,
     ) -> Callable[[Run], Run]:
-        """Declare the decorated function as a tool of its own name; its docstring is the description."""
+        """Declare the decorated function as a tool of its own name; its docstring is the description.
+
+        `rests_on` tells beforehand what the call rests on; None where that is known only once it was made.
+        """
 
         def declare(run: Run) -> Run:
             name = run.__name__

@@ -21,8 +21,10 @@ from toolgrove.tools.pending_writes import PendingWrite, PendingWrites
 from toolgrove.tools.subtree_watches import SubtreeWatches
 from toolgrove.tools.turns import Turns
 from toolgrove.tree.effects import Effects, Recorded
-from toolgrove.tree.footprint import EVERYTHING
-from toolgrove.tree.impact import NOTHING, Impact
+from toolgrove.tree.footprint import EVERYTHING, NOTHING, Footprint
+from toolgrove.tree.history import changed_parents
+from toolgrove.tree.impact import NOTHING as NO_IMPACT
+from toolgrove.tree.impact import Impact
 from toolgrove.tree.tree import ROOT, Tree
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Foreseen, Result, Tool, Written
@@ -32,6 +34,8 @@ _VERSION = 12
 _LOOK = 0.25
 RUNS = 50
 """How often a call is run, at most, because other replicas were quicker or what it saw was taken back."""
+_PATIENT = 3
+"""After how many runs others are kept waiting, so that the next one comes first."""
 DOCUMENTS = frozenset(("export_subtree", "export_view"))
 """The tools whose answers are whole where a program asks; over MCP and in a run a model does."""
 
@@ -105,6 +109,7 @@ class WorkspaceSource:
             if following is not None:
                 await following.prepare(call.at_least, call.arguments.get("versionToken"))
                 runs += 1
+                call.overdue = runs > _PATIENT
                 if runs > RUNS:
                     raise _overtaken()
             if call.at_least is not None:
@@ -127,7 +132,7 @@ class WorkspaceSource:
     async def foresee(self, call: Call) -> Foreseen:
         """What a call would change, without changing it; a call that would fail fails here."""
         if not DECLARATIONS[call.name].mutates or call.arguments.get("dryRun", False):
-            return Foreseen(NOTHING, "")
+            return Foreseen(NO_IMPACT, "")
         while True:
             if self.following is not None:
                 self.following.check()
@@ -334,9 +339,20 @@ class WorkspaceSource:
         """Refuse a write that rests on something older than what there is."""
         caller, declaration, token = call.caller, DECLARATIONS[call.name], call.arguments.get("versionToken")
         if declaration.mutates or token is not None:
-            on_all = caller.concurrency == "tree"
-            ground = EVERYTHING if on_all else declaration.rests_on(workspace.tree, call.arguments)
+            if on_all:
+                ground = EVERYTHING
+            else:
+                ground = (
+                    NOTHING if declaration.rests_on is None else declaration.rests_on(workspace.tree, call.arguments)
+                )
             workspace.check_version(caller, token, ground)
+
+    def _check_touched(self, call: Call, context: ToolContext) -> None:
+        """Refuse a change whose ground shows only now, if that has changed since its version."""
+        if DECLARATIONS[call.name].rests_on is None and call.caller.concurrency == "node":
+            tree = context.tree
+            touched = Footprint(frozenset(tree.before), changed_parents(tree, tree.before)) | context.looked_at
+            context.workspace.check_version(call.caller, call.arguments.get("versionToken"), touched)
 
     def _run(self, call: Call, workspace: Workspace) -> tuple[Result, Recorded | None]:
         """Run the tool; nothing of it stays if it fails."""
@@ -350,6 +366,7 @@ class WorkspaceSource:
         else:
             try:
                 result = declaration.run(context, arguments)
+                self._check_touched(call, context)
                 if dry_run:
                     workspace.check_boundary(call.caller)
                     result = {**result, "wouldChange": workspace.pending().to_json(), "dryRun": True}

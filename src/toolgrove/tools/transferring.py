@@ -272,6 +272,7 @@ def export_subtree(context: ToolContext, arguments: Arguments) -> Result:
         "skippedCount": COUNT,
         "idMap": {**OBJECT, "description": "Ids of the document that were taken, and what they became."},
     },
+    rests_on=None,
     example={
         "json": {
             "nodeId": "house",
@@ -295,6 +296,7 @@ def import_merge(context: ToolContext, arguments: Arguments) -> Result:
         parent=context.tree[arguments.get("parentNodeId", context.tree.root.id)],
     )
     done = merge.run(incoming)
+    context.looked_at = merge.looked_at
     return {
         "created": done.created[:_NAMED_IDS],
         "updated": done.updated[:_NAMED_IDS],

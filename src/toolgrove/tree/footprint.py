@@ -40,6 +40,7 @@ class Footprint(NamedTuple):
         return list(hit)
 
 
+NOTHING = Footprint()
 EVERYTHING = Footprint(everything=True)
 VIEW = Footprint(view=True)
 

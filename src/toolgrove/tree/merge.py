@@ -9,6 +9,7 @@ from typing import Literal
 from toolgrove.errors import Conflict, InvalidArgument
 from toolgrove.notation.json_value import identical
 from toolgrove.tree.document import Incoming
+from toolgrove.tree.footprint import Footprint
 from toolgrove.tree.node import NO_TAGS, Node, Payload
 from toolgrove.tree.payload_type import PayloadTypes
 from toolgrove.tree.tree import ROOT, Tree
@@ -65,6 +66,12 @@ class Merge:
         elif self.strategy == "upsert":
             self._arrange(incoming, placed)
         return self.done
+
+    @property
+    def looked_at(self) -> Footprint:
+        """What the outcome rests on beside what was changed: the nodes that were found, and the lists searched."""
+        searched = [child for segments in self._segments.values() for found in segments.values() for child in found]
+        return Footprint(nodes=frozenset(self._matched).union(searched), child_lists=frozenset(self._segments))
 
     def _outer_parent(self, one: Incoming) -> Node:
         return self.parent if one.parent_id is None else self.tree[one.parent_id]

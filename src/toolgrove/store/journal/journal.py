@@ -40,7 +40,9 @@ KEYS_ON_DISK = 1_000_000
 class JournalEntry(NamedTuple):
     """All that one call leaves behind; a `durable` one is on the disk when `append` returns.
 
-    Effects that come `alone`, none after them before they have their place, may take their time to be written down.
+    Effects that come `alone`, none after them before they have their place, may take their time to be written down. One
+    that is `overdue` was refused several times because others were quicker; if it is refused again, the journal keeps
+    others waiting for a moment, so that the next try comes first.
     """
 
     audit: AuditRecord
@@ -48,6 +50,7 @@ class JournalEntry(NamedTuple):
     idempotency: IdempotencyRecord | None = None
     durable: bool = False
     alone: bool = False
+    overdue: bool = False
 
 
 class Behind(OSError):

@@ -16,7 +16,7 @@ from psycopg import errors
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import Sealed, Unfinished
 from toolgrove.store.audit.resuming import Resumption
-from toolgrove.store.journal.journal import ClaimLost, Stalled
+from toolgrove.store.journal.journal import Behind, ClaimLost, Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.holders import end_silent_holders
@@ -63,6 +63,7 @@ class PostgresLedger:
         """`resume` tells how the audit log goes on; it is `tables.going_on.resumption` but for what only we know."""
         self.is_cut = False
         """Whether the database could not be reached at the last try."""
+        self.keeps_others_waiting = False
         self.head = head
         self._address = address
         self._tables: PostgresTables | None = tables
@@ -117,13 +118,31 @@ class PostgresLedger:
             except BaseException:
                 self._roll_back(before)
                 raise
+            if any(rows.overdue and isinstance(one, Behind) for rows, one in zip(group, outcomes, strict=True)):
+                self._keep_others_waiting()
             self.tell_outside()
             return outcomes
         raise Stalled
 
+    def _keep_others_waiting(self) -> None:
+        """Hold the head until the next group: those who were not quick enough catch up with it meanwhile."""
+        tables = self._connected()
+        try:
+            tables.execute("BEGIN")
+            Head.read(tables, lock=LOCKED)
+            self.keeps_others_waiting = True
+        except psycopg.Error:
+            self._roll_back(self.unfinished)
+
+    def release(self) -> None:
+        """Let others write again."""
+        self._roll_back(self.unfinished)
+
     def look(self, *, thoroughly: bool) -> None:
         """Find out whether it could be written; say that this process lives, and close calls of those that do not."""
         tables = self._connected()
+        if self.keeps_others_waiting:
+            self.release()
         if not thoroughly and not self.is_cut and self._clock.monotonic() - self._stayed < BEAT:
             return
         before = self.unfinished.copy()
@@ -175,7 +194,8 @@ class PostgresLedger:
         doubt: InDoubt | None = None
         try:
             with tables:
-                tables.execute("BEGIN")
+                if not self.keeps_others_waiting:
+                    tables.execute("BEGIN")
                 head = self._locked_head(tables)
                 lost = [has_lost_claim(tables, rows) for rows in group]
                 held = [rows for rows, is_lost in zip(group, lost, strict=True) if not is_lost]
@@ -194,7 +214,7 @@ class PostgresLedger:
             if doubt is not None and tables.connection.closed and any(isinstance(one, Sealed) for one in outcomes):
                 raise doubt from None
             raise
-        self.head, self.is_cut, self._is_new = head, False, False
+        self.head, self.is_cut, self._is_new, self.keeps_others_waiting = head, False, False, False
         return outcomes
 
     def _locked_head(self, tables: PostgresTables) -> Head:
@@ -270,6 +290,7 @@ class PostgresLedger:
 
     def _roll_back(self, unfinished: Unfinished) -> bool:
         """Undo what was not kept; whether the connection is gone with it."""
+        self.keeps_others_waiting = False
         if unfinished is not self.unfinished:
             self.unfinished.take_back(unfinished)
         tables = self._tables
@@ -282,6 +303,7 @@ class PostgresLedger:
         return True
 
     def _drop(self) -> None:
+        self.keeps_others_waiting = False
         if self._tables is not None:
             with suppress(psycopg.Error):
                 self._tables.connection.close()

@@ -26,6 +26,14 @@ class Ledger:
         self._entries = entries
 
     @property
+    def keeps_others_waiting(self) -> bool:
+        """Never: nobody else writes the file."""
+        return False
+
+    def release(self) -> None:
+        """Let others write again."""
+
+    @property
     def unfinished(self) -> Unfinished:
         """Calls that have not ended yet, and calls whose outcome is unknown."""
         return self._entries.unfinished

@@ -44,17 +44,19 @@ class Rows(NamedTuple):
     key: IdempotencyRecord | None = None
     result: str = ""
     durable: bool = False
+    overdue: bool = False
 
     @classmethod
     def of(cls, entry: JournalEntry) -> Rows:
-        audit, effects, kept, durable, alone = entry
+        audit, effects, kept, durable, alone, overdue = entry
         audit = capped(audit)
         if effects is None and kept is None:
             return cls(audit, durable=True) if durable else cls(audit)
         result = "" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result])
         if effects is None:
             return cls(audit, key=kept, result=result, durable=durable)
-        return cls(audit, effects, _past(effects, pieces=alone), _nodes(effects), tuple(_beside(effects)), kept, result)
+        past, nodes, beside = _past(effects, pieces=alone), _nodes(effects), tuple(_beside(effects))
+        return cls(audit, effects, past, nodes, beside, kept, result, overdue=overdue)
 
     @property
     def is_bare(self) -> bool:

@@ -24,6 +24,8 @@ log = logging.getLogger("toolgrove.store")
 HELD = 10_000
 """How many records that nobody waits for are held while somebody else holds the store; the oldest go first."""
 _AGAIN = 0.25
+_COME_BACK = 0.5
+"""Seconds that others are kept waiting, at most, for a change that is overdue to come back."""
 _FAREWELL = 1.0
 _MEND = 5.0
 
@@ -41,6 +43,15 @@ class Ledger(Protocol):
 
     def write(self, group: Sequence[Rows]) -> Sequence[Outcome]:
         """Keep a group in one transaction; raises Stalled where it cannot now, Undecided where it may have."""
+        ...
+
+    @property
+    def keeps_others_waiting(self) -> bool:
+        """Whether nobody else can write until a change that is overdue has come back, or `release` is called."""
+        ...
+
+    def release(self) -> None:
+        """Let others write again."""
         ...
 
     def look(self, *, thoroughly: bool) -> None:
@@ -126,7 +137,7 @@ class Writer:
         while goes_on:
             batches: list[Sequence[Ticket] | None] = []
             with suppress(Empty):
-                batches.append(self._queue.get(timeout=_AGAIN if self._stall.is_on else None))
+                batches.append(self._next())
                 while batches[-1] is not None:
                     batches.append(self._queue.get_nowait())
             goes_on = not batches or batches[-1] is not None
@@ -137,6 +148,15 @@ class Writer:
             self._hold(self._doubted[0])
         if self._held:
             log.error("audit records lost, since the store took nothing for too long: %d", len(self._held))
+
+    def _next(self) -> Sequence[Ticket] | None:
+        """What comes next; raises Empty where it is time to look again whether the store is free."""
+        if self._ledger.keeps_others_waiting:
+            try:
+                return self._queue.get(timeout=_COME_BACK)
+            except Empty:
+                self._ledger.release()
+        return self._queue.get(timeout=_AGAIN if self._stall.is_on else None)
 
     def _turn(self, came: Sequence[Ticket]) -> None:
         """Write what came and what was held; with neither, look whether the store is free."""
