@@ -339,12 +339,9 @@ class WorkspaceSource:
         """Refuse a write that rests on something older than what there is."""
         caller, declaration, token = call.caller, DECLARATIONS[call.name], call.arguments.get("versionToken")
         if declaration.mutates or token is not None:
-            if on_all:
-                ground = EVERYTHING
-            else:
-                ground = (
-                    NOTHING if declaration.rests_on is None else declaration.rests_on(workspace.tree, call.arguments)
-                )
+            ground = EVERYTHING if caller.concurrency == "tree" else NOTHING
+            if ground is NOTHING and declaration.rests_on is not None:
+                ground = declaration.rests_on(workspace.tree, call.arguments)
             workspace.check_version(caller, token, ground)
 
     def _check_touched(self, call: Call, context: ToolContext) -> None:
