@@ -7,4 +7,5 @@
 - ``functions``: typed functions as apcore modules
 - ``importing``: imports that end, one way or the other
 - ``internals``: what we change inside apcore
+- ``module_runs``: modules that fail alone, whatever they raise
 """

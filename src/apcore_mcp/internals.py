@@ -2,9 +2,7 @@
 
 import contextlib
 import functools
-import inspect
 import marshal
-import weakref
 from typing import Any
 
 from apcore import Registry
@@ -18,7 +16,6 @@ REDACTOR = "_SchemaRedactor"
 REDACT = "_redact_fields"
 _MARKER = b"x-sensitive"
 _MOST_SCHEMAS = 1_024
-_CONTAINED: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def watch(registry: Registry) -> None:
@@ -40,23 +37,6 @@ def _repaired(handler: Any) -> type[FileSystemEventHandler]:
         on_closed = handler.on_modified
 
     return ModuleChangeHandler
-
-
-def contain_exits(module: Any) -> None:
-    """Make an exit in an async module fail its call alone; apcore runs it in a task, where it would end the process."""
-    execute = getattr(module, "execute", None)
-    if inspect.iscoroutinefunction(execute) and execute not in _CONTAINED:
-
-        @functools.wraps(execute)
-        async def contained(*args: Any, **options: Any) -> Any:
-            try:
-                return await execute(*args, **options)
-            except SystemExit as error:
-                raise RuntimeError(f"the module ended with {error!r}") from error
-
-        _CONTAINED.add(contained)
-        with contextlib.suppress(AttributeError):  # an object without room for it stays as it is
-            module.execute = contained
 
 
 def remember_schemas(module: Any) -> None:

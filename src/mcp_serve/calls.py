@@ -18,6 +18,8 @@ SHUTTING_DOWN = "The server is shutting down. Call again when it is back."
 CUT_OFF = (
     "The server is shutting down, and this call had not ended. It may have had its effect: look before you call again."
 )
+FAILED = "Internal error occurred"
+log = logging.getLogger(__name__)
 
 
 class User(NamedTuple):
@@ -148,8 +150,12 @@ class ToolRun:
 
     def finish(self, work: "asyncio.Future[Answer]") -> None:
         """End the request that waits with the result of the work."""
+        failure = None if work.cancelled() else work.exception()
+        if failure is not None:
+            log.error("A call failed outside of its tool", exc_info=failure)
         if not self._turn.done():
-            self._turn.set_result(Refusal(CUT_OFF) if work.cancelled() else work.result())
+            has_ended = failure is None and not work.cancelled()
+            self._turn.set_result(work.result() if has_ended else Refusal(CUT_OFF if self.is_cancelled else FAILED))
 
     def cut_off(self) -> None:
         """Cancel the run, and tell who waits that it may go on."""

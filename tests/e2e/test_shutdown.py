@@ -335,6 +335,44 @@ def test_a_sync_module_that_never_returns_does_not_keep_the_http_cli_alive(exten
         assert process.wait(DEADLINE) == 0
 
 
+PROGRAM = """
+import asyncio, pathlib, sys, threading
+from apcore import Registry, module
+from apcore_mcp import async_serve, serve
+
+registry = Registry()
+
+@module(id="wait.for_ever", registry=registry)
+def wait_for_ever() -> str:
+    "Never returns."
+    pathlib.Path(sys.argv[1]).touch()
+    threading.Event().wait()
+
+{serve}
+print("returned", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.parametrize("serve", ["serve(registry)", "asyncio.run(async_serve(registry))"])
+@pytest.mark.requirement("NFR-REL-001", "FR-EXEC-004")
+def test_a_sync_module_that_never_returns_does_not_keep_the_program_alive_that_serves_it(
+    tmp_path: Path, serve: str
+) -> None:
+    command = [sys.executable, "-c", PROGRAM.format(serve=serve), str(tmp_path / "stuck")]  # its own end, not a fork's
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        pipe = Pipe(process, MODERN)
+        pipe.call("wait.for_ever", 1)
+        wait_until((tmp_path / "stuck").exists)
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            assert process.wait(DEADLINE) == 0
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        assert b"returned" in process.stderr.read()
+
+
 @pytest.mark.requirement("FR-CLI-008", "NFR-REL-001")
 def test_an_async_module_that_blocks_the_loop_does_not_keep_the_cli_alive(extensions: Path, tmp_path: Path) -> None:
     blocks = EXTENSION.replace("def execute", "async def execute")

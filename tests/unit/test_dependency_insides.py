@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import copy
+import dataclasses
 import inspect
 import json
 import signal
@@ -15,6 +16,8 @@ import httptools
 import mcp_types as types
 import pydantic
 import pytest
+from apcore import Executor
+from apcore.pipeline import PipelineContext
 from apcore.registry import entry_point
 from apcore.registry import registry as apcore_registry
 from apcore.utils import redaction
@@ -36,6 +39,7 @@ from watchdog.events import FileSystemEventHandler
 
 from apcore_files import internals as file_internals
 from apcore_files.folder import discovered
+from apcore_files.module_runs import contain
 from apcore_mcp import internals
 from mcp_serve import protocol, quick_http, sdk_forms, sdk_internals, uvicorn_internals, uvicorn_server
 from mcp_serve.connections import Connections
@@ -302,6 +306,15 @@ def test_apcores_handler_of_changed_files_can_be_repaired(change_handler: Any) -
     repaired = getattr(apcore_registry, internals.HANDLER)
     assert issubclass(repaired, FileSystemEventHandler), f"{APCORE} Registry.watch takes its handler from elsewhere."
     assert repaired._DEBOUNCE_WINDOW_SEC == 0 or repaired is change_handler
+
+
+def test_apcores_steps_can_be_wrapped_where_modules_run_and_are_checked() -> None:
+    executor = Executor(apcore_registry.Registry())
+    contain(executor)
+    wrapped = [step.name for step in executor.current_strategy.steps if hasattr(step.execute, "_is_contained")]
+    moved = "apcore moved something: see apcore_files/module_runs.py."
+    assert wrapped == ["execute", "output_validation"], f"{moved} Steps have other names: {wrapped}."
+    assert {"module", "output", "stream"} <= {field.name for field in dataclasses.fields(PipelineContext)}, moved
 
 
 def test_a_pydantic_model_can_be_made_to_remember_its_schema() -> None:

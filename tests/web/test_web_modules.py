@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
-from waiting import eventually
+from e2e.servers import PYTHON
+from e2e.wire import ERAS
+from mcp_text import told
+from raised import SECRET, TOLD, refused
+from waiting import DEADLINE, eventually
 from web.gateway import PROJECT, call, serving
 
 pytestmark = pytest.mark.anyio
@@ -59,3 +65,26 @@ async def test_modules_that_exit_or_never_end_fail_alone(tmp_path: Path) -> None
 
 async def _answers(http: httpx2.AsyncClient) -> bool:
     return "error" not in await call(http, "editor", "say-last", {"text": "hello"})
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_whatever_a_module_raises_its_call_alone_gets_one_answer(tmp_path: Path, era: str) -> None:
+    (tmp_path / "raising.py").write_text("from raised import raising_registry\n\nmodules = raising_registry()\n")
+    agents = {"editor": {"role": "editor", "tools": ["raise-*", "echo"]}}
+    calls = [(form, kind) for kind in TOLD for form in ("raise.sync", "raise.async")]
+    answers: dict[tuple[str, str], Any] = {}
+    with serving(tmp_path, {"agents": agents, "extensions": "raising.py"}, environ=PYTHON, loud=True) as gateway:
+        async with asyncio.timeout(2 * DEADLINE), gateway.connect("editor", era) as client:
+
+            async def ask(form: str, kind: str) -> Any:
+                beside = client.call_tool("echo", {"kind": kind})
+                answer, other = await asyncio.gather(client.call_tool(form.replace(".", "-"), {"kind": kind}), beside)
+                assert told(other) == {"kind": kind}
+                return told(answer)
+
+            for start in range(0, len(calls), 24):
+                some = calls[start : start + 24]
+                answers |= zip(some, await asyncio.gather(*(ask(*each) for each in some)), strict=True)
+    reasons = {each: (answer["error"]["code"], answer["error"]["reason"]) for each, answer in answers.items()}
+    assert {each: reason for each, reason in reasons.items() if reason != refused(*each)} == {}
+    assert SECRET not in str(answers)

@@ -1,6 +1,7 @@
 """What a client is told when a call fails: enough to act on, nothing about the inside."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from apcore.errors import (
@@ -34,11 +35,13 @@ class ErrorMapper:
 
     def to_mcp_error(self, error: BaseException, schema: Json | None = None, arguments: Any = None) -> CallToolResult:
         """Map an error; the tool's schema and the call's arguments name the fields that are missing."""
-        if isinstance(error, SchemaValidationError):
-            return error_result(_validation_text(error, schema or {}, arguments))
-        if is_unexpected(error) or not isinstance(error, ModuleError):
-            return error_result("Internal error occurred")
-        return error_result(_module_error_text(error))
+        text = "Internal error occurred"
+        with suppress(Exception):  # what a module raises may hold anything
+            if isinstance(error, SchemaValidationError):
+                text = _validation_text(error, schema or {}, arguments)
+            elif isinstance(error, ModuleError) and not is_unexpected(error):
+                text = _module_error_text(error)
+        return error_result(text.encode(errors="replace").decode())
 
 
 def _module_error_text(error: ModuleError) -> str:
@@ -49,6 +52,8 @@ def _module_error_text(error: ModuleError) -> str:
             return "Access denied"
         case ModuleTimeoutError():
             return f"Module timed out after {error.details.get('timeout_ms')}ms"
+        case InvalidInputError() if error.details.get("code") == "STREAM_CHUNK_NOT_OBJECT":
+            return "Output validation failed"
         case InvalidInputError():
             return f"Invalid input: {error.message}"
         case CallDepthExceededError():
@@ -73,7 +78,7 @@ def _validation_text(error: SchemaValidationError, schema: Json, arguments: Any)
 
 def _problem(entry: Any, schema: Json, missing: dict[str, list[str]]) -> str:
     """One violation in words; what apcore calls its facts differs from version to version."""
-    facts = entry if isinstance(entry, Mapping) else vars(entry)
+    facts = entry if isinstance(entry, Mapping) else getattr(entry, "__dict__", {})
     code = str(facts.get("code") or facts.get("keyword") or facts.get("constraint") or "invalid")
     path = str(facts.get("field") or facts.get("path") or "").strip("/").replace("/", ".")
     message = facts.get("message", "invalid")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from apcore import Registry
 from mcp_types import Tool
 
-from apcore_mcp.internals import contain_exits, remember_redactors, remember_schemas
+from apcore_mcp.internals import remember_redactors, remember_schemas
 from apcore_mcp.options import Tags
 from apcore_mcp.server.factory import MCPServerFactory, ModuleEntry
 
@@ -81,10 +81,8 @@ class RegistryListener:
             self.on_change()
 
     def _built(self, registry: Registry, module_ids: list[str]) -> dict[str, ModuleEntry]:
-        for module in map(registry.get, module_ids):
-            if self._cache:  # first, so that the definition is made of the remembered schemas
-                remember_schemas(module)
-            contain_exits(module)
+        for module in map(registry.get, module_ids if self._cache else ()):
+            remember_schemas(module)  # first, so that the definition is made of the remembered schemas
         return {entry.tool.name: entry for entry in MCPServerFactory().build_entries(registry, module_ids)}
 
 

@@ -12,6 +12,7 @@ from apcore.errors import InvalidInputError, ModuleNotFoundError, SchemaValidati
 from jsonschema import Draft202012Validator
 from mcp_types import CallToolResult, TextContent
 
+from apcore_files.module_runs import contain, ends_us, ordinary
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.modules import Json
@@ -30,6 +31,7 @@ class ExecutionRouter:
     """Routes every call through the executor's whole pipeline and never raises."""
 
     def __init__(self, executor: Executor, *, lookup: Lookup | None = None, validate_inputs: bool = False) -> None:
+        contain(executor)
         self._executor = executor
         self._lookup = lookup
         self._validate_inputs = validate_inputs
@@ -46,9 +48,11 @@ class ExecutionRouter:
             if self._validate_inputs and entry:
                 _check_schema(entry.tool.input_schema, arguments)
             output = await self._execute(name, arguments, caller, entry)
-        except (Exception, SystemExit) as error:
-            if getattr(error, "code", None) == "INVALID_MODULE_ID":
-                error = ModuleNotFoundError(module_id=name)
+        except BaseException as raised:
+            if ends_us(raised):
+                raise
+            is_illegal = getattr(raised, "code", None) == "INVALID_MODULE_ID"
+            error = ModuleNotFoundError(module_id=name) if is_illegal else ordinary(raised)
             _log_failure(name, error)
             return ErrorMapper().to_mcp_error(error, self._input_schema(name, entry), arguments)
         return _result(output, structured=entry is not None and entry.tool.output_schema is not None)
@@ -139,7 +143,7 @@ def _check_schema(schema: Json, arguments: Json) -> None:
         raise SchemaValidationError(message="Input validation failed", errors=errors)
 
 
-def _log_failure(name: str, error: BaseException) -> None:
+def _log_failure(name: str, error: Exception) -> None:
     # After ": [" apcore repeats the values that a schema refused.
     text = str(getattr(error, "message", None) or error).partition(": [")[0]
     trace = error if is_unexpected(error) else None

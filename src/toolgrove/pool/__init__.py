@@ -18,7 +18,7 @@ It knows no tree, no transport towards agents, and nothing of how a call is let 
 - ``mcp``: tools of external MCP servers
 - ``metadata``: what a foreign definition must be like to enter the pool
 - ``misdeeds``: what servers do against the protocol, counted
-- ``module_threads``: where modules that are not async run, and whose threads those are
+- ``module_threads``: whose the threads are in which modules run that are not async
 - ``naming``: which names are legal, and how long ones are shortened
 - ``offer``: what a source offers, and the protocol that every source follows
 - ``offspring``: the processes that an instance of a project started, ended with it or at the next start

@@ -20,6 +20,7 @@ from apcore_files.app import registry_in
 from apcore_files.app_name import is_app
 from apcore_files.budget import IMPORT_BUDGET
 from apcore_files.folder import discovered
+from apcore_files.module_runs import OCCUPIES, contain, ends_us, needs_thread, ordinary
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
 from apcore_mcp.internals import watch
@@ -29,7 +30,7 @@ from apcore_mcp.server.listener import RegistryListener
 from toolgrove.errors import Forbidden, GroveError, InvalidArgument, ShareSpent, UpstreamFailed
 from toolgrove.notation.json_value import canonical, detached
 from toolgrove.pool.fair_shares import FairShares, Overdue, share_of
-from toolgrove.pool.module_threads import OCCUPIES, Occupied, run_in_threads
+from toolgrove.pool.module_threads import Occupied
 from toolgrove.pool.naming import shortened
 from toolgrove.pool.offer import Offer
 from toolgrove.types import Annotations, Call, Client, Kind, Result, SystemClock, Tool, ToolSpec
@@ -53,6 +54,7 @@ class ExtensionSource:
     def __init__(self, modules: Registry | Executor, *, watched: bool = False) -> None:
         self._registry = registry_of(modules)
         self._executor = modules if isinstance(modules, Executor) else Executor(self._registry)
+        contain(self._executor)
         self._watched = watched
         self._modules = RegistryListener()
         self._threads = FairShares(THREADS, SystemClock(), of="The threads of Python modules")
@@ -134,14 +136,12 @@ class ExtensionSource:
                 output = await self._executor.call_async(module_id, call.arguments, context)
         except (ShareSpent, UpstreamFailed):
             raise
-        except asyncio.CancelledError as error:
-            token.cancel()
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                token.cancel()
+            if ends_us(error):
                 raise
-            raise _failure(error, call) from error  # not this call was cancelled, but what it waited for
-        except (Exception, SystemExit) as error:
-            raise _failure(error, call) from error
+            raise _failure(ordinary(error), call) from error
         try:
             plain: Result = detached(output, "", _NESTING)
         except GroveError:
@@ -153,7 +153,7 @@ class ExtensionSource:
     @asynccontextmanager
     async def _room(self, call: Call, module_id: str, data: dict[str, Any]) -> AsyncIterator[None]:
         """A thread for a module that needs one; through the data of its context the call says when it is in use."""
-        if not run_in_threads(self._registry.get(module_id)):
+        if not needs_thread(self._registry.get(module_id)):
             yield
             return
         try:
@@ -171,7 +171,7 @@ class ExtensionSource:
             occupied.leave()
 
 
-def _failure(error: BaseException, call: Call) -> GroveError:
+def _failure(error: Exception, call: Call) -> GroveError:
     """What went wrong, in the bridge's own words, which give nothing of the inside away."""
     [content] = ErrorMapper().to_mcp_error(error, dict(call.granted.spec.input_schema), call.arguments).content
     text = content.text if isinstance(content, TextContent) else ""
