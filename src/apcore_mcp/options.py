@@ -1,14 +1,15 @@
 """The options of `serve`, `async_serve`, `create_app` and the command line: defaults, help and checks."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
-from mcp_serve.hooks import Hook, check_hooks
+from mcp_serve.hooks import Hook
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 MAX_NAME = 255
 Tags = list[str] | None
+_WORDS = {str: "a string", int: "a whole number", bool: "True or False", list[str]: "a list of strings"}
 
 
 def flag(default: Any, text: str, **argument: Any) -> Any:
@@ -40,9 +41,9 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transport", str(self.transport).lower())
+        check_types(get_type_hints(Options), vars(self))
         object.__setattr__(self, "explorer_prefix", self.explorer_prefix.rstrip("/"))
         check_filters(self.tags, self.prefix)
-        check_hooks(on_startup=self.on_startup, on_shutdown=self.on_shutdown)
         over_http = self.transport != "stdio"
         level = self.log_level
         _require(self.transport in TRANSPORTS, f"Unknown transport: '{self.transport}'. {_one_of(TRANSPORTS)}")
@@ -55,12 +56,25 @@ class Options:
         _require(level is None or level.upper() in LOG_LEVELS, f"Unknown log level: '{level}'. {_one_of(LOG_LEVELS)}")
 
 
+def check_types(hints: dict[str, Any], given: dict[str, Any]) -> None:
+    """TypeError that names an option whose value is of no type that it may have."""
+    for name, hint in hints.items():
+        kinds = (hint,) if hint in _WORDS else get_args(hint)
+        if name in given and not any(_is(given[name], kind) for kind in kinds):
+            words = " or ".join(_WORDS.get(kind, "callable") for kind in kinds if kind is not type(None))
+            raise TypeError(f"{name} must be {words}, got {given[name]!r:.100}")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if kind == list[str]:
+        return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    if not isinstance(kind, type):
+        return callable(value)
+    return isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+
+
 def check_filters(tags: Tags, prefix: str | None) -> None:
-    """TypeError or ValueError for a filter that can only be a mistake."""
-    if tags is not None and (isinstance(tags, str) or not all(isinstance(tag, str) for tag in tags)):
-        raise TypeError(f"tags must be a list of strings, got {tags!r:.100}")
-    if not isinstance(prefix, str | None):
-        raise TypeError(f"prefix must be a string, got {prefix!r:.100}")
+    """ValueError for a filter that can only be a mistake."""
     if tags is not None and not all(tags):
         raise ValueError("Tag values must not be empty")
     if prefix == "":

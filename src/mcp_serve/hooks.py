@@ -12,13 +12,6 @@ Hook = Callable[[], Awaitable[None] | None]
 log = logging.getLogger(__name__)
 
 
-def check_hooks(**given: object) -> None:
-    """TypeError for a hook that could never be called."""
-    for name, hook in given.items():
-        if hook is not None and not callable(hook):
-            raise TypeError(f"{name} must be callable, got {hook!r:.100}")
-
-
 @contextlib.asynccontextmanager
 async def hooks(first: Hook | None, last: Hook | None, stop: Stop) -> AsyncIterator[None]:
     """Call the first hook, and at the end the last one; once we are told to stop, neither outlasts the budget."""

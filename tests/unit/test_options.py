@@ -1,6 +1,7 @@
 """serve: what it accepts, what it refuses, and in which words."""
 
 import asyncio
+import contextlib
 import dataclasses
 import inspect
 import logging
@@ -10,8 +11,11 @@ import sys
 import typing
 from typing import Any
 
+import pydantic
 import pytest
 from apcore import Executor, Registry
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import apcore_mcp
 from apcore_mcp import async_serve, create_app, serve, serving, to_openai_tools
@@ -141,6 +145,38 @@ def test_anything_but_a_registry_or_executor_is_a_type_error(source: Any) -> Non
 @pytest.mark.parametrize("wrap", [Registry, lambda: Executor(Registry())], ids=["registry", "executor"])
 def test_a_registry_and_an_executor_are_accepted(wrap: Any) -> None:
     create_app(wrap())
+
+
+# Types
+
+WRONG: list[Any] = [
+    None, True, False, 0, 10, 5.5, "x", "", b"x", [], ["a"], [1], ["a", None], {}, {"a"}, object(), len,
+]  # fmt: skip
+HINTS = typing.get_type_hints(Options) | {"embed_annotations": bool, "strict": bool}
+FUNCTIONS = {"embed_annotations": to_openai_tools, "strict": to_openai_tools}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether the value is of the type, as pydantic judges it."""
+    try:
+        pydantic.TypeAdapter(hint).validate_python(value, strict=True)
+    except pydantic.ValidationError:
+        return False
+    return True
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(sorted(HINTS)), st.sampled_from(WRONG))
+@pytest.mark.requirement("FR-SERVER-001", "FR-OPENAI-001")
+def test_an_option_of_a_wrong_type_is_refused_by_its_name(name: str, value: Any) -> None:
+    take = FUNCTIONS.get(name, create_app)
+    if fits(value, HINTS[name]):
+        with contextlib.suppress(ValueError):  # of the right type, and yet no good
+            take(Registry(), **{name: value})
+        return
+    with pytest.raises((TypeError, ValueError)) as caught:
+        take(Registry(), **{name: value})
+    assert str(caught.value).startswith("Unknown transport: " if name == "transport" else f"{name} must be ")
 
 
 # Transport, host and port

@@ -11,7 +11,7 @@ from apcore_mcp.adapters.annotations import AnnotationMapper
 from apcore_mcp.adapters.id_normalizer import ModuleIDNormalizer
 from apcore_mcp.adapters.schema import SchemaConverter, map_subschemas
 from apcore_mcp.modules import Json, Source, registry_of
-from apcore_mcp.options import Tags, check_filters
+from apcore_mcp.options import Tags, check_filters, check_types
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ class OpenAIConverter:
     ) -> list[Json]:
         """Every module that passes the filters, as OpenAI tool definitions."""
         registry = registry_of(registry_or_executor)
+        hints = {"embed_annotations": bool, "strict": bool, "tags": Tags, "prefix": str | None}
+        check_types(hints, locals())
         check_filters(tags, prefix)
         tools = []
         for module_id in registry.list(tags=tags, prefix=prefix):
