@@ -1,17 +1,24 @@
 """SchemaConverter: schemas that stand on their own."""
 
 import copy
+import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
+from urllib.parse import urljoin
 
 import pytest
 from apcore import ModuleDescriptor
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft4Validator, Draft6Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema_specifications import REGISTRY as SPECIFICATIONS
 from pydantic import BaseModel, Field
 
 from apcore_mcp.adapters.schema import SchemaConverter
 from modules import CIRCULAR, Add, Sample, definition_of, registry_of
+
+Json = dict[str, Any]
 
 
 def described(inputs: dict[str, Any], outputs: dict[str, Any]) -> ModuleDescriptor:
@@ -394,3 +401,80 @@ def test_inlining_leaves_no_reference_and_never_touches_its_input(schema: dict[s
 def test_inlining_accepts_and_refuses_the_same_arguments(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
     before = Draft202012Validator(schema).is_valid(arguments)
     assert Draft202012Validator(convert(schema)).is_valid(arguments) == before
+
+
+# Every place for a schema, as the drafts themselves know them
+
+DRAFTS: list[Any] = [Draft4Validator, Draft6Validator, Draft7Validator, Draft201909Validator, Draft202012Validator]
+SHAPES: dict[str, Callable[[Json], Any]] = {
+    "alone": lambda schema: schema,
+    "in a list": lambda schema: [schema],
+    "in a map": lambda schema: {"name": schema},
+}
+
+
+def keywords(draft: Any) -> set[str]:
+    """Every keyword that the draft has, also through its vocabularies."""
+    found = set(draft.META_SCHEMA["properties"])
+    for part in draft.META_SCHEMA.get("allOf", ()):
+        uri = urljoin(draft.META_SCHEMA["$id"], part["$ref"])
+        found |= set(SPECIFICATIONS.contents(uri)["properties"])
+    return found
+
+
+def is_place(draft: Any, keyword: str, shape: Callable[[Json], Any]) -> bool:
+    """Whether the draft takes a schema there, and refuses what is none."""
+    try:
+        draft.check_schema({keyword: shape({"type": "string"})})
+    except SchemaError:
+        return False
+    try:
+        draft.check_schema({keyword: shape({"type": 5})})
+    except SchemaError:
+        return True
+    return False
+
+
+PLACES = sorted(
+    (draft.__name__, keyword, name)
+    for draft in DRAFTS
+    for keyword in keywords(draft)
+    for name, shape in SHAPES.items()
+    if is_place(draft, keyword, shape)
+)
+
+
+def references(value: Any) -> list[Any]:
+    """Every `$ref` that is left, wherever."""
+    if isinstance(value, list):
+        return [found for each in value for found in references(each)]
+    if not isinstance(value, dict):
+        return []
+    return [value[key] for key in ("$ref",) if key in value] + references(list(value.values()))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=" ".join)
+@pytest.mark.requirement("FR-SCHEMA-002")
+def test_no_reference_is_left_wherever_a_draft_has_room_for_a_schema(place: tuple[str, str, str]) -> None:
+    _, keyword, name = place
+    shaped = SHAPES[name]({"$ref": "#/$defs/Part"})
+    definitions = {"Part": {"type": "string", "title": "part"}}
+    inlined = convert({"type": "object", "properties": {"x": {keyword: shaped}}, "$defs": definitions})
+    assert references(inlined) == []
+    if keyword not in ("$defs", "definitions"):  # what nobody refers to any more is left out
+        assert inlined["properties"]["x"] == {keyword: SHAPES[name](definitions["Part"])}
+
+
+def test_the_drafts_have_the_places_that_everybody_knows() -> None:
+    known = {("Draft7Validator", "dependencies", "in a map"), ("Draft202012Validator", "prefixItems", "in a list")}
+    assert known <= set(PLACES)
+    assert len(PLACES) > 80
+
+
+@pytest.mark.parametrize("keyword", ["$dynamicRef", "$recursiveRef"])
+@pytest.mark.requirement("FR-SCHEMA-002")
+def test_a_reference_that_only_a_validator_can_follow_is_refused(keyword: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(keyword)):
+        convert({"type": "object", "properties": {"a": {keyword: "#"}}})
+    named = {"type": "object", "properties": {keyword: {"type": "string"}}}
+    assert convert(named) == named

@@ -12,13 +12,14 @@ from apcore_mcp.modules import Json
 
 MAX_REF_DEPTH = 32
 MAX_NODES = 100_000
-_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _CONDITIONS = frozenset({"not", "if", "then", "else"})
 _ITEMS = frozenset({"items", "contains", "additionalItems", "unevaluatedItems"})
 _OTHERS = frozenset({"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema"})
 _SINGLES = _CONDITIONS | _ITEMS | _OTHERS
-_REFERRING = (b"$ref", b"$defs", b"definitions")
+_DYNAMIC = frozenset({"$dynamicRef", "$recursiveRef"})
+_REFERRING = (b"$ref", b"$defs", b"definitions", b"$dynamicRef", b"$recursiveRef")
 
 
 def map_subschemas(schema: Json, change: Callable[[Any], Any]) -> Json:
@@ -80,6 +81,8 @@ class _Inliner:
         self._budget -= 1
         if self._budget < 0:
             raise ValueError(f"Schema has more than {MAX_NODES} nodes once its references are inlined")
+        if not _DYNAMIC.isdisjoint(node):
+            raise ValueError("$dynamicRef and $recursiveRef cannot be inlined; use $ref")
         own = {key: value for key, value in node.items() if key not in ("$ref", "$defs", "definitions")}
         inlined = map_subschemas(own, self.copy)
         if isinstance(inlined.get("discriminator"), dict):
