@@ -8,4 +8,5 @@
 - ``importing``: imports that end, one way or the other
 - ``internals``: what we change inside apcore
 - ``module_runs``: modules that fail alone, whatever they raise
+- ``watching``: a folder that is followed
 """

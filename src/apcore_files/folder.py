@@ -11,7 +11,7 @@ from apcore import FunctionModule, ModuleAnnotations, Registry
 
 from apcore_files.budget import IMPORT_BUDGET
 from apcore_files.functions import NotATool, Nothing, decorated, identifier, module_of, plain
-from apcore_files.internals import follow_loaders
+from apcore_files.internals import Mark, follow_loaders, marked
 
 log = logging.getLogger(__name__)
 HIDDEN = ModuleAnnotations(discoverable=False)
@@ -22,6 +22,7 @@ def discovered(folder: Path, import_budget: float = IMPORT_BUDGET) -> Registry:
     follow_loaders()
     loader = FolderLoader(folder, import_budget)
     loader.registry = Registry(extensions_dir=str(folder), pre_approval_hook=loader)
+    loader.held = marked(loader.registry)
     loader.registry.discover()
     return loader.registry
 
@@ -32,8 +33,9 @@ class FolderLoader:
     registry: Registry
 
     def __init__(self, folder: Path, seconds: float) -> None:
-        self.folder = folder.resolve()
+        self.folder = folder
         self.seconds = seconds
+        self.held: dict[Path, tuple[str, Mark]] = {}
         self._loaded: dict[Path, ModuleType] = {}
 
     def __call__(self, path: Path) -> None:
@@ -48,7 +50,7 @@ class FolderLoader:
         loaded = self._loaded.pop(path, None)
         if loaded is None or any(hasattr(kind, "execute") for _, kind in inspect.getmembers(loaded, inspect.isclass)):
             raise problem  # it could not be imported, or it has classes that are not right: those are apcore's words
-        file_id = ".".join(path.resolve().relative_to(self.folder).with_suffix("").parts)
+        file_id = ".".join(path.resolve().relative_to(self.folder.resolve()).with_suffix("").parts)
         modules = _modules(loaded, file_id)
         if not modules:
             raise NotATool(

@@ -10,6 +10,20 @@ from apcore.registry import registry as apcore_registry
 
 from apcore_files.importing import contained, in_time
 
+STAGES = (
+    "_scan_params",
+    "_scan_roots",
+    "_apply_id_map_overrides",
+    "_load_all_metadata",
+    "_resolve_all_entry_points",
+    "_validate_all",
+    "_resolve_load_order",
+    "_filter_id_conflicts",
+    "_call_on_suspend",
+    "_register_in_order",
+)
+"""What apcore's discovery does one after the other; whoever follows a folder does it again for some files."""
+Mark = tuple[int, ...]
 RESOLVE = "resolve_entry_point"
 IMPORT = "_import_module_from_file"
 
@@ -19,6 +33,7 @@ class FileLoader(Protocol):
     """What travels with a registry as the hook that approves its files, and decides what they bring."""
 
     seconds: float
+    held: dict[Path, tuple[str, Mark]]
 
     def __call__(self, path: Path) -> None:
         """Approve a file."""
@@ -66,3 +81,36 @@ def follow_loaders() -> None:
     vars(resolved)["asks_loaders"] = True
     setattr(entry_point, IMPORT, imported)
     setattr(apcore_registry, RESOLVE, resolved)
+
+
+def scanned(registry: Any) -> dict[Path, Any]:
+    """The files that discovery would load now; none while a folder is missing."""
+    if not all(Path(each["root"]).is_dir() for each in registry._extension_roots):
+        return {}
+    found: list[Any] = registry._scan_roots(*registry._scan_params())
+    registry._apply_id_map_overrides(found)
+    return {file.file_path: file for file in found}
+
+
+def held_by(registry: Any) -> dict[Path, tuple[str, Mark]]:
+    """The files that the registry was filled from: the id and the mark of each, as they were before they were read."""
+    loader = registry._pre_approval_hook
+    return loader.held if isinstance(loader, FileLoader) else marked(registry)
+
+
+def marked(registry: Any) -> dict[Path, tuple[str, Mark]]:
+    """The files that are there now: the id and the mark of each."""
+    return {path: (file.canonical_id, mark_of(file)) for path, file in scanned(registry).items()}
+
+
+def mark_of(file: Any) -> Mark:
+    """By which a file and what stands beside it are known to be the same still."""
+    return (*_stat(file.file_path), *(_stat(file.meta_path) if file.meta_path else ()))
+
+
+def _stat(path: Path) -> Mark:
+    try:
+        about = path.stat()
+    except OSError:  # gone since
+        return ()
+    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns

@@ -8,8 +8,8 @@ from apcore import Executor
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
+from apcore_files.watching import following
 from apcore_mcp.explorer import Explorer
-from apcore_mcp.internals import watch
 from apcore_mcp.modules import Source, registry_of
 from apcore_mcp.options import Options
 from apcore_mcp.server.health import health
@@ -57,16 +57,13 @@ class Bridge:
         self.tools.on_change = self.endpoint.tools_changed
         self.tools.start(self.registry, options.tags, options.prefix, options.cache_schemas)
         try:
-            if options.dynamic:
-                watch(self.registry)
-            count = len(self.tools.tools)
-            if count == 0:
-                logger.warning("No modules registered; server starting with zero tools")
-            logger.info("apcore-mcp server started: %d tools registered, transport=%s", count, options.transport)
-            yield
+            with following(self.registry) if options.dynamic else nullcontext():
+                count = len(self.tools.tools)
+                if count == 0:
+                    logger.warning("No modules registered; server starting with zero tools")
+                logger.info("apcore-mcp server started: %d tools registered, transport=%s", count, options.transport)
+                yield
         finally:
-            if options.dynamic:
-                self.registry.unwatch()
             self.tools.stop()
 
     def hooks(self, stop: Stop) -> AbstractAsyncContextManager[None]:

@@ -5,38 +5,13 @@ import functools
 import marshal
 from typing import Any
 
-from apcore import Registry
-from apcore.registry import registry as apcore_registry
 from apcore.utils import redaction
 from pydantic import BaseModel
-from watchdog.events import FileSystemEventHandler
 
-HANDLER = "_ModuleChangeHandler"
 REDACTOR = "_SchemaRedactor"
 REDACT = "_redact_fields"
 _MARKER = b"x-sensitive"
 _MOST_SCHEMAS = 1_024
-
-
-def watch(registry: Registry) -> None:
-    """Follow the files of the extensions directory, with apcore's event handler repaired.
-
-    Newer versions of apcore lost the handler's base class, and notice a file only when it appears, still empty.
-    """
-    handler = getattr(apcore_registry, HANDLER, FileSystemEventHandler)
-    if not issubclass(handler, FileSystemEventHandler):
-        setattr(apcore_registry, HANDLER, _repaired(handler))
-    registry.watch()
-
-
-def _repaired(handler: Any) -> type[FileSystemEventHandler]:
-    class ModuleChangeHandler(handler, FileSystemEventHandler):  # type: ignore[misc]
-        """Also notices when a file is closed after writing, and notices it every time."""
-
-        _DEBOUNCE_WINDOW_SEC = 0.0
-        on_closed = handler.on_modified
-
-    return ModuleChangeHandler
 
 
 def remember_schemas(module: Any) -> None:

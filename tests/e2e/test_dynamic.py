@@ -17,9 +17,10 @@ from mcp.client.sse import sse_client
 from apcore_mcp.bridge import Bridge
 from apcore_mcp.options import Options
 from e2e.modules import Add, Journal
-from e2e.servers import Address, serving
+from e2e.servers import Address, cli_command, http_child, serving
 from e2e.wire import ERAS, MODERN, modern_body, modern_headers
 from mcp_text import text_of
+from ports import free_port
 from waiting import DEADLINE, eventually
 
 pytestmark = pytest.mark.anyio
@@ -314,6 +315,30 @@ async def test_dynamic_serves_what_changes_in_the_extensions_directory(tmp_path:
             (extensions / "hello.py").unlink()
             await eventually(lambda: modern.told > told)
             assert await names(modern.client) == ["bye"]
+
+
+@pytest.mark.requirement("FR-DYNAMIC-001", "FR-DYNAMIC-002", "FR-CLI-001")
+async def test_the_command_serves_a_file_that_is_replaced_and_renamed(tmp_path: Path) -> None:
+    extensions = tmp_path / "extensions"
+    extensions.mkdir()
+    (extensions / "hello.py").write_text(MODULE.format(version=1, greeting="Hello"))
+    port = free_port()
+    command = cli_command(extensions, "--dynamic", "--transport", "streamable-http", "--port", str(port))
+    with http_child(command, port) as (_, address):
+        async with Client(address.mcp, mode=MODERN) as client:
+            assert await names(client) == ["hello"]
+            (tmp_path / "new.py").write_text(MODULE.format(version=2, greeting="Welcome"))
+            (tmp_path / "new.py").replace(extensions / "hello.py")
+
+            async def greeting() -> str:
+                return text_of(await client.call_tool("hello", {"name": "you"}))
+
+            with anyio.fail_after(DEADLINE):
+                while await greeting() != '{"greeting": "Welcome you"}':
+                    await anyio.sleep(0.02)
+                (extensions / "hello.py").rename(extensions / "welcome.py")
+                while await names(client) != ["welcome"]:
+                    await anyio.sleep(0.02)
 
 
 @pytest.mark.requirement("FR-DYNAMIC-001")

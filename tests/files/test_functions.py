@@ -13,7 +13,7 @@ from apcore import Executor, Registry
 
 from apcore_files.app import registry_in
 from apcore_files.folder import discovered
-from apcore_mcp.internals import watch
+from apcore_files.watching import following
 from waiting import wait_until
 
 GARDEN = '''
@@ -238,11 +238,8 @@ def test_functions_follow_their_file_when_it_changes_and_goes(tmp_path: Path) ->
     file = tmp_path / "sums.py"
     file.write_text("def add(a: int) -> int: return a")
     registry = discovered(tmp_path)
-    watch(registry)
-    try:
+    with following(registry):
         file.write_text("def sub(a: int) -> int: return -a")
         wait_until(lambda: registry.list() == ["sums.sub"])
         file.unlink()
         wait_until(lambda: registry.list() == [])
-    finally:
-        registry.unwatch()

@@ -60,11 +60,14 @@ async def test_modules_that_exit_or_never_end_fail_alone(tmp_path: Path) -> None
             (folder / "later.py").write_text("import sys; sys.exit(7)")  # must not end what watches the folder
             await eventually(lambda: "later.py" in gateway.log)
             (folder / "last.py").write_text(MODULE.format(execute=ECHO))
-            await eventually(lambda: _answers(http))
+            await eventually(lambda: _answers(http, "say-last"))
+            (folder / "last.py").rename(folder / "renamed.py")
+            await eventually(lambda: _answers(http, "say-renamed"))
+            assert not await _answers(http, "say-last")
 
 
-async def _answers(http: httpx2.AsyncClient) -> bool:
-    return "error" not in await call(http, "editor", "say-last", {"text": "hello"})
+async def _answers(http: httpx2.AsyncClient, tool: str) -> bool:
+    return "error" not in await call(http, "editor", tool, {"text": "hello"})
 
 
 @pytest.mark.parametrize("era", ERAS)

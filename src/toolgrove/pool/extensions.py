@@ -7,7 +7,7 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from apcore_files.app_name import is_app
 from apcore_files.budget import IMPORT_BUDGET
 from apcore_files.folder import discovered
 from apcore_files.module_runs import OCCUPIES, contain, ends_us, needs_thread, ordinary
+from apcore_files.watching import following
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
-from apcore_mcp.internals import watch
 from apcore_mcp.modules import registry_of
 from apcore_mcp.server.factory import ModuleEntry
 from apcore_mcp.server.listener import RegistryListener
@@ -80,15 +80,12 @@ class ExtensionSource:
 
         self._modules.on_change = tell
         try:
-            if self._watched:
-                watch(self._registry)
-            while True:  # told by this task: a listener may start other tasks, which a bare callback cannot
-                await news.wait()
-                news.clear()
-                changed()
+            with following(self._registry) if self._watched else nullcontext():
+                while True:  # told by this task: a listener may start other tasks, which a bare callback cannot
+                    await news.wait()
+                    news.clear()
+                    changed()
         finally:
-            if self._watched:
-                self._registry.unwatch()
             self._modules.stop()
 
     async def discover(self) -> Sequence[Offer]:
