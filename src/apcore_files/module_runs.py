@@ -134,7 +134,7 @@ def _checking(execute: Any) -> Any:
                 raise _output_fault(error) from error
             # A pydantic model was content with the keys as they are: it is what comes after that knows only strings.
             was_valid = isinstance(ctx.module.output_schema, type) and not isinstance(error, SchemaValidationError)
-        ctx.output = ctx.validated_output = _with_text_keys(ctx.output)
+        ctx.output = ctx.validated_output = with_text_keys(ctx.output)
         try:
             return await execute(ctx)
         except SchemaValidationError as error:
@@ -170,11 +170,12 @@ def _objects(value: Any) -> Iterator[dict[Any, Any]]:
         yield from _objects(item)
 
 
-def _with_text_keys(value: Any) -> Any:
+def with_text_keys(value: Any) -> Any:
+    """The same with keys as JSON writes them."""
     if isinstance(value, dict):
-        return {_text_key(key): _with_text_keys(item) for key, item in value.items()}
+        return {_text_key(key): with_text_keys(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        items = map(_with_text_keys, value)
+        items = map(with_text_keys, value)
         return tuple(items) if isinstance(value, tuple) else list(items)
     return value
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from apcore import Executor
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
@@ -91,6 +91,29 @@ def test_a_client_reads_what_json_dumps_writes_or_that_it_cannot_be_written(
     else:
         assert not is_error, text
         assert json.loads(text) == readable
+
+
+WHOLE = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | WHOLE | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(WHOLE | st.integers() | st.booleans() | st.none(), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(WHOLE | st.integers() | st.none(), PLAIN, max_size=3), st.booleans())
+def test_an_agent_reads_the_same_and_nothing_that_another_client_could_not_read(value: Json, is_async: bool) -> None:
+    answer = through_the_gateway(returning(value, {}, is_async=is_async))
+    json.dumps(answer, ensure_ascii=False).encode()
+    readable = written(value)
+    if readable is None:
+        assert (answer["error"]["code"], answer["error"]["reason"]) == ("internal", "bad_result")
+    else:
+        assert answer == readable
 
 
 @pytest.mark.parametrize("value", [[1], "text", 5, (1, 2), {1}], ids=repr)

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from apcore_files.app import registry_in
 from apcore_files.app_name import is_app
 from apcore_files.budget import IMPORT_BUDGET
 from apcore_files.folder import discovered
-from apcore_files.module_runs import OCCUPIES, contain, ends_us, needs_thread, ordinary
+from apcore_files.module_runs import OCCUPIES, contain, ends_us, needs_thread, ordinary, with_text_keys
 from apcore_files.watching import following
 from apcore_mcp.adapters.errors import ErrorMapper, is_unexpected
 from apcore_mcp.helpers import MCP_ELICIT_KEY, MCP_PROGRESS_KEY
@@ -139,9 +139,12 @@ class ExtensionSource:
             if ends_us(error):
                 raise
             raise _failure(ordinary(error), call) from error
-        try:
+        with suppress(GroveError):
             plain: Result = detached(output, "", _NESTING)
-        except GroveError:
+            return plain
+        try:
+            plain = detached(with_text_keys(output), "", _NESTING)
+        except (GroveError, RecursionError):
             raise UpstreamFailed(
                 f"{call.name} answered something that is not plain JSON.", reason="bad_result"
             ) from None
