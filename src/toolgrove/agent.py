@@ -183,7 +183,9 @@ class Agent:
             name, arguments = call  # its gate, its limits and its record are those of the tool that is meant
         approval = toolset.approvals.get(name)
         # No tool has a name that long.
-        return self._begun(whole_text(brief(name, NAME)), toolset.callable.get(name), arguments, client, approval)
+        if not name.isascii():
+            name = whole_text(name)
+        return self._begun(brief(name, NAME), toolset.callable.get(name), arguments, client, approval)
 
     def begin_reading(self, uri: str, client: Client | None = None) -> Call:
         """The reading of a resource by this agent, not sent yet; that of a subtree is a call of `get_subtree`."""

@@ -56,7 +56,10 @@ def detached(value: Any, path: str = "", room: int = MAX_NESTING) -> Any:
             if not key.isascii() and has_half(key):
                 raise NotJson(path=path, problem=f"has the key {key!r}, which {PROBLEM}")
             kind = type(item)
-            if (kind is str and not item.isascii()) or kind not in _SCALARS:
+            if kind is str:
+                if not item.isascii() and has_half(item):
+                    refuse_half(item, f"{path}.{key}" if path else key)
+            elif kind not in _SCALARS:
                 item = detached(item, f"{path}.{key}" if path else key, room - 1)
             whole[sys.intern(key)] = item
         return whole
