@@ -79,13 +79,10 @@ class Lineage:
         if read is None:
             raise ValueError(f"{start!r} does not name a change")
         self._terms, self._ends = [read[0]], [read[1]]
+        self.last = start
+        """The newest change."""
         self.start = read[1]
         """The oldest number that it can tell of."""
-
-    @property
-    def last(self) -> str:
-        """The newest change."""
-        return change_id(self._terms[-1], self._ends[-1])
 
     def twin(self) -> Lineage:
         """One that goes on apart from this."""
@@ -103,6 +100,7 @@ class Lineage:
                 self.forget_to(self._ends[_TERMS // 10])
             self._terms.append(term)
             self._ends.append(int(number))
+        self.last = identity
 
     def drop_to(self, identity: str) -> None:
         """Forget what came after a change, which is one of those remembered."""
@@ -111,6 +109,7 @@ class Lineage:
             self._terms.pop()
             self._ends.pop()
         self._ends[-1] = int(number)
+        self.last = identity
 
     def forget_to(self, number: int) -> None:
         """Forget what lies before a number, as the history does."""

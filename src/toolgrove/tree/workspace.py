@@ -243,6 +243,8 @@ class Workspace:
     def version_at(self, seq: int) -> str:
         """The token that was current at this point in time; one that lies too far back is that of the oldest moment
         that is remembered."""
+        if seq == self._revision:  # as nearly always
+            return self._lineage.last
         seq = max(seq, self._lineage.start)
         term = self._lineage.term_at(seq)
         if term is None:
@@ -251,6 +253,8 @@ class Workspace:
 
     def seq_of(self, token: str | None) -> int | None:
         """The moment a token stands for; None if there is no such moment in the history of this workspace."""
+        if token == self._lineage.last:  # as nearly always
+            return self._revision
         read = read_id(token or "")
         if read is None:
             return None
