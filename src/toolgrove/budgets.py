@@ -49,9 +49,18 @@ class MovingWindow:
             self._events.append(self._monotonic())
         return wait
 
-    def wait(self) -> float | None:
-        """The seconds until there is room for an event; None where there is."""
+    def note(self) -> None:
+        """Count an event that somebody else let through."""
+        self._forget()
+        self._events.append(self._monotonic())
+
+    def wait(self, amount: int | None = None) -> float | None:
+        """The seconds until there is room for an event, or for one of so many; None where there is."""
+        self._forget()
+        events, amount = self._events, self._amount if amount is None else amount
+        return events[-amount] + self._seconds - self._monotonic() if len(events) >= amount else None
+
+    def _forget(self) -> None:
         now, events = self._monotonic(), self._events
         while events and events[0] <= now - self._seconds:
             events.popleft()
-        return events[0] + self._seconds - now if len(events) >= self._amount else None

@@ -219,6 +219,7 @@ class Grove:
             await self._open.enter_async_context(looking(self._looks()))
             if self._shared_limits is not None:
                 self._open.push_async_callback(self._shared_limits.close)
+                await self._open.enter_async_context(self._limits.watching())
             await self._open.enter_async_context(self._state.following(self._settle_abandoned, self._judged))
             await self._open.enter_async_context(self.recorder.following())
             await self._open.enter_async_context(self._notifier.running())
@@ -299,6 +300,10 @@ class Grove:
         """How often the count that replicas share could not be asked."""
         return self._limits.faults
 
+    async def limits_are_whole(self) -> bool:
+        """Whether the count that replicas share answers now, and holds what it counted."""
+        return await self._limits.look()
+
     @property
     def change_reruns(self) -> int:
         """How often a change was run again because another replica was quicker."""
@@ -335,7 +340,8 @@ class Grove:
         elif found is None and following is not None and not following.is_current:
             found = "store_behind"
         other: tuple[Trouble, ...] = ("file_outdated",) if self.newer_file is not None else ()
-        return (*((found,) if found is not None else ()), *lost, *other)
+        narrowed: tuple[Trouble, ...] = ("limits_narrowed",) if self._limits.is_narrowed else ()
+        return (*((found,) if found is not None else ()), *lost, *other, *narrowed)
 
     @property
     def audit_key(self) -> str:

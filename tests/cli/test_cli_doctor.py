@@ -11,6 +11,7 @@ import pytest
 
 from cli_kit import Project, Said, Toolgrove
 from faults.kit import Journal, fake
+from services.redis import Redis
 from toolgrove.cli.checks.launch import unpinned
 from toolgrove.cli.checks.surroundings import NAMES
 from toolgrove.tools import DECLARATIONS
@@ -428,3 +429,18 @@ def test_a_log_and_a_disk_that_pass_a_mark_are_told_with_what_to_do(toolgrove: T
     assert "less than workspace.diskMark; free some space" in disk
     assert audit.startswith("holds about 3 audit records")
     assert "set workspace.auditDays" in audit
+
+
+@pytest.mark.services
+def test_a_store_of_rate_limits_that_does_not_answer_is_warned_of(
+    toolgrove: Toolgrove, project: Project, redis: Redis
+) -> None:
+    project(rateLimits={"store": redis.address}, agents={"a": {"tools": ["get_node"], "rateLimit": "5/minute"}})
+    assert findings(toolgrove("doctor", "--json"), "agents", "warning") == []
+    redis.stop()
+    try:
+        told = findings(toolgrove("doctor", "--json"), "agents", "warning")
+    finally:
+        redis.start()
+    assert [subject for subject, _ in told] == ["rateLimits"]
+    assert "each replica lets through its share" in told[0][1]

@@ -40,6 +40,18 @@ class Redis:
             return peer.recv(5) == b"+PONG"
         return False
 
+    @property
+    def pid(self) -> int:
+        """The process of the server."""
+        assert self._server is not None
+        return self._server.pid
+
+    def ask(self, command: str) -> bytes:
+        """The answer to a command of one word."""
+        with socket.create_connection(("127.0.0.1", self.port), 5) as peer:
+            peer.sendall(command.encode() + b"\r\n")
+            return peer.recv(1_024)
+
     def stop(self) -> None:
         """Kill it; all that it counted is gone."""
         if self._server is not None:

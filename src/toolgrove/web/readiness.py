@@ -15,6 +15,8 @@ from toolgrove.web.routing import Handlers
 from toolgrove.web.schemas import Health, Ready
 
 log = logging.getLogger("toolgrove.web")
+SERVED = {"limits_narrowed"}
+"""Troubles with which agents are served."""
 
 
 class Readiness:
@@ -35,12 +37,15 @@ class Readiness:
         stopping: list[Literal["stopping"]] = ["stopping"] if self._is_stopping() else []
         troubles = [*self._project.troubles, *stopping]
         self._tell_of(troubles)
-        ready = Ready(status="unready" if troubles else "ready", troubles=troubles, newer_file=self._project.newer_file)
+        is_ready = not set(troubles) - SERVED
+        status: Literal["ready", "unready"] = "ready" if is_ready else "unready"
+        ready = Ready(status=status, troubles=troubles, newer_file=self._project.newer_file)
         told = {key: value for key, value in ready.to_json().items() if value is not None}
-        return answer(told, 503 if troubles else 200)
+        return answer(told, 200 if is_ready else 503)
 
     def _tell_of(self, troubles: Sequence[str]) -> None:
         """Log why a load balancer sends requests elsewhere, and that it need not any more."""
         if troubles != self._told:
-            log.warning("%s", f"not ready: {', '.join(troubles)}" if troubles else "ready again")
+            word = "not ready" if set(troubles) - SERVED else "ready, but"
+            log.warning("%s", f"{word}: {', '.join(troubles)}" if troubles else "ready again")
             self._told = troubles

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from toolgrove.cli.checks import agents, runner, secrets, servers, text, tools
+from toolgrove.cli.checks.finding import Finding
 from toolgrove.grove import Grove
 from toolgrove.pool.offer import Restarting
 from toolgrove.types import Client, Offered
+
+_NARROWED = Finding(
+    area="agents",
+    level="warning",
+    subject="rateLimits",
+    message="the store of the rate limits does not answer or lost its counts: each replica lets through its share of "
+    "them, and while it does not answer, no change; see that it runs and keeps what it counts",
+)
 
 
 async def doctor(project: Grove, client: Client, *, probe: bool = False) -> Any:
@@ -24,8 +33,9 @@ async def doctor(project: Grove, client: Client, *, probe: bool = False) -> Any:
         found += agents.check(config, agent, snapshot, offered[agent.name])
     # A store in a file is read at rest.
     in_tree = text.check(project.half_texts()) if config.workspace.is_database else ()
+    narrowed = [] if await project.limits_are_whole() else [_NARROWED]
     return {
-        "findings": [finding.to_json() for finding in (*found, *driven, *in_tree)],
+        "findings": [finding.to_json() for finding in (*found, *narrowed, *driven, *in_tree)],
         "servers": servers.to_json(config, snapshot, said),
     }
 

@@ -111,8 +111,9 @@ Trouble = Literal[
     "store_gone",
     "state_gone",
     "file_outdated",
+    "limits_narrowed",
 ]
-"""Why a project cannot keep what agents do."""
+"""Why a project cannot keep what agents do; with `limits_narrowed` it can, and only counts their calls by itself."""
 
 
 RECORD_BYTES = 2 * 1024**3

@@ -5,6 +5,6 @@
 - ``postgres``: counts in the project's database; imported where it is used
 """
 
-from toolgrove.store.limits.windows import LimitsAway, Quota, SharedWindows
+from toolgrove.store.limits.windows import LimitsAway, Mark, Quota, SharedWindows
 
-__all__ = ["LimitsAway", "Quota", "SharedWindows"]
+__all__ = ["LimitsAway", "Mark", "Quota", "SharedWindows"]

@@ -36,6 +36,7 @@ class Ready(Answer):
                 "store_gone",
                 "state_gone",
                 "file_outdated",
+                "limits_narrowed",
                 "stopping",
             ]
         ],
@@ -43,7 +44,8 @@ class Ready(Answer):
             description="Another program holds the store's file; its database does not answer; this replica has not "
             "caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, "
             "or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project "
-            "file; the gateway is shutting down."
+            "file; the shared rate limits do not answer or have lost their counts, so that this replica lets through "
+            "its share of them (it stays ready); the gateway is shutting down."
         ),
     ]
     newer_file: Annotated[
