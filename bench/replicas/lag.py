@@ -68,7 +68,7 @@ async def watched(one: Ours, two: Ours, count: int, *, busy: bool) -> list[float
         others = [asyncio.create_task(other((one, two)[at % 2], at + 1)) for at in range(CROWDED if busy else 0)]
         version = (await client.call("get_node", {"nodeId": "root"}))["version"]
         for _ in range(count):
-            answer, _conflicts = await changed(client, "add_child", FORM, version)
+            answer = await changed(Race(), client, "add_child", FORM, version)
             answered, version = time.perf_counter(), answer["version"]
             while True:
                 heard, event = await asyncio.wait_for(events.get(), 20)
@@ -84,7 +84,8 @@ async def watched(one: Ours, two: Ours, count: int, *, busy: bool) -> list[float
 
 async def other(gate: Ours, number: int) -> None:
     async with Client(partial(gate.connect, MODERN, AGENTS[number])) as client:
-        await write(Race(), client, await planted(client), float("inf"))
+        race = Race()
+        await write(race, [client], await planted(race, client), float("inf"))
 
 
 async def watch(gate: Ours, events: asyncio.Queue[tuple[float, dict[str, Any]]]) -> None:
