@@ -123,6 +123,7 @@ class ChainCheck:
         self._ended: Place | None = None
         self._breaks: list[Break] = []
         self._doubts: list[str] = []
+        self._remarks: list[str] = []
 
     def follow(self, line: str) -> ChainedRecord | None:
         """Take the next line: the record in it, or None where the chain does not hold."""
@@ -162,6 +163,10 @@ class ChainCheck:
         """Note a breach at the record that comes now, or so many before it; the first one counts."""
         self.breach = self.breach or Breach(number=max(0, self._count - back), problem=problem)
 
+    def remark(self, what: str) -> None:
+        """Note that something was not looked at, though it is no doubt about the log."""
+        self._remarks.append(what)
+
     def doubt(self, what: str) -> None:
         """Note that something is not proved."""
         self._doubts.append(what)
@@ -182,7 +187,7 @@ class ChainCheck:
             is_proved=self._seals is not None and self.breach is None and not self._doubts,
             breach=self.breach,
             breaks=tuple(self._breaks),
-            unchecked=(*unchecked, *self._doubts),
+            unchecked=(*unchecked, *self._doubts, *self._remarks),
         )
 
     def _end(self, *, is_sealed: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +24,16 @@ Answer = TypeVar("Answer")
 _BEFORE = r"""'^{(?:[^{}"]|"(?:[^"\\]|\\.)*")*"""
 _CALL, _RUN = (rf"""substring(line from {_BEFORE},"{name}":"((?:[^"\\]|\\.)*)"')""" for name in ("callId", "runId"))
 _TERMS = Terms(kind="kind", call=_CALL, run=_RUN, greatest="greatest", like="ILIKE", kept_as=kept_as)
+_NAMED = """
+SELECT 1 FROM information_schema.columns
+WHERE table_schema = current_schema() AND table_name = 'journal' AND column_name = 'id'
+"""
 _ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+def _terms(tables: PostgresTables) -> Terms:
+    """A database from before names no change until it is brought up to date."""
+    return replace(_TERMS, has_changes=tables.execute(_NAMED).fetchone() is not None)
 
 
 class PostgresAuditLog:
@@ -52,7 +62,7 @@ class PostgresAuditLog:
 
     def prove(self, anchors: Iterable[Place] = ()) -> Proof:
         """The same, for those who may wait."""
-        proof, passed, floor = self._ask(lambda tables: prove(tables, self._seals, anchors, _TERMS))
+        proof, passed, floor = self._ask(lambda tables: prove(tables, self._seals, anchors, _terms(tables)))
         for path in self._copies:
             copy = AuditFile(path, self._seals).prove([passed], is_sealed=proof.sealed_from is not None)
             proof = proof.with_copy(path.name, copy)

@@ -74,6 +74,18 @@ def _prove(
 
 
 def _terms(connection: sqlite3.Connection) -> Terms:
-    """A store from before has no bodies until it is opened again."""
+    """A store from before has no bodies, and names no change, until it is opened again."""
     has_bodies = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_body'").fetchone() is not None
-    return Terms(kind=KIND, call=_CALL, run=_RUN, greatest="max", like="LIKE", has_bodies=has_bodies, has_spans=True)
+    has_changes = (
+        connection.execute("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'id'").fetchone() is not None
+    )
+    return Terms(
+        has_changes=has_changes,
+        kind=KIND,
+        call=_CALL,
+        run=_RUN,
+        greatest="max",
+        like="LIKE",
+        has_bodies=has_bodies,
+        has_spans=True,
+    )

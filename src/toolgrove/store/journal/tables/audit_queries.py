@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from toolgrove.store.audit import (
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.encoding import key
 from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.tree.history import read_id
 
 UNUSUAL_OUTCOME = "outcome <> 'success'"
 _CHUNK = 2_000
@@ -59,8 +61,8 @@ _WILD = re.compile(r"[\\%_]")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
     """In which databases differ: the kind of a record, its call and its run, the larger of two, finding a text whatever
-    its capitals, how a text stands in a column, whether there is a table of bodies, and whether agents and tools are
-    looked up span by span."""
+    its capitals, how a text stands in a column, whether there is a table of bodies, whether agents and tools are looked
+    up span by span, and whether the journal names its changes."""
 
     kind: str
     call: str
@@ -70,6 +72,7 @@ class Terms:
     kept_as: Callable[[str], str] = str
     has_bodies: bool = True
     has_spans: bool = False
+    has_changes: bool = True
 
 
 def page(connection: Connection, query: AuditQuery, terms: Terms) -> AuditPage:
@@ -166,7 +169,9 @@ def prove(
     check = ChainCheck(seals, floor=floor, known=known, vouched=[head.place] if head is not None and is_stamped else [])
     if isinstance(seals, PublicKeys) and floor.number and (head is None or not _is_signed(head, seals)):
         check.doubt(f"that the records up to {floor.number} went with their time: no seal of this key says so")
-    _follow(connection, check, terms)
+    changes = _follow(connection, check, terms)
+    if check.breach is None and head is not None and terms.has_changes:
+        _compare(connection, check, head, changes)
     proof = check.finish(is_sealed=noted is not None)
     is_forged = head is None or (notary is not None and not is_stamped)
     is_ours = proof.sealed_from is not None or _is_of(head, notary)
@@ -189,14 +194,46 @@ def _is_signed(head: Head, key: PublicKeys) -> bool:
     return key.can_check(head.audit_floor_seal) and key.holds(head.floor_text, head.audit_floor_seal)
 
 
-def _follow(connection: Connection, check: ChainCheck, terms: Terms) -> None:
+def _follow(connection: Connection, check: ChainCheck, terms: Terms) -> list[str]:
+    """Take all records; the changes of the tree that they acknowledge."""
+    changes: list[str] = []
     for *found, line, arguments, result in _all(connection, terms):
         link = check.follow(Bodies(arguments, result).beside(line))
         if link is None:
-            return
+            break
         if found != _columns(link.record, terms):
             check.fail("its columns, by which it is found, were altered", back=1)
-            return
+            break
+        if "commit" in link.record:
+            changes.append(str(link.record["commit"]))
+    return changes
+
+
+def _compare(connection: Connection, check: ChainCheck, head: Head, changes: Sequence[str]) -> None:
+    """Compare what the records acknowledge with the journal, as far back as both reach.
+
+    Records of before did not name their change, and retention takes records that the journal has longer; the journal
+    itself forgets what is older than its floor.
+    """
+    rows = connection.execute("SELECT id, revision FROM journal ORDER BY revision").fetchall()
+    journal: dict[str, int] = dict(rows)
+    twice = next((one for one, count in Counter(changes).items() if count > 1), None)
+    if len(journal) < len(rows):
+        check.fail("the journal has a change twice")
+    elif twice is not None:
+        check.fail(f"two records tell of the change {twice}")
+    numbers = {one: found[1] for one in changes if (found := read_id(one)) is not None}
+    lost = next((one for one in changes if one not in journal and numbers.get(one, 0) > head.mark.floor), None)
+    if lost is not None:
+        check.fail(f"the change {lost}, which a record acknowledges, is not in the journal")
+    told, start = set(changes), min(numbers.values(), default=None)
+    if start is None:
+        return
+    untold = next((one for one, revision in rows if revision >= start and one not in told), None)
+    if untold is not None:
+        check.fail(f"the journal has the change {untold}, of which no record tells")
+    if rows and rows[0][1] < start and check.first is not None and check.first.number == 1:
+        check.remark(f"the changes before {start} against the journal: their records do not name them")
 
 
 def _all(connection: Connection, terms: Terms) -> Iterator[Any]:
