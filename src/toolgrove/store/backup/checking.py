@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from toolgrove.store.audit import START, AuditFile, Notary, Place, Proof
 from toolgrove.store.journal import SqliteAuditLog
 from toolgrove.store.journal.sqlite.diagnosis import unusable
-from toolgrove.store.journal.sqlite.schema import recognize
+from toolgrove.store.journal.sqlite.schema import VERSION, establish, recognize
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.loading import load
@@ -31,19 +32,33 @@ def check_store(path: Path, notary: Notary | None) -> Checked:
     """Read all of a store that nobody uses; raises StoreUnusable where it could not be opened."""
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            recognize(path, connection)
+            version, _ = recognize(path, connection)
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict != "ok":
                 raise Damaged(verdict)
             head = Head.read(connection)
-            if head is not None:
+            if head is not None and version == VERSION:
                 load(connection, head)
+            elif head is not None:
+                _load_older(path, connection)
     except (sqlite3.Error, Damaged, KeyError, TypeError, ValueError) as error:
         raise unusable(path, error) from None
     # The mark of this machine is later than a backup; whether the chain holds up to its own end is the question.
     log = SqliteAuditLog(path, None if notary is None else notary.unmarked())
     key = "" if head is None else head.audit_key
     return Checked(end=START if head is None else head.place, proof=log.prove(), key=key)
+
+
+def _load_older(path: Path, connection: sqlite3.Connection) -> None:
+    """Read the workspace of a store of an older format, through a copy in today's; it stays as it is itself."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        copy = Path(folder) / "store.db"
+        with closing(sqlite3.connect(copy, isolation_level=None)) as today:
+            connection.backup(today)
+            establish(copy, today)
+            head = Head.read(today)
+            if head is not None:
+                load(today, head)
 
 
 def check_state(path: Path) -> None:
