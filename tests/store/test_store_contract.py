@@ -10,6 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -414,3 +415,43 @@ async def test_a_head_whose_count_of_bytes_was_written_as_text_is_read_all_the_s
             body = compact({**form, "audit_body_bytes": str(form["audit_body_bytes"])}, ascii=True)
             connection.execute("UPDATE head SET body = ?, crc = ?", (body, zlib.crc32(body.encode())))
         shelf.journal = STORES["sqlite"](tmp_path, shelf.clock)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_call_that_a_crash_cut_off_ends_when_its_process_was_last_known_to_live(
+    kind: str, tmp_path: Path, seed: int
+) -> None:
+    pick, options = random.Random(seed), {"sinks": [JsonLines(tmp_path / "log.jsonl")]} if kind == "memory" else {}
+    shelf = Shelf(kind, tmp_path, **options)
+    await shelf.journal.open()
+    begun: dict[str, str] = {}
+    written = ""
+    for number in range(12):
+        shelf.clock.now += pick.choice((0, 1, 60, 3_600))
+        entry = shelf.scribe.audit(tool="pay")
+        written = to_milliseconds(shelf.clock.wall())
+        record = entry.audit._replace(timestamp=written)
+        if pick.random() < 0.3 or number == 0:
+            begun[record.call_id] = written
+            record = record._replace(outcome="begun", request=record.call_id)
+        await shelf.journal.append(entry._replace(audit=record, durable=True))
+    await shelf.journal.close()
+    shelf.clock.now += 10 * DAY
+    journal = STORES[kind](tmp_path, shelf.clock, **options)
+    await journal.open()
+    found = [one for one in await all_records(journal, tmp_path) if one["outcome"] == "unknown"]
+    await journal.close()
+    assert {one["callId"] for one in found} == set(begun)
+    for one in found:
+        since, until = datetime.fromisoformat(begun[one["callId"]]), datetime.fromisoformat(one["timestamp"])
+        # Of a process among others in a database, its own last word counts; what others wrote says nothing of it.
+        assert begun[one["callId"]] <= one["timestamp"] <= written
+        assert one["timestamp"] == written or kind == "postgresql"
+        assert one["durationMs"] == (until - since).total_seconds() * 1000
+
+
+async def all_records(journal: AnyJournal, folder: Path) -> list[dict[str, Any]]:
+    log = folder / "log.jsonl"
+    if log.exists():
+        return [json.loads(line) for line in log.read_text().splitlines()]
+    return (await journal.records(AuditQuery(limit=1_000))).records

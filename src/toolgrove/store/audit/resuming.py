@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +25,18 @@ class Resumption:
 
 
 def resume(
-    tail: Tail, missed: Sequence[Place], notary: Notary | None, timestamp: str, *, is_sealed: bool
+    tail: Tail,
+    missed: Sequence[Place],
+    notary: Notary | None,
+    timestamp: str,
+    lived: Callable[[str], str] | None = None,
+    *,
+    is_sealed: bool,
 ) -> Resumption:
     """How a log goes on; `missed` are places that it must have passed and does not hold.
 
-    `is_sealed` where signatures of this project's key cover all of it.
+    `is_sealed` where signatures of this project's key cover all of it. `lived` tells until when the process of a call is
+    known to have lived; without it, the log's last record does.
     """
     after, lost = tail.place, None
     public = notary.public if notary is not None and after.number and not is_sealed else ""
@@ -48,7 +55,7 @@ def resume(
         log.warning("From now on this project's key signs the audit log; its last records have another seal or none.")
         if lost is None:
             records.append(newly_sealed(timestamp, public))
-    cut_off = tail.unfinished.close(timestamp)
+    cut_off = tail.unfinished.close(timestamp, lived or (lambda call_id: tail.last))
     for record in cut_off:
         log.warning("The outcome of call %s of %s is unknown.", record["callId"], record["operation"])
     return Resumption(after=after, records=[*records, *cut_off], lost=lost)

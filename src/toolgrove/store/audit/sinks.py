@@ -79,13 +79,15 @@ class AuditRing:
 class Tail:
     """The end of a log: its last place, the last one that a key signed, and the calls without an end.
 
-    `is_ours` where the last signature is one of this project's key; None where there is none.
+    `is_ours` where the last signature is one of this project's key; None where there is none. `last` is when its last
+    record was written.
     """
 
     place: Place
     unfinished: Unfinished
     signed: Place | None = None
     is_ours: bool | None = None
+    last: str = ""
 
     def is_sealed(self, vouched: Place | None) -> bool:
         """Whether this project's key sealed all of it; `vouched` is a place that a seal elsewhere vouches for."""
@@ -135,7 +137,7 @@ class JsonLines:
                 raise self._unusable("ends with something that is no record")
             os.truncate(self.path, whole)
         signed, is_ours = self._signed(latest)
-        return Tail(place=place, unfinished=unfinished, signed=signed, is_ours=is_ours)
+        return Tail(place=place, unfinished=unfinished, signed=signed, is_ours=is_ours, last=_timestamp(latest))
 
     def _end(self, line: str) -> Place:
         mark, link = read_heading(line) or read_ending(line), read_record(line)
@@ -231,6 +233,12 @@ class JsonLines:
             return ""
         sign = self._notary.sign if self._notary is not None else unsigned
         return f"{heading(Place(link.place.number - 1, link.previous), sign)}\n"
+
+
+def _timestamp(latest: Iterable[bytes]) -> str:
+    """When the last record among the latest lines was written; empty where there is none."""
+    links = (read_record(line.decode(errors="replace")) for line in reversed(list(latest)))
+    return next((str(link.record.get("timestamp", "")) for link in links if link is not None), "")
 
 
 def _hear(unfinished: Unfinished, line: bytes) -> None:

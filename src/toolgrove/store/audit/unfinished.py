@@ -7,8 +7,9 @@ leaves a note beside that (a record of the kind `late_outcome`), which the next 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from toolgrove.store.audit.record import LATE, OUTCOME_UNKNOWN, AuditRecord
@@ -88,6 +89,11 @@ class Unfinished:
         return record._replace(kind=LATE, details=details)
 
     @property
+    def has_open(self) -> bool:
+        """Whether any call that began has not ended."""
+        return bool(self._open)
+
+    @property
     def is_empty(self) -> bool:
         """Whether every call that began has ended, and none is in doubt."""
         return not self._open and not self._doubts
@@ -124,13 +130,12 @@ class Unfinished:
             return [doubt.remembered() for doubt in self._told(error.get("callId"), error.get("laterOutcome"))]
         return ()
 
-    def close(self, timestamp: str) -> list[Mapping[str, Any]]:
-        """The records of calls that were cut off; to be heard in their turn."""
-        error = {"code": "internal", "reason": OUTCOME_UNKNOWN, "message": _CUT_OFF}
-        end = {"timestamp": timestamp, "outcome": "unknown", "durationMs": 0.0, "error": error}
-        return [
-            {**_facts(record), **end, "details": {"begunAt": record["timestamp"]}} for record in self._open.values()
-        ]
+    def close(self, now: str, lived: Callable[[str], str]) -> list[Mapping[str, Any]]:
+        """The records of calls that were cut off; to be heard in their turn.
+
+        They end when the process of the call was last known to live: `lived` tells that, empty where nobody knows.
+        """
+        return [_cut_off(record, min(lived(call_id), now)) for call_id, record in self._open.items()]
 
     def _told(self, call_id: Any, became: Any) -> Iterator[Doubt]:
         """Note that an agent was told what is known of a call; if more is known by now, it is told again."""
@@ -145,6 +150,21 @@ class Unfinished:
             if doubt.call_id == call_id and outcome != "unknown":
                 self._doubts[request] = told = replace(doubt, is_told=False, became=outcome)
                 yield told
+
+
+def _cut_off(begun: Mapping[str, Any], lived: str) -> Mapping[str, Any]:
+    """The end of a call whose process lived at least until a moment, or until it began."""
+    since = begun["timestamp"]
+    until = max(since, lived)
+    span = datetime.fromisoformat(until) - datetime.fromisoformat(since)
+    return {
+        **_facts(begun),
+        "timestamp": until,
+        "outcome": "unknown",
+        "durationMs": span.total_seconds() * 1000,
+        "error": {"code": "internal", "reason": OUTCOME_UNKNOWN, "message": _CUT_OFF},
+        "details": {"begunAt": since},
+    }
 
 
 def _request(record: Mapping[str, Any]) -> str:

@@ -161,13 +161,14 @@ class PostgresLedger:
         """Hear of calls that others left in doubt, and close those of processes that are gone."""
         found = calls(tables)
         self.unfinished.share(found.all)
-        if self._clock.monotonic() - self._came < GRACE or not found.orphans.close(""):
+        if self._clock.monotonic() - self._came < GRACE or not found.orphans.has_open:
             return
         with tables:
             tables.execute("BEGIN")
             head = self._locked_head(tables)
             now = to_milliseconds(self._clock.wall())
-            records = calls(tables).orphans.close(now)  # but for those closed meanwhile
+            found = calls(tables)  # but for those closed meanwhile
+            records = found.orphans.close(now, found.lived)
             settled = settle_closed(tables, records)
             _, head = self._entries.announce(tables, head, [*records, *settled], head.place)
             self.head = self._entries.write_head(tables, head)

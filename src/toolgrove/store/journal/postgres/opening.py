@@ -98,13 +98,11 @@ def open_database(
             )
             tables.execute("BEGIN")
             head = own(Head.read(tables, lock=LOCKED) or head, notary, address.told, change_key=change_key)
-            unfinished, left = calls(tables)
-            entries = EntryTables(
-                keys, copies, retention, AuditBodies(record_bytes), unfinished, notary, is_shared=True
-            )
+            found = calls(tables)
+            entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), found.all, notary, is_shared=True)
             going_on = partial(resumption, entries=entries, archive=archive, notary=notary, clock=clock)
             ledger = PostgresLedger(address, tables, head, entries, replica, clock, going_on)
-            said = ledger.announce(tables, going_on(tables, head, left=left))
+            said = ledger.announce(tables, going_on(tables, head, left=found.orphans, lived=found.lived))
             tables.execute("COMMIT")
             ledger.tell_outside()
     except BaseException as error:

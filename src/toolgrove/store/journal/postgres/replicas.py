@@ -11,7 +11,11 @@ from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.rows import Rows
 from toolgrove.store.postgres.presence import ALIVE, FORGET, HOLD, LEAVE, STAY
 
-_CALLS = f"SELECT body, crc, replica IS NULL OR replica NOT IN ({ALIVE}) FROM unfinished"  # noqa: S608  our own words
+_SEEN = """to_char(seen AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')"""
+_CALLS = (
+    f"SELECT body, crc, replica IS NULL OR replica NOT IN ({ALIVE}), call, {_SEEN} FROM unfinished "  # noqa: S608  our own words
+    "LEFT JOIN replica ON replica.id = unfinished.replica"
+)
 
 
 class Replica:
@@ -36,10 +40,18 @@ class Replica:
 
 
 class Calls(NamedTuple):
-    """Calls that have not ended, or in doubt: of all processes, and of those that are gone."""
+    """Calls that have not ended, or in doubt: of all processes, and of those that are gone.
+
+    `seen` is when the process of each was last heard of.
+    """
 
     all: Unfinished
     orphans: Unfinished
+    seen: Mapping[str, str]
+
+    def lived(self, call_id: str) -> str:
+        """Until when the process of a call is known to have lived; empty where nobody knows."""
+        return self.seen.get(call_id, "")
 
 
 def calls(connection: Connection) -> Calls:
@@ -48,6 +60,7 @@ def calls(connection: Connection) -> Calls:
     return Calls(
         all=unfinished_calls.remembered([row[:2] for row in rows]),
         orphans=unfinished_calls.remembered([row[:2] for row in rows if row[2]]),
+        seen={row[3]: row[4] for row in rows if row[4] is not None},
     )
 
 

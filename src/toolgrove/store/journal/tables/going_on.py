@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import (
@@ -52,20 +52,27 @@ def resumption(
     notary: Notary | None,
     clock: Clock,
     left: Unfinished | None = None,
+    lived: Callable[[str], str] | None = None,
     known: Place | None = None,
 ) -> Resumption:
     """What the audit log has to say first; copies whose end it lost go on behind that.
 
-    `left` are calls that nobody goes on with; without it, all that have not ended. `known` is where a process that goes
-    on has seen the log stand.
+    `left` are calls that nobody goes on with; without it, all that have not ended. `lived` tells until when the process
+    of each is known to have lived; without it, only one process writes the store, and its last record tells. `known` is
+    where a process that goes on has seen the log stand.
     """
     noted = None if notary is None else notary.noted()
     archived = [archive.end] if archive is not None and archive.end is not None else []
     passed = [*entries.copies.ends, *(place for place in (noted, known) if place is not None), *archived]
     missed = [place for place in passed if not _holds(connection, head, place)]
     is_sealed = bool(head.audit_key) and entries.is_sealed(head)
-    tail = Tail(place=head.place, unfinished=entries.unfinished if left is None else left)
-    going_on = resume(tail, missed, notary, to_milliseconds(clock.wall()), is_sealed=is_sealed)
+    last = connection.execute("SELECT timestamp FROM audit ORDER BY number DESC LIMIT 1").fetchone()
+    tail = Tail(
+        place=head.place,
+        unfinished=entries.unfinished if left is None else left,
+        last="" if last is None else last[0],
+    )
+    going_on = resume(tail, missed, notary, to_milliseconds(clock.wall()), lived, is_sealed=is_sealed)
     if going_on.lost is not None:
         entries.copies.pass_over(missed, going_on.lost.number)
     return going_on
