@@ -112,7 +112,7 @@ class JsonLines:
 
     def tail(self, *, mend: bool = True) -> Tail:
         """How the file ends; what a crash left of a torn line is cut off, unless somebody only looks."""
-        line = torn = b""
+        line = record = torn = b""
         whole = 0
         unfinished = Unfinished()
         latest: deque[bytes] = deque(maxlen=_LATEST)
@@ -121,6 +121,8 @@ class JsonLines:
                 for read in file:
                     if read.endswith(b"\n"):
                         line, whole = read, whole + len(read)
+                        if read.startswith(_OPENINGS[0]):
+                            record = read
                         if _SEALED.search(read):
                             latest.append(read)
                         if not unfinished.is_empty or b'"begun"' in read:
@@ -137,7 +139,7 @@ class JsonLines:
                 raise self._unusable("ends with something that is no record")
             os.truncate(self.path, whole)
         signed, is_ours = self._signed(latest)
-        return Tail(place=place, unfinished=unfinished, signed=signed, is_ours=is_ours, last=_timestamp(latest))
+        return Tail(place=place, unfinished=unfinished, signed=signed, is_ours=is_ours, last=_timestamp(record))
 
     def _end(self, line: str) -> Place:
         mark, link = read_heading(line) or read_ending(line), read_record(line)
@@ -235,10 +237,10 @@ class JsonLines:
         return f"{heading(Place(link.place.number - 1, link.previous), sign)}\n"
 
 
-def _timestamp(latest: Iterable[bytes]) -> str:
-    """When the last record among the latest lines was written; empty where there is none."""
-    links = (read_record(line.decode(errors="replace")) for line in reversed(list(latest)))
-    return next((str(link.record.get("timestamp", "")) for link in links if link is not None), "")
+def _timestamp(line: bytes) -> str:
+    """When a record was written; empty where there is none."""
+    link = read_record(line.decode(errors="replace"))
+    return "" if link is None else str(link.record.get("timestamp", ""))
 
 
 def _hear(unfinished: Unfinished, line: bytes) -> None:

@@ -1,12 +1,19 @@
-"""Making a backup: everything as it is at one moment, while others go on writing."""
+"""Making a backup: everything as it is at one moment, while others go on writing.
+
+It is put together in a folder of its own beside the file that it becomes, and appears under that name whole, or not at
+all. A process that is killed meanwhile leaves that folder, which holds everything; the next backup in the same place
+removes it. Whoever works in such a folder holds a lock in it that dies with the process, so that two backups at once
+leave each other alone.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -17,9 +24,13 @@ from toolgrove.store.backup.checking import check_state, check_store
 from toolgrove.store.backup.contents import ARCHIVE, LOG, STATE, STORE, Manifest, Places
 from toolgrove.store.journal.sqlite.compaction import prepare
 from toolgrove.store.journal.sqlite.diagnosis import unusable
+from toolgrove.store.journal.sqlite.owner import Owner
 from toolgrove.store.journal.sqlite.schema import connect_reader
+from toolgrove.store.unusable import StoreUnusable
 
 _BLOCK = 1024**2
+_PREFIX = ".toolgrove-backup-"
+_WHOLE = "backup.zip"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,21 +49,60 @@ def make_backup(places: Places, file: Path, *, notary: Notary | None, made: str)
     """Write a backup to a new file, readable by its owner only; nobody has to stop for it, and nobody waits."""
     if file.exists():
         raise FileExistsError(f"{file} is there already, and a backup replaces nothing; name another file")
-    with tempfile.TemporaryDirectory(dir=file.absolute().parent, prefix=f".{file.name}-") as name:
-        folder = Path(name)
+    _sweep(file.absolute().parent)
+    with _working_folder(file.absolute().parent) as folder:
         _copy_all(places, folder)
         checked = check_store(folder / STORE, notary)
         if (folder / STATE).exists():
             check_state(folder / STATE)
         members = [member for member in (STORE, STATE, LOG, ARCHIVE) if (folder / member).exists()]
-        try:
-            _write(file, folder, members, Manifest(made=made, end=checked.end, key=checked.key))
-        except BaseException:
-            file.unlink(missing_ok=True)
-            raise
+        made_here = folder / _WHOLE
+        _write(made_here, folder, members, Manifest(made=made, end=checked.end, key=checked.key))
+        _put(made_here, file)
     return Backup(
         file=file, size=file.stat().st_size, members=members, end=checked.end, key=checked.key, proof=checked.proof
     )
+
+
+@contextmanager
+def _working_folder(place: Path) -> Iterator[Path]:
+    """A folder that others do not take for one that was left behind."""
+    folder, owner = _locked_folder(place)
+    try:
+        yield folder
+    finally:
+        owner.release()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked_folder(place: Path) -> tuple[Path, Owner]:
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=place, prefix=_PREFIX))
+        with suppress(FileNotFoundError):  # somebody swept it, since it was empty
+            return folder, Owner(folder / STORE)
+
+
+def _sweep(place: Path) -> None:
+    """Remove the folders of backups whose process was killed."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with suppress(StoreUnusable, OSError):
+            if not (folder / f"{STORE}-lock").exists():
+                folder.rmdir()  # only if it is empty
+                continue
+            Owner(folder / STORE).release()  # nobody works in it
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(whole: Path, file: Path) -> None:
+    """Give a backup its name, which nobody may have taken meanwhile."""
+    try:
+        os.link(whole, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if file.exists():
+            raise FileExistsError(f"{file} is there already") from None
+        whole.rename(file)
 
 
 def _copy_all(places: Places, folder: Path) -> None:
