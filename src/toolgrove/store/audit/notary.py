@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import secrets
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
@@ -24,6 +25,7 @@ from typing import Any
 from toolgrove.errors import GroveError
 from toolgrove.store.audit.chain import Place
 from toolgrove.store.audit.signing import SIGNATURE, SigningKey
+from toolgrove.store.private_file import take_name
 from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
@@ -60,7 +62,7 @@ class Notary:
 
     def open(self) -> None:
         """Have a key; the first time one is made."""
-        if self._secret is None and not self.key.exists():
+        if self._secret is None:
             self._make()
         try:
             self._take(self._text())
@@ -145,13 +147,23 @@ class Notary:
             raise self._unusable(f"cannot be read: {why}", "Check who owns the file.") from None
 
     def _make(self) -> None:
+        """Make a key unless there is one; it appears whole, since an empty one would keep the log from being opened."""
         try:
+            if self.key.exists():
+                if self.key.stat().st_size:
+                    return
+                self.key.unlink()  # an earlier version was cut off before it wrote one
             self.key.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with FileIO(self.key, "xb", opener=private) as file:
-                file.write(f"{secrets.token_hex(32)}\n".encode())
-                os.fsync(file.fileno())
+            descriptor, name = tempfile.mkstemp(dir=self.key.parent, prefix=f".{self.key.name}-")
+            try:
+                with FileIO(descriptor, "wb") as file:
+                    file.write(f"{secrets.token_hex(32)}\n".encode())
+                    os.fsync(file.fileno())
+                take_name(Path(name), self.key)
+            finally:
+                Path(name).unlink(missing_ok=True)
         except FileExistsError:
-            return
+            return  # another process was quicker
         except OSError as error:
             raise self._unusable(f"cannot be made: {error.strerror}", "Check who owns its folder.") from None
 

@@ -26,6 +26,7 @@ from toolgrove.store.journal.sqlite.compaction import prepare
 from toolgrove.store.journal.sqlite.diagnosis import unusable
 from toolgrove.store.journal.sqlite.owner import Owner
 from toolgrove.store.journal.sqlite.schema import connect_reader
+from toolgrove.store.private_file import take_name
 from toolgrove.store.unusable import StoreUnusable
 
 _BLOCK = 1024**2
@@ -58,7 +59,7 @@ def make_backup(places: Places, file: Path, *, notary: Notary | None, made: str)
         members = [member for member in (STORE, STATE, LOG, ARCHIVE) if (folder / member).exists()]
         made_here = folder / _WHOLE
         _write(made_here, folder, members, Manifest(made=made, end=checked.end, key=checked.key))
-        _put(made_here, file)
+        take_name(made_here, file)
     return Backup(
         file=file, size=file.stat().st_size, members=members, end=checked.end, key=checked.key, proof=checked.proof
     )
@@ -91,18 +92,6 @@ def _sweep(place: Path) -> None:
                 continue
             Owner(folder / STORE).release()  # nobody works in it
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _put(whole: Path, file: Path) -> None:
-    """Give a backup its name, which nobody may have taken meanwhile."""
-    try:
-        os.link(whole, file)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        if file.exists():
-            raise FileExistsError(f"{file} is there already") from None
-        whole.rename(file)
 
 
 def _copy_all(places: Places, folder: Path) -> None:
