@@ -7,7 +7,8 @@ import sqlite3
 
 log = logging.getLogger("toolgrove.store")
 _INCREMENTAL = 2
-_STEP = 500
+_STEP = 100
+"""Pages that are moved in one go: whoever waits for the writer waits for this as well."""
 _FREE = 1_000
 _SHARE = 4
 

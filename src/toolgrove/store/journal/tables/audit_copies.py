@@ -55,5 +55,11 @@ class AuditCopies:
         except Exception:  # the entries are kept: whatever happens to a copy, nobody may be told otherwise
             log.exception("a copy of the audit log cannot be written; the store has the records")
 
+    def sync(self) -> None:
+        """Make what was copied so far outlive the machine's power, since the store is about to forget it."""
+        for sink in self._sinks:
+            if isinstance(sink, JsonLines):
+                sink.sync()
+
     def close(self) -> None:
         close_logs(self._sinks)

@@ -1,12 +1,18 @@
-"""How long audit records are kept: old ones go a few at a time, so that no call waits long for it."""
+"""How long audit records are kept: old ones go a few at a time, so that no call waits long for it.
+
+They go in the transaction of some other write, and whoever waits for that waits for this too. So a step is bounded both
+in records and in bytes: what a record was given and answered can be a thousand times as large as the record, and a
+database looks at each page that it frees. Nothing goes before the archive and the copies outside the store have it on
+disk.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 from toolgrove.notation.times import to_milliseconds
@@ -29,7 +35,11 @@ DEFAULT_DAYS = 90
 """What a new store keeps unless told otherwise; one from before there was a default keeps all."""
 Days = int | Literal["forever"]
 _DAY = 86_400.0
-_BATCH = 1_000
+_SEEN = 1_000
+"""How many records are looked at to tell whether the clock was set."""
+_MOST = 200
+_MOST_BYTES = 256 * 1024
+"""How much leaves in one step, but for a single record that is larger."""
 _PAUSE = 60.0
 _GROUP = 10_000
 """How many records go into a transaction at most, of which the last has a signature."""
@@ -63,26 +73,27 @@ class AuditRetention:
         self._resting_until = -math.inf
         self._told = False
 
-    def prune(self, connection: Connection, last: int, floor: int) -> Pruned | None:
-        """Take the oldest out in the open transaction, none after `last`; the newest that went.
+    def prune(self, connection: Connection, last: int, floor: int, sync: Callable[[], None]) -> Pruned | None:
+        """Take some of the oldest out in the open transaction, none after `last`; the newest that went.
 
-        Those up to `floor` are gone already.
+        Those up to `floor` are gone already. `sync` makes the copies outside the store last.
         """
         now = self._clock.monotonic()
         if self._seconds is None or now < self._resting_until:
             return None
         query = "SELECT number, timestamp FROM audit WHERE number <= ? ORDER BY number LIMIT ?"
-        rows = connection.execute(query, (last, _BATCH)).fetchall()
+        rows = connection.execute(query, (last, _SEEN)).fetchall()
         wall = self._clock.wall()
         gone = _old([row[1] for row in rows], to_milliseconds(wall - self._seconds), to_milliseconds(wall))
-        if gone < _BATCH:
+        taken = _fitting(connection, [row[0] for row in rows[:gone]])
+        if taken == gone < _SEEN:
             self._resting_until = now + _PAUSE
-        if not gone:
+        if not taken:
             return None
-        number = rows[gone - 1][0]
+        number = rows[taken - 1][0]
         (line,) = connection.execute("SELECT line FROM audit WHERE number = ?", (number,)).fetchone()
         is_ours = self._is_ours(connection, number, line)
-        if not self._archived(connection, number, floor, is_ours=is_ours):
+        if not self._archived(connection, number, floor, sync, is_ours=is_ours):
             return None
         connection.execute("DELETE FROM audit WHERE number <= ?", (number,))
         return Pruned(Place(number, hash_of(line)), is_ours)
@@ -103,8 +114,16 @@ class AuditRetention:
             before = link
         return False
 
-    def _archived(self, connection: Connection, last: int, floor: int, *, is_ours: bool) -> bool:
-        """Whether the records up to the last one may go: the archive has them, or there is none."""
+    def _archived(
+        self, connection: Connection, last: int, floor: int, sync: Callable[[], None], *, is_ours: bool
+    ) -> bool:
+        """Whether the records up to the last one may go: the copies have them, and the archive if there is one."""
+        try:
+            sync()
+        except OSError as error:
+            self._resting_until = self._clock.monotonic() + _PAUSE
+            log.error("Old audit records stay in the store: a copy cannot be written to disk: %s.", error)
+            return False
         if self._archive is None:
             return True
         try:
@@ -122,6 +141,18 @@ class AuditRetention:
             return False
         self._told = False
         return True
+
+
+def _fitting(connection: Connection, numbers: Sequence[int]) -> int:
+    """How many of these records leave in one step."""
+    if not numbers:
+        return 0
+    query = (
+        "SELECT length(line) + coalesce(size, 0) FROM audit LEFT JOIN audit_body USING (number) "
+        "WHERE number <= ? ORDER BY number LIMIT ?"
+    )
+    filled = accumulate(int(row[0]) for row in connection.execute(query, (numbers[-1], _MOST)).fetchall())
+    return max(1, sum(size <= _MOST_BYTES for size in filled))
 
 
 def _old(timestamps: Sequence[str], oldest_kept: str, now: str) -> int:

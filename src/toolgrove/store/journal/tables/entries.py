@@ -128,9 +128,8 @@ class EntryTables:
         self._sign_last(audit, outcomes)
         self._keep_records(connection, audit, heard)
         filled = self._bodies.keep(connection, bodies, head.audit_body_bytes)
-        floor = self._retention.prune(
-            connection, min(place.number - 1, self.copies.least(place.number)), head.floor.number
-        )
+        last = min(place.number - 1, self.copies.least(place.number))
+        floor = self._retention.prune(connection, last, head.floor.number, self.copies.sync)
         if floor is not None:
             filled = self._bodies.drop(connection, floor.place.number, filled)
             head = head._replace(audit_floor=floor.place.hash, audit_floor_number=floor.place.number)
