@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = {"initdb": "postgresql", "redis-server": "redis-server", "haproxy": "haproxy"}
+PACKAGES = {"initdb": "postgresql", "redis-server": "redis-server", "haproxy": "haproxy", "cc": "gcc libc6-dev"}
 PLACES = (*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), Path("/usr/sbin"))
 
 
