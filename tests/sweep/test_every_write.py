@@ -19,10 +19,10 @@ import pytest
 
 from sweep.disk import FAULTS, compiled, environment
 
-pytestmark = pytest.mark.long
 SEED = int(os.environ.get("SWEEP_SEED", "24"))
 EACH = os.environ.get("SWEEP") == "all"
 TESTS = Path(__file__).parents[1]
+pytestmark = [pytest.mark.long, *([pytest.mark.timeout(0)] if EACH else [])]
 
 
 @pytest.fixture(scope="session")
@@ -43,13 +43,13 @@ def swept(how: str, most: int, folder: Path, library: Path, *, at_least: int | N
 
 
 def test_a_crash_between_any_two_calls_leaves_what_was_acknowledged(tmp_path: Path, library: Path) -> None:
-    swept("crashes", 50, tmp_path, library)
+    swept("crashes", 20, tmp_path, library)
 
 
 def test_a_backup_that_was_cut_off_is_swept_by_the_next_and_never_half_there(tmp_path: Path, library: Path) -> None:
-    swept("backups", 40, tmp_path, library, at_least=30)
+    swept("backups", 20, tmp_path, library, at_least=15)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_call_that_fails_once_leaves_what_was_acknowledged(fault: str, tmp_path: Path, library: Path) -> None:
-    swept(fault, 16, tmp_path, library)
+    swept(fault, 8, tmp_path, library)
