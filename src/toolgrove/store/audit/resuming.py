@@ -35,8 +35,8 @@ def resume(
 ) -> Resumption:
     """How a log goes on; `missed` are places that it must have passed and does not hold.
 
-    `is_sealed` where signatures of this project's key cover all of it. `lived` tells until when the process of a call is
-    known to have lived; without it, the log's last record does.
+    `is_sealed` where signatures of this project's key cover all of it. `lived` tells until when the process of a call
+    is known to have lived; without it, the log's last record does.
     """
     after, lost = tail.place, None
     public = notary.public if notary is not None and after.number and not is_sealed else ""

@@ -68,9 +68,7 @@ def resumption(
     is_sealed = bool(head.audit_key) and entries.is_sealed(head)
     last = connection.execute("SELECT timestamp FROM audit ORDER BY number DESC LIMIT 1").fetchone()
     tail = Tail(
-        place=head.place,
-        unfinished=entries.unfinished if left is None else left,
-        last="" if last is None else last[0],
+        place=head.place, unfinished=entries.unfinished if left is None else left, last="" if last is None else last[0]
     )
     going_on = resume(tail, missed, notary, to_milliseconds(clock.wall()), lived, is_sealed=is_sealed)
     if going_on.lost is not None:
