@@ -54,6 +54,7 @@ async def test_an_answer_that_cannot_be_read_fails_that_call_only(
             error = error_of(await beside(agent, agent.call(f"bad_{tool}", arguments)))
             assert error["code"] == "internal"
             assert error["reason"] == reason
+            assert "It may have run all the same" in error["message"], "the request had left"
             await answers(agent, "bad")
             await agent.call("bad_release", {"text": "x"})
         assert text_of(held[0]) == "released"
@@ -81,6 +82,7 @@ async def test_a_server_that_breaks_in_a_call_fails_it_at_once_and_is_started_ag
         error = error_of(await beside(agent, agent.call(f"bad_{tool}", arguments)))
         assert error["code"] == "internal"
         assert error["reason"] == reason
+        assert "It may have run all the same" in error["message"], "the request had left"
         await answers(await back(grove, "bad_echo"), "bad")
         assert len(journal.pids) == 2
         assert journal.received("tools/call", tool) == 1, "a call is never repeated"

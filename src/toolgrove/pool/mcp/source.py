@@ -343,7 +343,7 @@ class McpSource:
         except Overdue:
             raise self._failure("has too many calls waiting", "upstream_busy", retryable=True) from None
         except Nonsense as fault:
-            raise self._failure(str(fault), "bad_result") from None
+            raise self._failure(f"{fault}.{_advice(call)}", "bad_result") from None
 
     async def _exchange(
         self, call: Call, gate: Callable[[], Session], ask: Callable[[Session], Awaitable[_Answer]]
