@@ -6,6 +6,8 @@ for the end of a call's time instead of failing it fails here.
 
 from __future__ import annotations
 
+import logging
+import random
 from typing import Any
 
 import anyio
@@ -216,6 +218,23 @@ async def test_a_flood_of_error_output_neither_blocks_the_server_nor_us(caplog: 
         assert text_of(await beside(agent, agent.call("bad_stderr_flood"))) == "said it all"
         await answers(agent, "bad")
     assert sum(len(record.getMessage()) for record in caplog.records) < 1_000_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_is_written_to_stderr_delays_no_call_however_much_it_is(
+    seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where it had to wait, such a flood would take longer than the call may."""
+    draw = random.Random(seed)
+    caplog.set_level(logging.INFO, "toolgrove.pool")
+    async with running({"bad": fake(timeout=10)}) as grove:
+        agent = await grove.agent("a")
+        for size in (draw.randrange(1_000, 1_000_000), draw.randrange(30_000_000, 60_000_000)):
+            width = draw.choice([20, 100, 4_000, 65_536, 1_000_000])
+            assert text_of(await agent.call("bad_stderr_flood", {"text": f"{size}/{width}"})) == "said it all"
+        await answers(agent, "bad")
+    assert sum(len(record.getMessage()) for record in caplog.records) < 1_000_000
+    assert any("more lines were dropped" in record.getMessage() for record in caplog.records)
 
 
 class Listener:

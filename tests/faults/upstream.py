@@ -367,8 +367,10 @@ class Upstream:
         self.reply(number, text("announced"))
 
     def call_stderr_flood(self, number: Id, arguments: Json, meta: Json) -> None:
-        for _ in range(80):
-            os.write(2, b"e" * 65_536)
+        size, _, width = arguments.get("text", "").partition("/")
+        left, line = int(size or 80 * 65_536), b"e" * int(width or 65_536)
+        while left > 0:
+            left -= os.write(2, line + b"\n" * bool(width))
         os.write(2, b"\xff\xfe not UTF-8\n")
         self.reply(number, text("said it all"))
 

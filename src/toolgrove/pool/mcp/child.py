@@ -21,7 +21,6 @@ from typing import cast
 import anyio
 import anyio.to_thread
 
-from toolgrove.budgets import RefillingBudget
 from toolgrove.pool.mcp.faults import Misconfigured, Unsent
 from toolgrove.pool.mcp.jsonrpc import MAX_MESSAGE
 from toolgrove.pool.offspring import MARK, Offspring, end_marked
@@ -37,8 +36,6 @@ TERM_GRACE = 0.7
 KILL_GRACE = 0.5
 _SETTLING = 1.0
 _POLL = 0.02
-_STDERR_RATE = 1024 * 1024
-_STDERR_BURST = 4 * _STDERR_RATE
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # looked up now, not in a child that just forked
@@ -106,8 +103,6 @@ class Child(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the pipes; a child can be gone again before `start` returns."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
-        clock = asyncio.get_running_loop().time  # the one by which reading is resumed
-        self._stderr_room = RefillingBudget(_STDERR_RATE, burst=_STDERR_BURST, monotonic=clock)
 
     @property
     def _input(self) -> asyncio.WriteTransport:
@@ -128,25 +123,11 @@ class Child(asyncio.SubprocessProtocol):
         pipe.write(line + b"\n")
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Pass on what the child wrote, its error output within bounds."""
-        if fd == 1:
-            if not self._ending:
-                self._wrote(data)
-            return
-        self._complained(data)
-        if not self._stderr_room.take(len(data)):
-            self._hold_stderr()
-
-    def _hold_stderr(self) -> None:
-        """Let a child that floods its error output wait, or it would keep us busy with reading."""
-        pipe = cast(asyncio.ReadTransport, self._transport.get_pipe_transport(2))
-        pipe.pause_reading()
-
-        def resume() -> None:
-            if not pipe.is_closing():
-                pipe.resume_reading()
-
-        asyncio.get_running_loop().call_later(1.0, resume)
+        """Pass on what the child wrote. Its error output is always read, or it would wait in the middle of a call."""
+        if fd != 1:
+            self._complained(data)
+        elif not self._ending:
+            self._wrote(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Notice that it closed its input or output."""

@@ -50,11 +50,15 @@ class ErrorOutput:
             self._dropped += data.count(b"\n") + 1
             self._restart(skipping=not data.endswith(b"\n"))
             return
+        self._tell_dropped()
         self._log(self._scrubber.feed(self._decoder.decode(data)))
 
     def end(self) -> None:
         """Log the last line, and how many were dropped."""
         self._log(self._scrubber.end() + "\n")
+        self._tell_dropped()
+
+    def _tell_dropped(self) -> None:
         if self._dropped:
             log.info("server %s: %d more lines were dropped", self._server, self._dropped)
             self._dropped = 0
