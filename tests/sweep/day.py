@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +80,9 @@ class Book:
         """As one line."""
         return json.dumps(asdict(self))
 
-    @property
-    def epoch(self) -> str:
-        """What the versions of this project begin with."""
-        return self.version.partition("-")[0]
-
-    def of_epoch(self, epoch: str) -> Book:
-        """The same in a project that was made at another time."""
-        return self if not epoch else Book.of(self.text().replace(f'"{self.epoch}-', f'"{epoch}-'))
+    def lived_again(self, before: Book) -> Book:
+        """What is seen after the same step in another life, in which nothing after `before` was told."""
+        return replace(before, portrait=self.portrait, version="", now=self.now)
 
     @classmethod
     def of(cls, text: str) -> Book:
@@ -132,7 +127,7 @@ async def look(grove: Grove) -> tuple[Portrait, str]:
     seen["approvals"] = sorted(one.state for one in await grove.approvals.list())
     seen["tokens"] = sorted(grove.tokens.holders().values())
     seen["pins"] = [[pin.own_name, pin.state, pin.hash, pin.pinned_by] for pin in grove.pins.list()]
-    seen = json.loads(json.dumps(seen).replace(version.partition("-")[0], "EPOCH"))
+    seen = json.loads(json.dumps(seen).replace(version.partition("-")[0], "ID"))
     return seen, version
 
 

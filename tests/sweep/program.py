@@ -128,7 +128,7 @@ async def check(folder: Path, books: Sequence[Book], cut: bool) -> None:
         form = {
             "parentNodeId": "root",
             "payloadType": "After",
-            "versionToken": book.version if books[0].version else version,
+            "versionToken": (books[0].version and book.version) or version,
         }
         after = await (await grove.agent("ann")).call("add_child", form)
         if "error" in after:
@@ -342,7 +342,7 @@ class Sweep:
         if problem:
             self.wrong.append(f"{where}: {problem}")
         acks = (self._place / ACKS).read_text() if (self._place / ACKS).exists() else ""
-        self._check(where, self._place, start, acks, died=not told.exists())
+        self._check(where, self._place, start, acks, died=not told.exists(), is_same_life=False)
         return int(count)
 
     def _die_trying(self, start: Start, number: int, fault: str, told: Path) -> None:
@@ -363,14 +363,23 @@ class Sweep:
         os._exit(0)
 
     def _check(
-        self, where: str, folder: Path, start: Start, acks: str, *, cut: bool = False, died: bool = True
+        self,
+        where: str,
+        folder: Path,
+        start: Start,
+        acks: str,
+        *,
+        cut: bool = False,
+        died: bool = True,
+        is_same_life: bool = True,
     ) -> None:
         """See that there is what was acknowledged, or that and the step that a process died in."""
         self.tried += 1
         books = [Book.of(line) for line in acks.splitlines()]
         known = [books[-1] if books else start.book]
         if (died or not books) and len(books) < len(start.books):
-            known.append(start.books[len(books)].of_epoch(known[0].epoch))
+            following = start.books[len(books)]
+            known.append(following if is_same_life else following.lived_again(known[0]))
         try:
             anyio.run(check, folder, known, cut)
         except Wrong as wrong:
