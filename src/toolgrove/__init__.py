@@ -22,6 +22,7 @@
 - ``notifier``: tells a webhook that a call waits for a person
 - ``openai_tools``: an agent's tools as OpenAI definitions
 - ``pool``: tools of many sources, resolved into one toolset per agent
+- ``project_identity``: of which project this machine's files are
 - ``project_state``: what a project keeps between runs: pins, approvals, tokens
 - ``reload``: following the project file
 - ``runners``: what drives a sub-agent

@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from toolgrove.config import Config
 from toolgrove.pool.secrets import Secrets
+from toolgrove.project_identity import known_project
 from toolgrove.store.postgres import DatabaseAddress
 
 _REFERENCE = re.compile(r"\$\{[^{}]*\}")
@@ -16,7 +17,11 @@ _PLAIN = ":,"
 
 def database_of(config: Config, secrets: Secrets | None = None) -> DatabaseAddress | None:
     """The address that the project file names; None where its store is no database."""
-    return address_of(config.workspace.store, config, secrets) if config.workspace.is_database else None
+    if not config.workspace.is_database:
+        return None
+    address = address_of(config.workspace.store, config, secrets)
+    address.expected.known = known_project(config)
+    return address
 
 
 def address_of(text: str, config: Config, secrets: Secrets | None = None) -> DatabaseAddress:

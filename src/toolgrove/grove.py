@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import asdict
 from functools import cached_property, partial
 from importlib import import_module
@@ -62,6 +62,7 @@ from toolgrove.pool.resources import Resources
 from toolgrove.pool.secrets import Secrets
 from toolgrove.pool.snapshot import PoolSnapshot
 from toolgrove.pool.toolsets import Toolsets
+from toolgrove.project_identity import keep_project
 from toolgrove.project_state import ProjectState
 from toolgrove.shared_limits import shared_limits_of
 from toolgrove.sources import Sources
@@ -213,6 +214,7 @@ class Grove:
                 self._open.push_async_callback(self._journal.close)
                 if saved is not None:
                     self._workspace.resume(saved)
+                    await anyio.to_thread.run_sync(self._belong)
             await self._follow()
             await self._settle_abandoned()
             self._open.enter_context(scrubbing(self.secrets.scrub_text))
@@ -230,6 +232,12 @@ class Grove:
             await self._open.aclose()
             raise
         return self
+
+    def _belong(self) -> None:
+        """Have the state say of which project it is."""
+        keep_project(self.config, self.project)
+        with suppress(OSError):  # whoever needs the state next reports it
+            self._state.belong(self.project)
 
     async def _follow(self) -> None:
         """Where other processes may write the journal too, take over what they do."""
@@ -280,6 +288,11 @@ class Grove:
     ) -> None:
         await self._open.aclose()  # without the caller's own error, which is not one of the pool's tasks
         self._state.close()
+
+    @property
+    def project(self) -> str:
+        """The identity of the project, which its store keeps; empty in memory."""
+        return self._journal.project
 
     @property
     def audit(self) -> AuditRing:

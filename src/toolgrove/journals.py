@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolgrove.config import Config
+from toolgrove.project_identity import known_project
 from toolgrove.store.audit import AuditSink, Notary
 from toolgrove.store.journal import MemoryJournal
 from toolgrove.store.postgres import DatabaseAddress, needing_psycopg
@@ -47,6 +49,7 @@ def journal_of(
             record_bytes=config.record_bytes,
             notary=notary,
             change_key=change_key,
+            known=partial(known_project, config),
         )
         return kept
     if database is None:
@@ -61,6 +64,7 @@ def journal_of(
         record_bytes=config.record_bytes,
         notary=notary,
         change_key=change_key,
+        known=partial(known_project, config),
     )
     return journal
 

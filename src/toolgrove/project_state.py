@@ -115,6 +115,11 @@ class ProjectState:
         file = config.state_file
         return cls(file if file is not None and (make or file.exists()) else None, database=database_of(config))
 
+    def belong(self, project: str) -> None:
+        """Have the state file say of which project it is, also one that is not there yet."""
+        if self._file is not None:
+            self._file.belong(project)
+
     @property
     def is_kept(self) -> bool:
         """Whether there is something from before."""

@@ -249,3 +249,39 @@ def test_a_backup_replaces_no_file_and_needs_a_store(toolgrove: Toolgrove, proje
     said = toolgrove("backup", "b.zip")
     assert (said.code, (tmp_path / "b.zip").read_text()) == (1, "mine")
     assert "name another file" in said.err
+
+
+async def test_the_backup_of_another_project_is_refused_whole_unless_it_is_asked_for(
+    toolgrove: Toolgrove, ready: Path, tmp_path: Path
+) -> None:
+    tokens: dict[str, str] = {}
+    projects: dict[str, str] = {}
+    for name, nodes in (("one", 3), ("two", 5)):
+        async with Grove(Config.load(ready)) as grove:
+            await grow(await hand(grove, "ann"), nodes)
+            tokens[name], projects[name] = grove.tokens.issue("ann", by="test"), grove.project
+        said = await aside(toolgrove, "backup", f"{name}.zip", "--json")
+        assert said.json["project"] == projects[name]
+        if name == "one":
+            config = Config.load(ready)
+            assert config.state is not None
+            for folder in (tmp_path / "data", config.state):
+                folder.rename(folder.with_name(f"{folder.name}.one"))
+    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
+    refused = await aside(toolgrove, "restore", "one.zip")
+    assert refused.code == 1
+    (told,) = refused.err.strip().splitlines()
+    assert projects["one"] in told
+    assert projects["two"] in told
+    assert "--other-project" in told
+    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == before
+    same = await aside(toolgrove, "restore", "two.zip", "--json")
+    assert (same.code, same.json["project"]) == (0, projects["two"]), same.err
+    other = await aside(toolgrove, "restore", "one.zip", "--other-project", "--json")
+    assert (other.code, other.json["project"]) == (0, projects["one"]), other.err
+    async with Grove(Config.load(ready)) as grove:
+        assert grove.project == projects["one"]
+        assert await children(grove) == 3
+        assert set(grove.tokens.holders()) == {hashed(tokens["one"])}
+    shown = await aside(toolgrove, "doctor", "--json")
+    assert f"of project {projects['one']}" in shown.out

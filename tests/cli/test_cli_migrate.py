@@ -70,6 +70,7 @@ async def told(config: Config) -> dict[str, Any]:
             "tokens": grove.tokens.holders(),
             "approvals": [(one.id, one.state) for one in await grove.approvals.list()],
             "pins": grove.pins.list(),
+            "project": grove.project,
         }
 
 

@@ -31,12 +31,16 @@ class Replica:
         self._folder, self._config = folder / name, config
         self._environ = {"GROVE_AUDIT_KEY": KEY, "GROVE_DB": f"127.0.0.1:{database}"}
         self._running = ExitStack()
+        self.source: Path | None = None
+        """The packages that it runs from the next start on; ours unless told."""
         self.gateway: Gateway
 
     def start(self) -> None:
         """Run it until it answers."""
+        other = {} if self.source is None else {"PYTHONPATH": str(self.source)}
+        flags, environ = ("--port", str(self.port)), {**self._environ, **other}
         self.gateway = self._running.enter_context(
-            started(self._folder, self._config, "--port", str(self.port), environ=self._environ)
+            started(self._folder, self._config, *flags, environ=environ, cold=self.source is not None)
         )
 
     def signal(self, number: int = signal.SIGTERM) -> None:

@@ -37,6 +37,11 @@ class Proxy:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
+    def lead(self, port: int) -> None:
+        """Lead elsewhere from now on, as a changed name does; what is open ends."""
+        self._target = port
+        self.cut()
+
     def cut_after_sending(self, text: bytes) -> None:
         """End the connection that sends this text, once it has gone on to the server, before any answer comes back."""
         self._cut_before = text

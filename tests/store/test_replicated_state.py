@@ -32,9 +32,9 @@ async def pair(database: str, tmp_path: Path) -> AsyncIterator[Pair]:
     """Two replicas of one project."""
     async with AsyncExitStack() as stack:
         groves = []
-        for name in ("a", "b"):
+        for _ in range(2):
             settings = config(
-                agents={"ann": {"role": "editor"}}, workspace={"store": database}, state=str(tmp_path / name)
+                agents={"ann": {"role": "editor"}}, workspace={"store": database}, state=str(tmp_path / "both")
             )
             groves.append(await stack.enter_async_context(Grove(settings)))
         yield groves[0], groves[1]
@@ -87,14 +87,14 @@ async def test_a_tool_that_is_accepted_at_one_replica_is_given_to_agents_at_the_
                         config(
                             agents={"ann": {"role": "editor", "tools": ["*"]}},
                             workspace={"store": database},
-                            state=str(tmp_path / name),
+                            state=str(tmp_path / "both"),
                             mcpServers={"up": fake()},
                             pins="ask",
                             startupBudget=DEADLINE,
                         )
                     )
                 )
-                for name in ("a", "b")
+                for _ in range(2)
             ]
             await eventually(lambda: there.pins.of("up"))
             assert "up_echo" not in await tools(there)
@@ -161,8 +161,8 @@ async def test_the_claim_of_a_replica_that_is_gone_is_settled_by_another(
         shaky = database.replace(f":{postgres.port}/", f":{proxy.port}/")
         async with AsyncExitStack() as stack:
             here, there = [
-                await stack.enter_async_context(Grove(config(workspace={"store": store}, state=str(tmp_path / name))))
-                for name, store in (("a", shaky), ("b", database))
+                await stack.enter_async_context(Grove(config(workspace={"store": store}, state=str(tmp_path / "both"))))
+                for store in (shaky, database)
             ]
             asked = await here.approvals.request(ASKED)
             await here.approvals.decide(asked.id, approve=True, by="grace")
@@ -235,9 +235,9 @@ async def test_a_replica_that_was_wrongly_taken_for_gone_changes_nothing_by_the_
         async with AsyncExitStack() as stack:
             here, there = [
                 await stack.enter_async_context(
-                    Grove(config(agents=agents, workspace=kept, state=str(tmp_path / name)))
+                    Grove(config(agents=agents, workspace=kept, state=str(tmp_path / "both")))
                 )
-                for name in ("a", "b")
+                for _ in range(2)
             ]
             await add(here)
             waiting = answers.pop()["error"]["approvalId"]
@@ -268,11 +268,11 @@ async def test_a_call_that_lost_its_approval_before_it_left_is_not_sent(
         config(
             agents={"ann": {"role": "editor", "tools": ["*"], "approve": ["up_erase"]}},
             workspace={"store": database},
-            state=str(tmp_path / name),
+            state=str(tmp_path / "both"),
             mcpServers={"up": fake(journal=journal)},
             startupBudget=DEADLINE,
         )
-        for name in ("a", "b")
+        for _ in range(2)
     ]
     answers: list[dict[str, Any]] = []
     with anyio.fail_after(2 * DEADLINE):

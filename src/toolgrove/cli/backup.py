@@ -42,11 +42,12 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
         "bytes": backup.size,
         "members": list(backup.members),
         "anchor": str(backup.end),
+        "project": backup.project,
         "auditKey": backup.key or None,
         "whole": backup.proof.whole,
         "problem": breach.problem if breach is not None else None,
     }
-    screen.answer(form, line(_made(backup)), line(f"Its audit log ends at {backup.end}"), fold=False)
+    screen.answer(form, line(_made(backup)), line(_ends(backup)), fold=False)
     if breach is not None:
         screen.say(f"The audit log in it does not hold: {breach.problem}. See 'toolgrove audit verify'.", "red")
     return int(breach is not None)
@@ -73,6 +74,11 @@ def reading_notary(config: Config) -> Notary | None:
     if notary is not None:
         notary.read()
     return notary
+
+
+def _ends(backup: Backup) -> str:
+    project = f"It is of project {backup.project}, and its" if backup.project else "Its"
+    return f"{project} audit log ends at {backup.end}"
 
 
 def _made(backup: Backup) -> str:

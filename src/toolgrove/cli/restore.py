@@ -25,6 +25,11 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         "there is kept beside it.",
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="a file that 'toolgrove backup' wrote")
+    parser.add_argument(
+        "--other-project",
+        action="store_true",
+        help="put it here though it is of another project: store, tokens and approvals are then those of that project",
+    )
     parser.set_defaults(run=run)
 
 
@@ -33,10 +38,18 @@ def run(chosen: argparse.Namespace, screen: Screen) -> int:
     config = load(chosen)
     notary = reading_notary(config)
     with screen.waiting("Checking and restoring …"):
-        restored = restore_backup(places_of(config), chosen.file, notary=notary, by=signature(), now=time.time())
+        restored = restore_backup(
+            places_of(config),
+            chosen.file,
+            notary=notary,
+            by=signature(),
+            now=time.time(),
+            other_project=chosen.other_project,
+        )
     breach = restored.proof.breach
     form = {
         "made": restored.made,
+        "project": restored.project,
         "anchor": str(restored.end),
         "lost": _lost(restored),
         "kept": list(map(str, restored.kept)),
@@ -56,7 +69,8 @@ def _lost(restored: Restored) -> int:
 
 
 def _told(restored: Restored) -> Iterator[Text]:
-    yield line(f"Restored the backup of {restored.made}; its audit log ends at {restored.end}")
+    project = f", of project {restored.project}" if restored.project else ""
+    yield line(f"Restored the backup of {restored.made}{project}; its audit log ends at {restored.end}")
     if lost := _lost(restored):
         text = f"{lost} later audit record{'s are' if lost > 1 else ' is'} not in it: the next start marks a break."
         yield line(text, "yellow")

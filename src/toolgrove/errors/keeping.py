@@ -7,6 +7,7 @@ from toolgrove.errors.kinds import GroveError
 _WORDS = {
     "store_locked": "Another program has locked the store",
     "store_unreachable": "The database does not answer",
+    "version_outdated": "A newer version of Toolgrove has taken the database over from this replica",
     "store_gone": "The store's files were deleted, replaced or overwritten",
 }
 

@@ -11,6 +11,7 @@
 - ``file_marks``: whether files are still the ones that were opened
 - ``gc_pause``: Python's cycle collector, kept from searching a large workspace
 - ``private_file``: makes a database file that is its owner's alone
+- ``project``: the identity of a project, and what belongs to another
 - ``read_only``: databases in a folder that nobody here may write
 - ``restore_plan``: files that are put in place together, also where a crash comes between
 - ``unusable``: the one error of a store that cannot be opened

@@ -411,7 +411,7 @@ export interface Project {
 /** Whether the gateway can do its work now, for whoever sends it clients. */
 export interface Ready {
   status: "ready" | "unready";
-  /** Another program holds the store's file; its database does not answer; this replica has not caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project file; the shared rate limits do not answer or have lost their counts, so that this replica lets through its share of them (it stays ready); the gateway is shutting down. */
+  /** Another program holds the store's file; its database does not answer; this replica has not caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project file; the shared rate limits do not answer or have lost their counts, so that this replica lets through its share of them (it stays ready); a newer version of Toolgrove has taken the database over; the gateway is shutting down. */
   troubles: (
     | "store_locked"
     | "store_unreachable"
@@ -422,6 +422,7 @@ export interface Ready {
     | "state_gone"
     | "file_outdated"
     | "limits_narrowed"
+    | "version_outdated"
     | "stopping"
   )[];
   /** The SHA-256 of the newest project file taken, where this replica has another. */

@@ -9,7 +9,10 @@ from toolgrove.cli.checks.finding import Finding, Level
 from toolgrove.cli.checks.modes import open_to_others, writable_by_others
 from toolgrove.config import Config
 from toolgrove.errors import GroveError
+from toolgrove.project_identity import known_project
 from toolgrove.project_state import ProjectState
+from toolgrove.store.backup import project_at
+from toolgrove.store.project import OtherProject
 from toolgrove.store.state import StateTooNew
 
 
@@ -18,6 +21,7 @@ def check(path: Path, config: Config) -> Iterator[Finding]:
     if writable_by_others(path):
         yield _finding("warning", path, "others may change it, and with it the programs that are started; chmod 644 it")
     yield from _state(config)
+    yield from _project(config)
     log = config.workspace.audit_log
     if log is not None and (who := open_to_others(log)):
         yield _finding("warning", log, f"the audit log can be read by {who}; chmod 600 it")
@@ -50,6 +54,18 @@ def _state(config: Config) -> Iterator[Finding]:
         yield _finding("warning", folder, "others may replace pins and approvals; chmod 700 it")
     else:
         yield _finding("ok", file, "pins and approvals are private to you")
+
+
+def _project(config: Config) -> Iterator[Finding]:
+    """Of which project the files here are: a store and a state of two are refused when the project starts."""
+    store = config.workspace.store_path
+    known, stored = known_project(config), None if store is None else project_at(store)
+    if known is not None and stored is not None and known.project != stored.project:
+        yield _finding(
+            "error", store or config.folder, str(OtherProject(where=store, project=stored.project, known=known))
+        )
+    elif (found := stored or known) is not None:
+        yield Finding(area="files", level="ok", subject=str(found.place), message=f"of project {found.project}")
 
 
 def _database(config: Config) -> Iterator[Finding]:

@@ -6,8 +6,9 @@
 - ``restoring``: putting it back, with what was there kept beside it
 """
 
+from toolgrove.store.backup.checking import project_at
 from toolgrove.store.backup.contents import Places
 from toolgrove.store.backup.making import Backup, make_backup
 from toolgrove.store.backup.restoring import Restored, restore_backup
 
-__all__ = ["Backup", "Places", "Restored", "make_backup", "restore_backup"]
+__all__ = ["Backup", "Places", "Restored", "make_backup", "project_at", "restore_backup"]

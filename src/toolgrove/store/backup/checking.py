@@ -15,6 +15,8 @@ from toolgrove.store.journal.sqlite.schema import VERSION, establish, recognize
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.loading import load
+from toolgrove.store.project import Known
+from toolgrove.store.read_only import reading_address
 from toolgrove.store.state import STATE_VERSION, StateTooNew
 from toolgrove.store.unusable import StoreUnusable
 
@@ -26,6 +28,8 @@ class Checked:
     end: Place
     proof: Proof
     key: str
+    project: str
+    """Its identity; empty where nothing was ever kept in it."""
 
 
 def check_store(path: Path, notary: Notary | None) -> Checked:
@@ -46,7 +50,32 @@ def check_store(path: Path, notary: Notary | None) -> Checked:
     # The mark of this machine is later than a backup; whether the chain holds up to its own end is the question.
     log = SqliteAuditLog(path, None if notary is None else notary.unmarked())
     key = "" if head is None else head.audit_key
-    return Checked(end=START if head is None else head.place, proof=log.prove(), key=key)
+    return Checked(
+        end=START if head is None else head.place,
+        proof=log.prove(),
+        project="" if head is None else head.identity,
+        key=key,
+    )
+
+
+def project_at(path: Path) -> Known | None:
+    """Of which project a store is that stands there; None where there is none that says so."""
+    if not path.exists():
+        return None
+    try:
+        with closing(
+            sqlite3.connect(reading_address(path, briefly=True), isolation_level=None, uri=True)
+        ) as connection:
+            head = Head.read(connection)
+    except (
+        sqlite3.Error,
+        Damaged,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # it is damaged, and that may be why it is replaced
+        return None
+    return None if head is None else Known(head.identity, path)
 
 
 def _load_older(path: Path, connection: sqlite3.Connection) -> None:

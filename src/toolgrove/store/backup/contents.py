@@ -28,7 +28,8 @@ class Places:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """What a backup says of itself: when it was made, where its audit log ends, and the public half of its key.
+    """What a backup says of itself: when it was made, of which project it is, where its audit log ends, and
+    the public half of its key.
 
     The last is for people: whoever can change the backup can change it as well.
     """
@@ -36,10 +37,12 @@ class Manifest:
     made: str
     end: Place
     key: str = ""
+    project: str = ""
 
     def write(self, file: ZipFile) -> None:
         """Put it into a backup."""
-        form = {"format": FORMAT, "made": self.made, "anchor": str(self.end), "auditKey": self.key or None}
+        named = {"project": self.project, "auditKey": self.key or None}
+        form = {"format": FORMAT, "made": self.made, "anchor": str(self.end), **named}
         file.writestr(MANIFEST, json.dumps(form, indent=2) + "\n")
 
     @classmethod

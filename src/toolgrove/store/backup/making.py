@@ -36,7 +36,8 @@ _WHOLE = "backup.zip"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Backup:
-    """A backup that was made: its file, what is in it, where its audit log ends, its key, and whether that holds."""
+    """A backup that was made: its file, what is in it, of which project it is, where its audit log ends, its key, and
+    whether that holds."""
 
     file: Path
     size: int
@@ -44,6 +45,7 @@ class Backup:
     end: Place
     key: str
     proof: Proof
+    project: str
 
 
 def make_backup(places: Places, file: Path, *, notary: Notary | None, made: str) -> Backup:
@@ -58,10 +60,17 @@ def make_backup(places: Places, file: Path, *, notary: Notary | None, made: str)
             check_state(folder / STATE)
         members = [member for member in (STORE, STATE, LOG, ARCHIVE) if (folder / member).exists()]
         made_here = folder / _WHOLE
-        _write(made_here, folder, members, Manifest(made=made, end=checked.end, key=checked.key))
+        manifest = Manifest(made=made, end=checked.end, key=checked.key, project=checked.project)
+        _write(made_here, folder, members, manifest)
         take_name(made_here, file)
     return Backup(
-        file=file, size=file.stat().st_size, members=members, end=checked.end, key=checked.key, proof=checked.proof
+        file=file,
+        size=file.stat().st_size,
+        members=members,
+        end=checked.end,
+        key=checked.key,
+        proof=checked.proof,
+        project=checked.project,
     )
 
 

@@ -25,6 +25,7 @@ from toolgrove.store.journal.journal import (
     JournalEntry,
     KeyLimits,
     KeyTaken,
+    Outdated,
     Stalled,
     Trouble,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Marks",
     "MemoryJournal",
     "News",
+    "Outdated",
     "SqliteAuditLog",
     "SqliteJournal",
     "Stalled",

@@ -92,6 +92,10 @@ class Stalled(OSError):
         super().__init__("The store takes nothing just now.")
 
 
+class Outdated(Stalled):
+    """A newer version has changed the store so that this one may not write it any more, for as long as it runs."""
+
+
 class Gone(OSError):
     """The files of the store were deleted, replaced or overwritten while it was open."""
 
@@ -112,6 +116,7 @@ Trouble = Literal[
     "state_gone",
     "file_outdated",
     "limits_narrowed",
+    "version_outdated",
 ]
 """Why a project cannot keep what agents do; with `limits_narrowed` it can, and only counts their calls by itself."""
 

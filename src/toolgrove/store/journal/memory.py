@@ -100,6 +100,11 @@ class MemoryJournal:
         self._place: Place | None = None
         self._sync = GroupSync(self._files)
 
+    @property
+    def project(self) -> str:
+        """None: what is in memory is nobody's for long."""
+        return ""
+
     async def open(self) -> None:
         """Begin with an empty workspace, and go on with the log in a file, if there is one."""
         self._begin()

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from toolgrove.store.project import Expected
+
 POSTGRESQL = "postgresql://"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _ODD = re.compile(r"[^a-z0-9_]+")
@@ -19,6 +21,8 @@ class DatabaseAddress:
     libpq: str = field(repr=False)
     schema: str
     told: str
+    expected: Expected = field(default_factory=Expected, repr=False, compare=False)
+    """Which project it has to lead to; whoever connects looks."""
 
     @classmethod
     def of(cls, text: str, *, project: str = "default") -> DatabaseAddress:

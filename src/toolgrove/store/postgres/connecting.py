@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.store.project import OtherProject
 from toolgrove.store.unusable import StoreUnusable
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -26,11 +27,22 @@ STATEMENT_MS = 10_000
 LOCK_MS = 5_000
 
 
+_PROJECT = "SELECT body::json ->> 'project' FROM head"
+
+
 class DatabaseUnavailable(OSError):
     """The database cannot be used now; what was asked of it in this transaction did not happen."""
 
     def __init__(self, address: DatabaseAddress, problem: object) -> None:
         super().__init__(f"The database {address.told} cannot be used: {_one_line(problem)}")
+
+
+class LeadsElsewhere(DatabaseUnavailable):
+    """The address leads to the database of another project."""
+
+    def __init__(self, address: DatabaseAddress, found: OtherProject) -> None:
+        super().__init__(address, found)
+        self.found = found
 
 
 def settings(address: DatabaseAddress) -> dict[str, Any]:
@@ -67,10 +79,26 @@ def connect(address: DatabaseAddress) -> Connection:
         connection: Connection = psycopg.connect(autocommit=True, **settings(address))
         try:
             connection.execute(*_prepared(address))
+            _see_whose(connection, address)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def _see_whose(connection: Connection, address: DatabaseAddress) -> None:
+    """Look whether it is the database of the project that is expected there."""
+    if address.expected.known is None:
+        return
+    row = None
+    with suppress(psycopg.errors.UndefinedTable):
+        row = connection.execute(_PROJECT).fetchone()
+    found = None if row is None else row[0]
+    known = address.expected.refuses(found)
+    if known is not None:
+        raise LeadsElsewhere(
+            address, OtherProject(where=address.told, project=found or "that has no name", known=known)
+        )
 
 
 def _prepared(address: DatabaseAddress) -> tuple[bytes, list[str]]:

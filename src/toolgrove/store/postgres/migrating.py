@@ -1,4 +1,7 @@
-"""Bringing a project's schema to the newest version, by whichever process comes first."""
+"""Bringing a project's schema to the newest version, by whichever process comes first.
+
+A schema may be newer than this process: it is used all the same as long as it says that this version may still write.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
 _VERSION = "SELECT max(number) FROM schema_steps"
+_OLDEST = "SELECT oldest FROM head"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS schema_steps (
     number integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now()
@@ -38,9 +42,9 @@ def migrate(connection: Connection, address: DatabaseAddress) -> int:
     known = len(steps())
     with unavailable(address):
         version = _version(connection, address)
-        if version == known:
+        _refuse_newer(connection, address, version)
+        if version >= known:
             return 0
-        _refuse_newer(address, version)
         try:
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key(address, "migrations"),))
@@ -48,7 +52,7 @@ def migrate(connection: Connection, address: DatabaseAddress) -> int:
                     connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
                 connection.execute(_TABLE)
                 version = _version(connection, address)
-                _refuse_newer(address, version)
+                _refuse_newer(connection, address, version)
                 for step in steps()[version:]:
                     connection.execute(step.sql.encode())
                     connection.execute(
@@ -65,11 +69,11 @@ def migrate(connection: Connection, address: DatabaseAddress) -> int:
 
 
 def current(connection: Connection, address: DatabaseAddress) -> bool:
-    """Whether the schema is of the newest version; StoreUnusable if it is of a newer one."""
+    """Whether the schema is of this version or a newer one; StoreUnusable if this one may not write that any more."""
     with unavailable(address):
         version = _version(connection, address)
-    _refuse_newer(address, version)
-    return version == len(steps())
+        _refuse_newer(connection, address, version)
+    return version >= len(steps())
 
 
 def grant(connection: Connection, address: DatabaseAddress, role: str) -> None:
@@ -106,9 +110,12 @@ def _version(connection: Connection, address: DatabaseAddress) -> int:
     return int(row[0] or 0) if row is not None else 0
 
 
-def _refuse_newer(address: DatabaseAddress, version: int) -> None:
+def _refuse_newer(connection: Connection, address: DatabaseAddress, version: int) -> None:
     known = len(steps())
-    if version > known:
+    if version <= known:
+        return
+    row = connection.execute(_OLDEST).fetchone()
+    if row is None or int(row[0]) > known:
         raise StoreUnusable(
             where=address.told,
             problem=f"has version {version}, and this version of Toolgrove knows versions up to {known}",

@@ -28,6 +28,7 @@ from toolgrove.store.state.logins import Login, Logins
 from toolgrove.store.state.memory import MemoryApprovals, MemoryDeeds, MemoryLogins, MemoryPins, MemoryTokens
 from toolgrove.store.state.pins import FIRST_USE, Pin, Pins, PinState
 from toolgrove.store.state.sqlite import (
+    STATE_FILE,
     STATE_VERSION,
     SqliteApprovals,
     SqliteDeeds,
@@ -36,6 +37,7 @@ from toolgrove.store.state.sqlite import (
     SqliteTokens,
     StateFile,
     StateTooNew,
+    project_of,
 )
 from toolgrove.store.state.tokens import OPERATOR, Tokens, hashed, token_id
 from toolgrove.store.state.unavailable import StateAway, StateBusy, StateUnavailable
@@ -43,6 +45,7 @@ from toolgrove.store.state.unavailable import StateAway, StateBusy, StateUnavail
 __all__ = [
     "FIRST_USE",
     "OPERATOR",
+    "STATE_FILE",
     "STATE_VERSION",
     "Approval",
     "ApprovalKey",
@@ -78,5 +81,6 @@ __all__ = [
     "StateUnavailable",
     "Tokens",
     "hashed",
+    "project_of",
     "token_id",
 ]

@@ -37,6 +37,7 @@ class Ready(Answer):
                 "state_gone",
                 "file_outdated",
                 "limits_narrowed",
+                "version_outdated",
                 "stopping",
             ]
         ],
@@ -45,7 +46,8 @@ class Ready(Answer):
             "caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, "
             "or those of the state, were deleted, replaced or overwritten; another replica has taken a newer project "
             "file; the shared rate limits do not answer or have lost their counts, so that this replica lets through "
-            "its share of them (it stays ready); the gateway is shutting down."
+            "its share of them (it stays ready); a newer version of Toolgrove has taken the database over; the gateway "
+            "is shutting down."
         ),
     ]
     newer_file: Annotated[

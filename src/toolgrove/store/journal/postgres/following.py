@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolgrove.store.journal.journal import Diverged
+from toolgrove.store.journal.journal import Diverged, Outdated
 from toolgrove.store.journal.news import News
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.loading import load
 from toolgrove.store.journal.tables.sharing import READ, read_entry, read_parent
+from toolgrove.store.postgres.migrations import version
 from toolgrove.tree.history import read_id
 from toolgrove.tree.saved import SavedWorkspace
 
 _AT_ONCE = 500
 # One statement sees one moment: the head, and the entries that lead to it.
 _SINCE = (
-    f"SELECT head.body, head.crc, {READ} FROM head "  # noqa: S608  our own words
+    f"SELECT head.body, head.crc, head.oldest, {READ} FROM head "  # noqa: S608  our own words
     "LEFT JOIN (journal JOIN entry ON entry.revision = journal.revision) ON journal.revision > ? "
     "ORDER BY journal.revision LIMIT ?"
 )
@@ -39,8 +40,10 @@ def news_since(tables: PostgresTables, newest: str) -> News:
     rows = tables.execute(_SINCE, (revision, _AT_ONCE)).fetchall()
     if not rows:
         raise Damaged("the row of the head is missing")
+    if rows[0][2] > version():  # what is new there may be written in a way that this version cannot read
+        raise Outdated
     head = Head.of(rows[0][:2])
-    found = [row[2:] for row in rows if row[2] is not None]
+    found = [row[3:] for row in rows if row[3] is not None]
     if head.newest == newest:
         return News()
     if found and read_parent(found[0]) == newest:

@@ -27,9 +27,11 @@ from toolgrove.store.journal.extent import Extent
 from toolgrove.store.journal.journal import (
     KEYS_ON_DISK,
     RECORD_BYTES,
+    Diverged,
     IdempotencyRecord,
     JournalEntry,
     KeyLimits,
+    Outdated,
     Stalled,
     Trouble,
 )
@@ -45,6 +47,7 @@ from toolgrove.store.journal.tables.audit_retention import Days
 from toolgrove.store.journal.tables.line import Line
 from toolgrove.store.journal.tables.stall import Stall
 from toolgrove.store.postgres.address import DatabaseAddress
+from toolgrove.store.project import AsKnown
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
@@ -67,8 +70,10 @@ class PostgresJournal:
         record_bytes: int = RECORD_BYTES,
         notary: Notary | None = None,
         change_key: bool = False,
+        known: AsKnown = lambda: None,
     ) -> None:
-        """`change_key` lets a log that another key sealed go on under this one."""
+        """`change_key` lets a log that another key sealed go on under this one; `known` asks which project this machine
+        knows already."""
         self.audit = AuditRing()
         self.stall = Stall(clock)
         self._line = Line(self.stall, self.audit)
@@ -84,6 +89,7 @@ class PostgresJournal:
         self._archive = archive
         self._record_bytes = record_bytes
         self._change_key = change_key
+        self._known = known
         self._opened: OpenDatabase | None = None
 
     async def open(self) -> SavedWorkspace:
@@ -104,11 +110,14 @@ class PostgresJournal:
             record_bytes=self._record_bytes,
             notary=self._notary,
             change_key=self._change_key,
+            known=self._known,
         )
 
     @property
     def trouble(self) -> Trouble | None:
         """Why an entry could not be kept now; None while all is well."""
+        if self._require().ledger.is_outdated:
+            return "version_outdated"
         found = self._line.trouble
         return "store_unreachable" if found == "store_locked" else found
 
@@ -122,7 +131,9 @@ class PostgresJournal:
         self._line.look()
 
     async def writable(self) -> None:
-        """Return when the database can be written; raises OSError if not within the wait that all share."""
+        """Return when the database can be written; raises OSError if not within the wait that all share, or never."""
+        if self._require().ledger.is_outdated:
+            raise Outdated
         if self.stall.is_on:
             await self.stall.end()
 
@@ -132,6 +143,11 @@ class PostgresJournal:
         if opened is not None:
             await self._line.close(opened.close)
             self._opened = None
+
+    @property
+    def project(self) -> str:
+        """The identity of the project, once it is open."""
+        return self._require().project
 
     def append(self, entry: JournalEntry) -> Coroutine[Any, Any, None]:
         """Keep an entry; one that changed anything is durable on return."""
@@ -156,7 +172,7 @@ class PostgresJournal:
         opened = self._require()
         while True:
             await self.stall.end()
-            with suppress(Stalled), anyio.move_on_after(_ANSWER) as bound:
+            with suppress(Stalled, Diverged), anyio.move_on_after(_ANSWER) as bound:
                 return await anyio.to_thread.run_sync(
                     opened.recalling.ask, lambda tables: opened.keys.find(tables, agent, key), abandon_on_cancel=True
                 )

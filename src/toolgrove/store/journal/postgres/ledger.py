@@ -16,7 +16,7 @@ from psycopg import errors
 from toolgrove.notation.times import to_milliseconds
 from toolgrove.store.audit import Sealed, Unfinished
 from toolgrove.store.audit.resuming import Resumption
-from toolgrove.store.journal.journal import Behind, ClaimLost, Stalled
+from toolgrove.store.journal.journal import Behind, ClaimLost, Outdated, Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
 from toolgrove.store.journal.postgres.failures import AGAIN, passes, refusal
 from toolgrove.store.journal.postgres.holders import end_silent_holders
@@ -29,11 +29,15 @@ from toolgrove.store.journal.tables.rows import Rows
 from toolgrove.store.journal.tables.writer import Undecided
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
+from toolgrove.store.postgres.migrations import version
 from toolgrove.store.postgres.presence import BEAT, GRACE
 from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
 LOCKED = " FOR UPDATE"
+_HOLD = f"SELECT body, crc, oldest FROM head{LOCKED}"  # noqa: S608  our own words
+_WAIT = f"SELECT one FROM head{LOCKED}"  # noqa: S608  our own words
+_OLDEST = "SELECT oldest FROM head"
 _TRIES = 5
 _SILENT_MS = 2_000
 _KEPT, _NOT_KEPT = "what it was to keep is kept", "nothing of it was kept"
@@ -64,6 +68,8 @@ class PostgresLedger:
         self.is_cut = False
         """Whether the database could not be reached at the last try."""
         self.keeps_others_waiting = False
+        self.is_outdated = False
+        """Whether a newer version has changed the store so that this process may not write it any more."""
         self.head = head
         self._address = address
         self._tables: PostgresTables | None = tables
@@ -94,6 +100,8 @@ class PostgresLedger:
         Raises Stalled where the database cannot be written now, and nothing of the group was; Undecided where that is
         not known yet.
         """
+        if self.is_outdated:
+            raise Outdated
         for _ in range(_TRIES):
             before = self.unfinished.copy()
             try:
@@ -129,7 +137,7 @@ class PostgresLedger:
         tables = self._connected()
         try:
             tables.execute("BEGIN")
-            Head.read(tables, lock=LOCKED)
+            tables.execute(_WAIT).fetchone()
             self.keeps_others_waiting = True
         except psycopg.Error:
             self._roll_back(self.unfinished)
@@ -149,6 +157,7 @@ class PostgresLedger:
         try:
             self._replica.stay(tables)
             self._stayed = self._clock.monotonic()
+            self._see_version(tables.execute(_OLDEST).fetchone()[0])
             self._take_over(tables)
             self.tell_outside()
         except psycopg.Error as error:
@@ -219,19 +228,39 @@ class PostgresLedger:
         return outcomes
 
     def _locked_head(self, tables: PostgresTables) -> Head:
-        """The head, held against all other writers.
+        """The head, held against all other writers; raises Outdated where this process may not write any more, and
+        Stalled where it is that of another project.
 
         Behind a new connection there may be a database that lacks the last commits, and somebody may set one back that
         we are connected to. Then records that this process knows of are gone: the log goes on with a marked break.
         """
-        head = Head.read(tables, lock=LOCKED)
-        if head is None:
+        row = tables.execute(_HOLD).fetchone()
+        if row is None:
             raise refusal(psycopg.DataError("the row of the head is missing"))
+        body, crc, oldest = row
+        self._see_version(oldest)
+        head = Head.of((body, crc))
+        if head.identity != self.head.identity:
+            log.error("The database %s is of project %s now: nothing is written.", self._address.told, head.identity)
+            self._drop()
+            raise Stalled
         if self._is_new or head.audit_number < self.head.audit_number:
             going_on = self._resume(tables, head, left=Unfinished(), known=self.head.place)
             if going_on.lost is not None:
                 _, head = self._entries.announce(tables, head, going_on.records, going_on.after)
         return self._entries.going_on(tables, head, to_milliseconds(self._clock.wall()))
+
+    def _see_version(self, oldest: int) -> None:
+        if oldest > version():
+            if not self.is_outdated:
+                log.critical(
+                    "A newer Toolgrove has brought the database to a version that only versions from %d on may write, "
+                    "and this one is version %d: it writes nothing any more. Replace this replica.",
+                    oldest,
+                    version(),
+                )
+            self.is_outdated = True
+            raise Outdated
 
     def _decide(self, doubt: InDoubt, before: Unfinished) -> Sequence[Outcome]:
         """Look for the last record; who holds the head waits for a COMMIT still under way."""
@@ -240,7 +269,7 @@ class PostgresLedger:
             tables = self._connected()
             with tables:
                 tables.execute("BEGIN")
-                head = Head.read(tables, lock=LOCKED)
+                tables.execute(_WAIT)
                 found = tables.execute("SELECT line FROM audit WHERE number = ?", (doubt.head.audit_number,))
                 line = found.fetchone()
                 tables.execute("COMMIT")
@@ -253,7 +282,7 @@ class PostgresLedger:
         if not is_kept:
             self.unfinished.take_back(before)
             raise Stalled
-        self.head = head or self.head
+        self.head = doubt.head
         self.tell_outside()
         return doubt.outcomes
 

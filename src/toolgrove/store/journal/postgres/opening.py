@@ -25,8 +25,9 @@ from toolgrove.store.journal.tables.going_on import first_head, own, resumption
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
 from toolgrove.store.postgres.address import DatabaseAddress
-from toolgrove.store.postgres.connecting import unavailable
+from toolgrove.store.postgres.connecting import LeadsElsewhere, unavailable
 from toolgrove.store.postgres.migrating import opened
+from toolgrove.store.project import AsKnown, Known, agree
 from toolgrove.store.unusable import StoreUnusable
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
@@ -39,6 +40,8 @@ _FIRST = "INSERT INTO head (one, body, crc) VALUES (1, ?, ?) ON CONFLICT DO NOTH
 class OpenDatabase:
     """A store that this process has open, beside others perhaps."""
 
+    project: str
+    """Its identity."""
     ledger: PostgresLedger
     reader: PostgresReader
     recalling: PostgresReader
@@ -75,6 +78,7 @@ def open_database(
     record_bytes: int,
     notary: Notary | None,
     change_key: bool,
+    known: AsKnown,
 ) -> tuple[OpenDatabase, SavedWorkspace]:
     """The store and the workspace in it."""
     connection = None
@@ -87,7 +91,7 @@ def open_database(
         with unavailable(address):
             tables, replica = PostgresTables(connection), Replica(secrets.token_hex(8))
             prepare(tables, replica)
-            body = first_head(sinks).text()
+            body = first_head(sinks, known()).text()
             tables.execute(_FIRST, (body, checksum(body)))
             head, saved = read_all(tables)
             own(head, notary, address.told, change_key=change_key)
@@ -97,13 +101,19 @@ def open_database(
                 clock, audit_days or head.audit_days or "forever", archive, notary=notary, is_shared=True
             )
             tables.execute("BEGIN")
-            head = own(Head.read(tables, lock=LOCKED) or head, notary, address.told, change_key=change_key)
+            head = Head.read(tables, lock=LOCKED) or head
+            agree(address.told, head.identity, known())
+            if not head.project:
+                head = head._replace(project=head.identity)
+                head.write(tables)
+            head = own(head, notary, address.told, change_key=change_key)
             found = calls(tables)
             entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), found.all, notary, is_shared=True)
             going_on = partial(resumption, entries=entries, archive=archive, notary=notary, clock=clock)
             ledger = PostgresLedger(address, tables, head, entries, replica, clock, going_on)
             said = ledger.announce(tables, going_on(tables, head, left=found.orphans, lived=found.lived))
             tables.execute("COMMIT")
+            address.expected.known, address.expected.is_open = known() or Known(head.project, "this replica"), True
             ledger.tell_outside()
     except BaseException as error:
         if connection is not None:
@@ -112,6 +122,7 @@ def open_database(
             notary.close()
         raise _told(address, error) from None
     opened_database = OpenDatabase(
+        project=head.project,
         ledger=ledger,
         reader=PostgresReader(address),
         recalling=PostgresReader(address),
@@ -126,6 +137,8 @@ def open_database(
 
 
 def _told(address: DatabaseAddress, error: BaseException) -> BaseException:
+    if isinstance(error, LeadsElsewhere):
+        return error.found
     if isinstance(error, StoreUnusable) or not isinstance(
         error, (Damaged, psycopg.Error, OSError, KeyError, TypeError, ValueError)
     ):

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import psycopg
 
-from toolgrove.store.journal.journal import Stalled
+from toolgrove.store.journal.journal import Diverged, Stalled
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.postgres.address import DatabaseAddress
-from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
+from toolgrove.store.postgres.connecting import DatabaseUnavailable, LeadsElsewhere, connect
 
 Answer = TypeVar("Answer")
 
@@ -29,7 +29,7 @@ class PostgresReader:
         self._is_closed = False
 
     def ask(self, question: Callable[[PostgresTables], Answer]) -> Answer:
-        """The answer; raises Stalled where the database cannot be reached."""
+        """The answer; raises Stalled where none can be reached, and Diverged where it is another project's database."""
         with self._lock:
             for is_last in (False, True):
                 is_new = self._tables is None
@@ -38,6 +38,8 @@ class PostgresReader:
                 try:
                     self._tables = self._tables or PostgresTables(connect(self._address))
                     return question(self._tables)
+                except LeadsElsewhere as problem:
+                    raise Diverged(str(problem)) from None
                 except (psycopg.Error, DatabaseUnavailable):
                     self._drop()
                     if is_new or is_last:

@@ -37,6 +37,7 @@ from toolgrove.store.journal.sqlite.opening import OpenStore, open_store
 from toolgrove.store.journal.tables.audit_retention import Days
 from toolgrove.store.journal.tables.line import Line
 from toolgrove.store.journal.tables.stall import Stall
+from toolgrove.store.project import AsKnown
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
 
@@ -56,8 +57,10 @@ class SqliteJournal:
         record_bytes: int = RECORD_BYTES,
         notary: Notary | None = None,
         change_key: bool = False,
+        known: AsKnown = lambda: None,
     ) -> None:
-        """`change_key` lets a log that another key sealed go on under this one."""
+        """`change_key` lets a log that another key sealed go on under this one; `known` asks which project this machine
+        knows already."""
         self.audit = AuditRing()
         self.stall = Stall(clock)
         self._line = Line(self.stall, self.audit)
@@ -73,6 +76,7 @@ class SqliteJournal:
         self._archive = archive
         self._record_bytes = record_bytes
         self._change_key = change_key
+        self._known = known
         self._opened: OpenStore | None = None
 
     async def open(self) -> SavedWorkspace:
@@ -114,6 +118,7 @@ class SqliteJournal:
             record_bytes=self._record_bytes,
             notary=self._notary,
             change_key=self._change_key,
+            known=self._known,
         )
 
     async def close(self) -> None:
@@ -122,6 +127,11 @@ class SqliteJournal:
         if opened is not None:
             await self._line.close(opened.close)
             self._opened = None
+
+    @property
+    def project(self) -> str:
+        """The identity of the project, once it is open."""
+        return self._require().project
 
     def append(self, entry: JournalEntry) -> Coroutine[Any, Any, None]:
         """Keep an entry; one that changed anything is durable on return."""

@@ -25,6 +25,7 @@ from toolgrove.store.journal.tables.going_on import first_head, own, resumption
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.idempotency_keys import IdempotencyKeys
 from toolgrove.store.journal.tables.loading import load
+from toolgrove.store.project import AsKnown, Known, OtherProject, agree
 from toolgrove.store.restore_plan import finish
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.types import Clock
@@ -37,6 +38,8 @@ _MOMENT = 100
 class OpenStore:
     """A store that this process owns: its connections, and what writes and reads through them."""
 
+    project: str
+    """Its identity."""
     owner: Owner
     connection: sqlite3.Connection
     reader: sqlite3.Connection
@@ -75,6 +78,7 @@ def open_store(
     record_bytes: int,
     notary: Notary | None,
     change_key: bool,
+    known: AsKnown,
 ) -> tuple[OpenStore, SavedWorkspace]:
     """The store and the workspace in it."""
     try:
@@ -96,7 +100,8 @@ def open_store(
         problem = flaw(connection)
         if problem is not None:
             raise Damaged(problem)
-        head = own(Head.read(connection) or _begin(connection, sinks), notary, path, change_key=change_key)
+        head = _of_this_project(path, connection, Head.read(connection), sinks, known())
+        head = own(head, notary, path, change_key=change_key)
         saved = load(connection, head)
         reader = connect_reader(path)
         connections.append(reader)
@@ -117,10 +122,13 @@ def open_store(
         if notary is not None:
             notary.close()
         owner.release()
+        if isinstance(error, OtherProject):
+            raise
         if isinstance(error, (Damaged, sqlite3.Error, OSError, KeyError, TypeError, ValueError)):
             raise unusable(path, error) from None
         raise
     opened = OpenStore(
+        project=head.identity,
         owner=owner,
         connection=connection,
         reader=reader,
@@ -141,7 +149,14 @@ def _telling(connection: sqlite3.Connection) -> list[tuple[int, int]]:
     return [(0, 100), ((page - 1) * size, size)]
 
 
-def _begin(connection: sqlite3.Connection, sinks: Sequence[AuditSink]) -> Head:
-    head = first_head(sinks)
+def _of_this_project(
+    path: Path, connection: sqlite3.Connection, head: Head | None, sinks: Sequence[AuditSink], known: Known | None
+) -> Head:
+    """The head, of a new store too; raises OtherProject, and leaves the store as it is, if it is another project's."""
+    if head is not None:
+        agree(path, head.identity, known)
+        if head.project:
+            return head
+    head = first_head(sinks, known) if head is None else head._replace(project=head.identity)
     head.write(connection)
     return head

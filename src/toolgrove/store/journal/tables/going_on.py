@@ -20,13 +20,15 @@ from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.entries import EntryTables
 from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.project import Known
 from toolgrove.types import Clock
 
 
-def first_head(sinks: Sequence[AuditSink]) -> Head:
-    """The head of a new store; its audit chain goes on from a log file that is already there."""
+def first_head(sinks: Sequence[AuditSink], known: Known | None) -> Head:
+    """The head of a new store of this project; its audit chain goes on from a log file that is already there."""
     number, digest = end_of_log(sinks).place
-    return Head.fresh()._replace(audit_number=number, audit_hash=digest, audit_floor=digest, audit_floor_number=number)
+    fresh = Head.fresh() if known is None else Head.fresh(known.project)
+    return fresh._replace(audit_number=number, audit_hash=digest, audit_floor=digest, audit_floor_number=number)
 
 
 def own(head: Head, notary: Notary | None, where: object, *, change_key: bool) -> Head:

@@ -9,6 +9,7 @@ from toolgrove.store.audit import GENESIS, Place
 from toolgrove.store.journal.tables.audit_retention import DEFAULT_DAYS
 from toolgrove.store.journal.tables.connection import Connection
 from toolgrove.store.journal.tables.encoding import checksum, decode_all, encode
+from toolgrove.store.project import earlier_identity, new_identity
 from toolgrove.tree.effects import Mark
 from toolgrove.tree.history import change_id, new_term
 
@@ -19,7 +20,7 @@ class Head(NamedTuple):
 
     `commit` names the newest change. `audit_days` is how long records are kept unless the project says so; None in a
     store from before there was a default. `audit_key` is the public half of the key that signs the chain, so that
-    another is noticed, and `audit_floor_seal` signs the beginning of it.
+    another is noticed, and `audit_floor_seal` signs the beginning of it. `project` is the identity of the project.
     """
 
     epoch: str
@@ -36,6 +37,12 @@ class Head(NamedTuple):
     audit_floor_seal: str = ""
     audit_days: int | None = None
     commit: str = ""
+    project: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Of which project the store is."""
+        return self.project or earlier_identity(self.epoch, self.secret)
 
     @property
     def newest(self) -> str:
@@ -64,9 +71,11 @@ class Head(NamedTuple):
         return f"floor {self.epoch} {self.floor}"
 
     @classmethod
-    def fresh(cls) -> Head:
-        """The head of a new store."""
-        return cls(epoch=new_term(), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS)
+    def fresh(cls, project: str = "") -> Head:
+        """The head of a new store, of a new project unless told."""
+        return cls(
+            epoch=new_term(), secret=secrets.token_hex(32), audit_days=DEFAULT_DAYS, project=project or new_identity()
+        )
 
     @classmethod
     def read(cls, connection: Connection, *, lock: str = "") -> Head | None:

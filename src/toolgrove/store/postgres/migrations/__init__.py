@@ -2,6 +2,11 @@
 
 A step runs whole or not at all, with the project's schema as the search path. A step that was ever released is never
 changed; what comes later is a new file.
+
+While a step runs, and after it, replicas of the version before go on writing, unless the step forbids it: `head.oldest`
+is the oldest version that may write, and each transaction looks at it. A step need not raise it where it only adds what
+older processes leave out and never read: a table, a column with a default, an index. It has to raise it where it adds a
+field to the head or to a body, changes what a row means, or takes something away. 0007 shows how.
 """
 
 from __future__ import annotations
@@ -18,6 +23,11 @@ class Step:
     number: int
     name: str
     sql: str
+
+
+def version() -> int:
+    """The version that all steps lead to."""
+    return len(steps())
 
 
 @cache

@@ -18,6 +18,7 @@ import psycopg
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import Connection, DatabaseUnavailable, connect
 from toolgrove.store.postgres.migrating import lock_key, opened
+from toolgrove.store.postgres.migrations import version
 from toolgrove.store.state.postgres.time import DatabaseClock
 from toolgrove.store.state.unavailable import StateAway, StateBusy
 from toolgrove.types import Clock, SystemClock
@@ -28,7 +29,8 @@ PAUSE = 1.0
 _TURN = "SELECT pg_advisory_xact_lock(%s), pg_current_xact_id()::text, extract(epoch FROM clock_timestamp())::float8"
 _LEAD = "SELECT pg_try_advisory_lock(%s)"
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
-_CHANGED = "UPDATE state_changes SET number = number + 1 WHERE kind = %s"
+_OLDEST = "SELECT oldest FROM head"
+_CHANGED = "UPDATE state_change SET number = number + 1 WHERE kind = %s"
 
 
 def channel(address: DatabaseAddress) -> str:
@@ -113,6 +115,7 @@ class StateDatabase:
                     assert row is not None  # noqa: S101  (a SELECT of one row)
                     number = row[1]
                     self.clock.heard(row[2])
+                    self._see_version(connection)
                     yield connection
                     connection.execute(_CHANGED, (kind,))
                     connection.execute("SELECT pg_notify(%s, %s)", (channel(self.address), kind))
@@ -120,6 +123,12 @@ class StateDatabase:
             except BaseException:
                 self._writer = _rolled_back(connection)
                 raise
+
+    def _see_version(self, connection: Connection) -> None:
+        """Change nothing that a newer version has taken over from this one."""
+        row = connection.execute(_OLDEST).fetchone()
+        if row is not None and row[0] > version():
+            raise StateAway(self.address.told, f"a newer Toolgrove has taken it over from version {version()}")
 
     def _begun(self, connection: Connection | None, begin: str) -> Connection:
         """A connection with an open transaction; one that an earlier server left behind is made again."""

@@ -28,7 +28,7 @@ POLL = 1.0
 PATIENCE = 3.0
 """Seconds that one look may take before the connection counts as lost."""
 _AGAIN = 0.5
-_NUMBERS = "SELECT kind, number FROM state_changes"
+_NUMBERS = "SELECT kind, number FROM state_change"
 
 
 class Following:

@@ -11,13 +11,14 @@
 
 from toolgrove.store.state.sqlite.approvals import SqliteApprovals
 from toolgrove.store.state.sqlite.deeds import SqliteDeeds
+from toolgrove.store.state.sqlite.file import STATE_FILE, StateFile, StateTooNew, project_of
 from toolgrove.store.state.sqlite.file import VERSION as STATE_VERSION
-from toolgrove.store.state.sqlite.file import StateFile, StateTooNew
 from toolgrove.store.state.sqlite.logins import SqliteLogins
 from toolgrove.store.state.sqlite.pins import SqlitePins
 from toolgrove.store.state.sqlite.tokens import SqliteTokens
 
 __all__ = [
+    "STATE_FILE",
     "STATE_VERSION",
     "SqliteApprovals",
     "SqliteDeeds",
@@ -26,4 +27,5 @@ __all__ = [
     "SqliteTokens",
     "StateFile",
     "StateTooNew",
+    "project_of",
 ]

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,7 +26,8 @@ from toolgrove.store.state.unavailable import StateBusy, StateUnavailable
 from toolgrove.types import Clock, SystemClock
 
 log = logging.getLogger("toolgrove.store")
-VERSION = 11
+VERSION = 12
+STATE_FILE = "state.db"
 PATIENCE = 2.0
 _AGAIN = 0.01
 _SCHEMA = """
@@ -81,7 +82,10 @@ CREATE INDEX approvals_of_a_call ON approvals (agent, tool, arguments_hash, defi
 CREATE TABLE tokens (hash TEXT PRIMARY KEY, holder TEXT NOT NULL, used_at REAL, expires_at REAL) WITHOUT ROWID;
 CREATE TABLE logins (server TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE deeds (number INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL);
+CREATE TABLE project (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL);
 """
+_PROJECT = "SELECT id FROM project"
+_BELONG = "INSERT OR IGNORE INTO project (one, id) VALUES (1, ?)"
 _STEPS = (
     "ALTER TABLE approvals ADD COLUMN sends TEXT",
     # An approval from before knows nothing of chains, footprints and the running clock: the call asks anew.
@@ -123,6 +127,7 @@ _STEPS = (
     "ALTER TABLE tokens ADD COLUMN expires_at REAL",
     "CREATE TABLE logins (server TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
     "ALTER TABLE approvals ADD COLUMN asked_by TEXT",
+    "CREATE TABLE project (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL)",
 )
 """What leads from each format to the next, the first one first."""
 
@@ -160,6 +165,7 @@ class StateFile:
         self._reader: sqlite3.Connection | None = None
         self._files: FileMarks | None = None
         self._contents: SharedContents | None = None
+        self._project = ""
 
     def __enter__(self) -> Self:
         self.open()
@@ -176,10 +182,17 @@ class StateFile:
             if self._connection is None:
                 with _as_unavailable(self.path):
                     closed = is_read_only(self.path)
-                    self._connection = _looked_at(self.path) if closed else _opened(self.path)
+                    self._connection = _looked_at(self.path) if closed else _opened(self.path, self._project)
                     self._reader = _looked_at(self.path) if closed else _connect(self.path)
                     self._files = FileMarks.of_database(self.path)
                     self._contents = SharedContents(self._connection, FileContents(self.path))
+
+    def belong(self, project: str) -> None:
+        """Have it say of which project it is, from the moment on when it is there; one that says so is left alone."""
+        self._project = project
+        if self.path.exists() and project_of(self.path) is None and not is_read_only(self.path):
+            with self.writing() as connection:
+                connection.execute(_BELONG, (project,))
 
     @property
     def is_lost(self) -> bool:
@@ -268,7 +281,19 @@ class StateFile:
         return connection
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def project_of(path: Path) -> str | None:
+    """What a state file says of its project; None where there is no file, or one that does not say."""
+    if not path.exists():
+        return None
+    try:
+        with closing(sqlite3.connect(reading_address(path, briefly=True), timeout=PATIENCE, uri=True)) as connection:
+            row = connection.execute(_PROJECT).fetchone()
+    except sqlite3.Error:  # of an older format, or damaged, as whoever opens it will say
+        return None
+    return None if row is None else str(row[0])
+
+
+def _opened(path: Path, project: str) -> sqlite3.Connection:
     create_private(path)
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
@@ -276,6 +301,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         _migrate(connection, path)
+        if project:
+            connection.execute(_BELONG, (project,))
         connection.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         connection.close()
