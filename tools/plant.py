@@ -164,7 +164,7 @@ def finds(plant: Plant, seed: str) -> tuple[bool, str]:
         environ = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             done = subprocess.run(
-                [*command, "--longest", "1.5", "--patience", "15"],
+                [*command, "--longest", "0.6", "--rest", "0.4", "--patience", "15"],
                 cwd=TESTS,
                 env=environ,
                 capture_output=True,

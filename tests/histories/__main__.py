@@ -31,6 +31,7 @@ def _arguments() -> argparse.Namespace:
         "--faults", default="all", help=f"all, none, or some of {', '.join(KINDS)}; failover is not in all (all)"
     )
     parser.add_argument("--longest", type=float, default=5.0, help="seconds that a fault lasts, at most (5)")
+    parser.add_argument("--rest", type=float, default=1.5, help="seconds between two faults, on average (1.5)")
     parser.add_argument("--concurrency", choices=("tree", "node"), help="drawn from the seed if not given")
     parser.add_argument("--seed", default=os.environ.get("HISTORIES_SEED"), help="draws as before (HISTORIES_SEED)")
     parser.add_argument("--patience", type=float, default=45, help="how long replicas may take to be ready again (45)")
@@ -56,6 +57,7 @@ def main() -> int:
             pause=asked.pause,
             faults=kinds,
             longest=asked.longest,
+            rest=asked.rest,
             concurrency=asked.concurrency,
             patience=asked.patience,
         )

@@ -218,11 +218,13 @@ class Client:
         value = f"{self.name}-{next(self._serial)}"
         arguments = {"nodeId": name, "patch": {"value": value, "replaced": seen.value}}
         sets: dict[str, Value] = {f"register {name}": value}
-        await self._change(
+        done = await self._change(
             Wish(tool="update_payload", arguments=arguments, sets=sets, replaced=seen.value, token=seen.version)
         )
+        if done.fate == "took" and self._draw.random() < 0.4:  # what it was told must show elsewhere, at once
+            await self._read(name, "register {}", at=self._draw.choice(self._replicas), asked=done.success.version)
 
-    async def _change(self, wish: Wish) -> None:
+    async def _change(self, wish: Wish) -> Operation:
         number = next(self._numbers)
         key = f"k{number}" if self._draw.random() < 0.7 else None
         before = {subject: self._own.get(subject) for subject in wish.sets}
@@ -261,6 +263,7 @@ class Client:
         )
         self._history.operations.append(operation)
         self._learn(operation, before, is_undo=wish.undone is not None)
+        return operation
 
     async def _called_everywhere(self, wish: Wish, token: str, key: str, calls: list[Call]) -> tuple[Answer, Call]:
         """Send it to every replica at once, as an impatient client does; a success counts, and all are kept."""
@@ -320,10 +323,13 @@ class Client:
 
     # How it reads
 
-    async def _read(self, name: str, subject: str, *, is_own: bool = False) -> Read | None:
-        """Read a node; with a version, unless it stays at a replica and has none to bring."""
-        replica = self._where()
-        asked = self._version if self._draw.random() < 0.5 else None
+    async def _read(
+        self, name: str, subject: str, *, is_own: bool = False, at: Served | None = None, asked: str | None = None
+    ) -> Read | None:
+        """Read a node; with the version asked for, or now and then with the latest that it has seen."""
+        replica = at or self._where()
+        if asked is None and self._draw.random() < 0.5:
+            asked = self._version
         node_id = self._ids.get(name, name)
         answer = await self._lines.to(replica).call("get_node", {"nodeId": node_id}, asked or None)
         self._note(answer)

@@ -26,7 +26,7 @@ class FaultMaker:
     """Breaks one thing after the other until it is told to stop."""
 
     def __init__(
-        self, deployment: Deployment, history: History, kinds: Sequence[str], *, longest: float, pause: float = 1.5
+        self, deployment: Deployment, history: History, kinds: Sequence[str], *, longest: float, pause: float
     ) -> None:
         self._deployment, self._history = deployment, history
         self._kinds = [kind for kind in kinds if kind != "failover"]
@@ -41,7 +41,7 @@ class FaultMaker:
 
     async def work(self) -> None:
         while not self._stopped.is_set():
-            await self._for(self._draw.uniform(0.3, 2 * self._pause))
+            await self._for(self._draw.uniform(0.1, 2 * self._pause))
             if self._stopped.is_set():
                 return
             if self._fails_over and len(self._history.faults) >= 1:
@@ -50,7 +50,7 @@ class FaultMaker:
             elif self._kinds:
                 kind = self._draw.choice(self._kinds)
                 target = self._draw.choice(self._deployment.replicas)
-                await self.make(kind, target, self._draw.uniform(0.2, self._longest))
+                await self.make(kind, target, self._draw.uniform(0.1, self._longest))
             elif self._fails_over:
                 self._history.faults.append(Fault(kind="none", target="", began=0, ended=0))
 

@@ -48,6 +48,8 @@ class Plan:
     faults: Sequence[str] = ()
     longest: float = 2.5
     """Seconds that a fault lasts, at most."""
+    rest: float = 1.5
+    """Seconds between two faults, on average."""
     concurrency: str | None = None
     patience: float = 45.0
     """Seconds after the last fault in which a replica must be ready; the machine may be busy with other tests."""
@@ -90,7 +92,7 @@ async def _work(plan: Plan, draw: Random, names: Sequence[str], deployment: Depl
                 name, era, token, history, numbers, deployment.replicas, home=home, pause=plan.pause, version=version
             )
         )
-    maker = FaultMaker(deployment, history, plan.faults, longest=plan.longest)
+    maker = FaultMaker(deployment, history, plan.faults, longest=plan.longest, pause=plan.rest)
     async with anyio.create_task_group() as watching:
         watching.start_soon(_watch, deployment, history)
         async with anyio.create_task_group() as working:
@@ -198,9 +200,9 @@ async def _trees(deployment: Deployment, history: History) -> None:
 
 async def _last_change(line: Line) -> str:
     """The version of a change of the judge's own, made on whatever stands."""
-    for _ in range(20):
+    for number in range(20):
         root = await _told(line, "get_node", {"nodeId": "root"})
-        form = {"nodeId": "ground", "label": "end", "versionToken": root["version"]}
+        form = {"nodeId": "ground", "label": f"{root['version']} {number}", "versionToken": root["version"]}
         answer = await line.call("bookmark", form)
         if answer.told == "success":
             return str(answer.result["version"])
