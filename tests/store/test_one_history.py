@@ -242,6 +242,46 @@ async def test_two_replicas_that_meet_at_the_head_lose_nothing(database: str, co
             assert len(set(befores)) == len(befores), f"two changes of {place} replaced the same value: {steps}"
 
 
+async def test_a_list_that_was_made_while_a_change_was_under_way_is_not_shown_once_another_came_first(
+    database: str,
+) -> None:
+    """What was found in a tree that was taken back must not come back under the number of another change."""
+    wanted = {"path": "v", "op": "gt", "value": -1}
+    order = {"rootId": "root", "predicates": wanted, "sortBy": {"path": "v", "direction": "asc"}, "limit": 200}
+    async with replicas(database, database, concurrency="node") as groves:
+        agents = [await grove.agent("ann") for grove in groves]
+        place = (await add(groves[0], 0))["nodeId"]
+        looks: list[tuple[int, dict[str, Any]]] = []
+        for value in range(1, 16):
+            for grove in groves:
+                await caught_up(grove)
+
+            async def change(at: int, value: int = value) -> None:
+                """Of two at the same place, one comes first, and the other is told of a conflict."""
+                token = (await agents[at].call("get_node", {"nodeId": place}))["version"]
+                form = {"parentNodeId": place, "payloadType": "T", "payloadProps": {"v": value + at / 10}}
+                await agents[at].call("add_child", {**form, "versionToken": token})
+
+            async def look(at: int) -> None:
+                looks.append((at, await agents[at].call("search_advanced", order)))
+
+            async with anyio.create_task_group() as group:
+                with head_held(database):
+                    for at in (0, 1):
+                        group.start_soon(change, at)
+                        await anyio.wait_all_tasks_blocked()
+                        group.start_soon(look, at)
+                        await anyio.wait_all_tasks_blocked()
+        for grove in groves:
+            await caught_up(grove)
+        last = (await agents[0].call("search_advanced", order))["items"]
+        for at, answer in looks:
+            later = await agents[at].call("changes_since", {"version": answer["version"], "limit": 200})
+            since = {node_id for commit in later["items"] for node_id in commit["nodeIds"]}
+            shown, there = ([(hit["nodeId"], hit["payload"]) for hit in hits] for hits in (answer["items"], last))
+            assert shown == [one for one in there if one[0] not in since], "what was there at that version"
+
+
 async def set_back(database: str, *, keep: bool = False) -> str:
     """Copy the whole store away, or put the copy back in its place: what an operator's restore does."""
     address = DatabaseAddress.of(database)

@@ -100,7 +100,8 @@ class ToolContext:
     def ordered(self, arguments: Arguments, make: Callable[[], list[Any]]) -> list[Any]:
         """A result that takes the whole tree to find, made once for all its pages while nothing changes."""
         workspace = self.workspace
-        key = (self.question(arguments), workspace.tree_seq, self.view.seq)
+        # By identity: a change that was taken back had the number of the one that came instead.
+        key = (self.question(arguments), workspace.version_at(workspace.tree_seq), self.view.seq)
         return workspace.ordered.get(key, make)
 
     def page(

@@ -109,6 +109,8 @@ class Workspace:
         self.history = History(self.limits.history, floor=mark.floor, folds=saved.folds)
         self._told_floor = mark.floor
         self._undo_stacks = {}
+        for delegated in self._delegated.values():
+            delegated.undo_stacks = UndoStacks()
         for past in saved.past:
             remembered = [commit for commit in past.commits if commit.seq > mark.floor]
             for commit in remembered:

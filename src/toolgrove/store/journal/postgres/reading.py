@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -13,9 +14,11 @@ import psycopg
 
 from toolgrove.store.journal.journal import Diverged, Stalled
 from toolgrove.store.journal.postgres.tables import PostgresTables
+from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import DatabaseUnavailable, LeadsElsewhere, connect
 
+log = logging.getLogger("toolgrove.store")
 Answer = TypeVar("Answer")
 
 
@@ -40,9 +43,10 @@ class PostgresReader:
                     return question(self._tables)
                 except LeadsElsewhere as problem:
                     raise Diverged(str(problem)) from None
-                except (psycopg.Error, DatabaseUnavailable):
+                except (psycopg.Error, DatabaseUnavailable, Damaged) as problem:
                     self._drop()
                     if is_new or is_last:
+                        log.debug("the database cannot be asked now: %s", problem)
                         raise Stalled from None
         raise Stalled
 
