@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import psycopg
 import pytest
 
@@ -12,7 +13,8 @@ from grove_kit import config, hand
 from services.postgres import Postgres
 from toolgrove import Grove
 from toolgrove.store.postgres import DatabaseAddress
-from toolgrove.store.postgres.migrations import version
+from toolgrove.store.postgres.migrating import opened
+from toolgrove.store.postgres.migrations import steps, version
 from toolgrove.store.unusable import StoreUnusable
 from waiting import DEADLINE, eventually
 
@@ -85,6 +87,26 @@ async def test_a_replica_that_is_too_old_for_the_schema_writes_nothing_more_and_
         with pytest.raises(StoreUnusable, match="Update Toolgrove"):
             async with Grove(settings(database)):
                 pass
+
+
+async def test_a_step_of_the_schema_waits_for_who_is_writing_and_neither_fails(
+    postgres: Postgres, database: str
+) -> None:
+    address = DatabaseAddress.of(database)
+    with anyio.fail_after(DEADLINE), psycopg.connect(postgres.address()) as writer:
+        writer.execute(f"CREATE SCHEMA {address.schema}; SET search_path TO {address.schema}".encode())
+        writer.execute("CREATE TABLE schema_steps (number integer PRIMARY KEY, name text NOT NULL)")
+        for step in steps()[:-1]:
+            writer.execute(step.sql.encode())
+            writer.execute("INSERT INTO schema_steps VALUES (%s, %s)", (step.number, step.name))
+        writer.commit()
+        async with anyio.create_task_group() as tasks:
+            writer.execute("SELECT * FROM head FOR UPDATE")
+            tasks.start_soon(anyio.to_thread.run_sync, lambda: opened(address).close())
+            await eventually(lambda: postgres.ask("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            writer.execute("UPDATE journal SET base = base")
+            writer.commit()
+    assert postgres.ask(f"SELECT max(number) FROM {address.schema}.schema_steps") == [(version(),)]
 
 
 async def test_a_replica_that_may_still_write_goes_on_and_starts_again(postgres: Postgres, database: str) -> None:

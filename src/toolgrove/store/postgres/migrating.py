@@ -18,6 +18,9 @@ from toolgrove.store.unusable import StoreUnusable
 
 log = logging.getLogger("toolgrove.store")
 _VERSION = "SELECT max(number) FROM schema_steps"
+_HAS_HEAD = 2
+_ALONE = "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"
+"""Whoever writes takes the head first: so a step does too, and neither waits for the other for ever."""
 _OLDEST = "SELECT oldest FROM head"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS schema_steps (
@@ -53,6 +56,8 @@ def migrate(connection: Connection, address: DatabaseAddress) -> int:
                 connection.execute(_TABLE)
                 version = _version(connection, address)
                 _refuse_newer(connection, address, version)
+                if version >= _HAS_HEAD:
+                    connection.execute(_ALONE)
                 for step in steps()[version:]:
                     connection.execute(step.sql.encode())
                     connection.execute(
