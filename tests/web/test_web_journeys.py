@@ -229,7 +229,7 @@ async def test_definitions_can_be_exported_strict_and_annotated(gateway: Gateway
     assert [one["function"]["name"] for one in plain] == [one["function"]["name"] for one in strict]
     told = {one["function"]["name"]: one["function"]["strict"] for one in strict}
     assert told["get_node"] is True
-    assert told["search_advanced"] is False, "what a strict mode cannot say stays out of it"
+    assert told["search"] is False, "what a strict mode cannot say stays out of it"
     assert "readonly=true" in strict[0]["function"]["description"]
     assert "strict" not in plain[0]["function"]
 
