@@ -39,11 +39,14 @@ def spelled(schema: dict[str, Any]) -> str:
 
 def folded(line: str) -> list[str]:
     """A line as the formatter of the pages has it: a list of many choices stands below each other."""
+    if len(line) <= WIDTH or " | " not in line:
+        return [line]
     head, opening, rest = line.partition("(")
     choices, closing, tail = rest.rpartition(")")
-    if len(line) <= WIDTH or not (opening and closing):
-        return [line]
-    return [head + opening, *(f"    | {choice}" for choice in choices.split(" | ")), f"  {closing}{tail}"]
+    if opening and closing:
+        return [head + opening, *(f"    | {choice}" for choice in choices.split(" | ")), f"  {closing}{tail}"]
+    head, colon, choices = line.partition(": ")
+    return [head + colon.rstrip(), *(f"    | {choice}" for choice in choices.split(" | "))]
 
 
 def interface(name: str, schema: dict[str, Any]) -> list[str]:

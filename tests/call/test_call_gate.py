@@ -328,8 +328,9 @@ async def test_the_audit_chain_shows_any_alteration(tmp_path: Path) -> None:
             editor = await hand(grove)
             await editor.ok("add_child", **ADD)
             await editor.refused("get_node", nodeId="line\nbreak INFO approved")
-    lines = log.read_text().splitlines()
-    assert len(lines) == 6
+    whole = log.read_text().splitlines()
+    assert verify(whole) is None
+    lines = [line for line in whole if "signedTo" not in json.loads(line)]  # what signs the last records of a run
     assert verify(lines) is None
     assert [json.loads(line)["number"] for line in lines] == [1, 2, 3, 4, 5, 6]
     forged = [

@@ -152,7 +152,8 @@ async def test_every_line_of_the_log_is_one_record(gateway: Gateway) -> None:
     assert all({"time", "level", "logger", "message"} <= record.keys() for record in records)
     assert "approved by the operator" not in [record["message"] for record in records]
     audit = [json.loads(line) for line in (gateway.file.parent / "audit.jsonl").read_text().splitlines()]
-    assert [record["number"] for record in audit] == list(range(1, len(audit) + 1))
+    numbers = [line["number"] for line in audit if line.keys() != {"signedTo", "seal"}]
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 FORMULAS = ["=cmd()", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://evil")', "a\n=cmd()", 'x","=1']

@@ -153,7 +153,17 @@ export interface AuditRecord {
   receipt?: string | null;
   error?: Record<string, unknown> | null;
   /** What it is a record of; absent for a call. */
-  kind?: "call" | "late_outcome" | "approval" | "pin" | "token" | "configuration" | "sign_in" | "refused_request" | "audit" | "store";
+  kind?:
+    | "call"
+    | "late_outcome"
+    | "approval"
+    | "pin"
+    | "token"
+    | "configuration"
+    | "sign_in"
+    | "refused_request"
+    | "audit"
+    | "store";
   /** Who did it, where it is no call. */
   by?: string | null;
   /** What was done, where it is no call. */

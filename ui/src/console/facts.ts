@@ -203,7 +203,7 @@ export function approvalOf(json: Json): Approval {
 function earlierOf(json: Json | undefined): EarlierCall | null {
   if (!isObject(json)) return null;
   const given = objectOr<api.EarlierCall>(json);
-  return { callId: text(given, "callId"), begunAt: text(given, "begunAt") };
+  return { callId: text(given, "callId"), begunAt: text(given, "begunAt"), became: text(given, "became") || null };
 }
 
 function outgoingOf(json: Json): Outgoing | null {
@@ -317,7 +317,9 @@ function numbersOf(json: Json | undefined): Map<string, number> {
 
 export function verificationOf(json: Json): Verification {
   const given = objectOr<api.Verification>(json);
+  const whole = at(given, "whole");
   return {
+    whole: typeof whole === "boolean" ? whole : null,
     breach: breachOf(at(given, "breach")),
     removed: amount(given, "removed"),
     breaks: list(given, "breaks").map((one) => {
