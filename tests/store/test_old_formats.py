@@ -14,6 +14,7 @@ from grove_kit import ManualClock, config, hand
 from store_kit import EDITORS
 from toolgrove import Config, Grove
 from toolgrove.store.audit import AuditQuery, Place
+from toolgrove.store.journal import read_workspace
 
 pytestmark = pytest.mark.anyio
 FORMATS = Path(__file__).with_name("formats")
@@ -34,6 +35,16 @@ def old(tmp_path: Path) -> Path:
 def project(folder: Path, **workspace: Any) -> Config:
     store = {"store": f"sqlite:{folder / 'grove.db'}", **workspace}
     return config(agents=EDITORS, workspace=store, state=str(folder / "state"))
+
+
+async def test_its_tree_can_be_read_at_rest_and_it_stays_as_it_is(old: Path) -> None:
+    path = old / "grove.db"
+    bytes_before = path.read_bytes()
+    saved = read_workspace(path)
+    assert saved is not None
+    assert path.read_bytes() == bytes_before
+    async with Grove(project(old)) as grove:
+        assert {node.id for node in grove.tree.nodes.values()} == {*saved.nodes, "root"}
 
 
 async def test_everything_is_there_and_goes_on(old: Path) -> None:

@@ -18,9 +18,8 @@ def at_rest(config: Config) -> Iterator[Finding]:
         return
     try:
         saved = read_workspace(config.workspace.store_path)
-    except StoreUnusable:  # it may be of an older format, which the gateway brings up to date
-        told = "the store cannot be read at rest; start the gateway with this version once, then ask again"
-        yield Finding(area="tree", level="note", subject="text", message=told)
+    except StoreUnusable as problem:
+        yield Finding(area="tree", level="note", subject="text", message=f"the tree cannot be read: {problem}")
         return
     yield from check([] if saved is None else saved.half_texts())
 

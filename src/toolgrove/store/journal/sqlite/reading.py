@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from toolgrove.store.journal.sqlite.diagnosis import unusable
-from toolgrove.store.journal.sqlite.schema import connect_reader
+from toolgrove.store.journal.sqlite.schema import connect_reader, read_as_now
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
 from toolgrove.store.journal.tables.loading import load
@@ -20,6 +20,7 @@ def read_workspace(path: Path) -> SavedWorkspace | None:
         return None
     try:
         with closing(connect_reader(path)) as connection:
+            read_as_now(connection)
             connection.execute("BEGIN")  # all of it from the same moment
             head = Head.read(connection)
             return None if head is None else load(connection, head)

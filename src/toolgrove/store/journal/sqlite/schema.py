@@ -20,6 +20,8 @@ STATE_TABLES = (
     "unfinished",
 )
 
+_NAMES_CHANGES = 6
+"""The first version whose journal names each change."""
 KIND = "json_extract(line, '$.kind')"
 """What kind a record is of; NULL for a call."""
 
@@ -51,6 +53,8 @@ CREATE TABLE audit (
     outcome TEXT NOT NULL, line TEXT NOT NULL
 );
 """
+_NAMED = "SELECT revision, base, epoch || '-' || revision AS id, epoch || '-' || base AS parent, body, crc FROM"
+_EPOCH = "(SELECT json_extract(body, '$.epoch') AS epoch FROM main.head)"
 _SINCE = {
     2: "CREATE TABLE audit_body (number INTEGER PRIMARY KEY, arguments TEXT, result TEXT, size INTEGER NOT NULL)",
     3: "CREATE TABLE unfinished (call TEXT PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
@@ -70,14 +74,13 @@ _SINCE = {
     CREATE INDEX audit_operation ON audit ({SPAN_OF}, operation)
     """,
     # Changes of before are named by the epoch of the store, as their version tokens were.
-    6: """
+    6: f"""
     ALTER TABLE journal RENAME TO journal_5;
     CREATE TABLE journal (
         revision INTEGER PRIMARY KEY, base INTEGER NOT NULL, id TEXT NOT NULL, parent TEXT NOT NULL,
         body TEXT NOT NULL, crc INTEGER NOT NULL
     );
-    INSERT INTO journal SELECT revision, base, epoch || '-' || revision, epoch || '-' || base, body, crc
-        FROM journal_5, (SELECT json_extract(body, '$.epoch') AS epoch FROM head);
+    INSERT INTO journal {_NAMED} journal_5, {_EPOCH};
     DROP TABLE journal_5
     """,
 }
@@ -88,6 +91,15 @@ def connect(path: Path) -> sqlite3.Connection:
     """A connection that commits when told, and then for good."""
     connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
     return _set_up(connection, "PRAGMA synchronous=FULL")
+
+
+def read_as_now(connection: sqlite3.Connection) -> None:
+    """Have a reader find in a store of an older format what the present one has; the file stays as it is."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version < _NAMES_CHANGES:
+        connection.execute("PRAGMA query_only=OFF")
+        connection.execute(f"CREATE TEMP VIEW journal AS {_NAMED} main.journal, {_EPOCH}")
+        connection.execute("PRAGMA query_only=ON")
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
