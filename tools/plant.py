@@ -122,16 +122,6 @@ PLANTS = (
         changes=[("self._workspace.follow(effects)", "self._workspace.follow(effects._replace(after={}) if effects.revision % 7 == 0 else effects)")],
     ),
     Plant(
-        what="what others did is followed twice by the undo stack",
-        file="toolgrove/tree/workspace.py",
-        changes=[
-            (
-                "        if not effects.delegated:\n            self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)\n",
-                "        for _ in range(2):\n            self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)\n",
-            )
-        ],
-    ),
-    Plant(
         what="the undo stack does not follow what others did",
         file="toolgrove/tree/workspace.py",
         changes=[("self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)\n        if effects.folds", "self._undo_stacks.setdefault(agent, UndoStacks())\n        if effects.folds")],

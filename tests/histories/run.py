@@ -220,8 +220,11 @@ def _what_is_stored(deployment: Deployment, history: History) -> None:
     rows = deployment.rows()
     if rows is None:
         return
-    history.stored = stored.replayed(rows)
-    history.audit = deployment.audit()
+    try:
+        history.stored = stored.replayed(rows)
+        history.audit = deployment.audit()
+    except (AssertionError, LookupError, TypeError, ValueError) as problem:
+        history.wrong.append(f"what is stored cannot be read: {problem!r}")
     verdict = deployment.verdict()
     if verdict is not None:
         history.wrong.append(verdict)

@@ -120,7 +120,7 @@ def _nodes(bodies: Sequence[str]) -> dict[str, Image]:
 
 def _image(fields: Sequence[Any], payload: str | None) -> Image:
     parent, place, kind, given, tags, group = fields
-    text = json.dumps(given, sort_keys=True) if given != UNCHANGED or payload is None else payload
+    text = (payload or "{}") if given == UNCHANGED else json.dumps(given, sort_keys=True)
     return parent, str(place), kind, text, tuple(sorted(tags)), group
 
 
@@ -143,6 +143,8 @@ def _backwards(rows: Rows, nodes: Mapping[str, Image], problems: list[str]) -> l
                     if there is None:
                         problems.append(f"entry {number} ({tool}) made {node_id}, which is not there after it")
                 else:
+                    if there is None and fields[3] == UNCHANGED:
+                        problems.append(f"entry {number} ({tool}) left the payload of {node_id}, which is not there")
                     before[node_id] = _image(fields, None if there is None else there[3])
             steps.append(_Step(number=number, tool=tool, before=before, after=after))
             _put(now, before)

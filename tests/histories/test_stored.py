@@ -81,6 +81,11 @@ def _rests_on_another_value(rows: Rows) -> Rows:
     return replace(rows, journal=[rows.journal[0], (2, 1, past("update_payload", {"r": other})), *rows.journal[2:]])
 
 
+def _left_what_is_gone(rows: Rows) -> Rows:
+    tagged = [*note("r", "x")[:3], 0, [], None]
+    return replace(rows, journal=[*rows.journal[:3], (4, 3, past("tag_node", {"n1": tagged}))])
+
+
 def _leads_elsewhere(rows: Rows) -> Rows:
     return replace(rows, nodes=[json.dumps(["r", *note("root", "r", value="q", replaced="first")])])
 
@@ -93,6 +98,7 @@ def _leads_elsewhere(rows: Rows) -> Rows:
         (_never_made, "nodes that none made"),
         (_on_nothing, "is below n8, which is not there"),
         (_rests_on_another_value, "and there was"),
+        (_left_what_is_gone, "left the payload of n1, which is not there"),
         (_leads_elsewhere, "the entries lead to other nodes"),
     ],
 )
