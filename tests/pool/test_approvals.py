@@ -355,6 +355,7 @@ async def test_approvals_of_an_older_state_file_are_found_again_and_must_be_aske
     older.execute("CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID")
     older.execute("DROP TABLE deeds")
     older.execute("DROP TABLE logins")
+    older.execute("DROP TABLE project")
     older.execute(f"PRAGMA user_version = {version}")
     older.close()
     for _ in range(2):

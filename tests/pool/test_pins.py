@@ -151,7 +151,8 @@ def test_a_server_with_pins_in_an_older_state_file_was_met(tmp_path: Path) -> No
     connection = sqlite3.connect(path)
     connection.executescript(
         "ALTER TABLE pins DROP COLUMN refused_hash; ALTER TABLE pins DROP COLUMN refused_by; DROP TABLE met;"
-        "DROP TABLE tokens; DROP TABLE deeds; DROP TABLE logins; DROP TABLE project; ALTER TABLE approvals DROP COLUMN earlier;"
+        "DROP TABLE tokens; DROP TABLE deeds; DROP TABLE logins; DROP TABLE project;"
+        "ALTER TABLE approvals DROP COLUMN earlier;"
         "ALTER TABLE approvals DROP COLUMN run_id; ALTER TABLE approvals DROP COLUMN parent_call_id;"
         "ALTER TABLE approvals DROP COLUMN asked_by;"
         "CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE) WITHOUT ROWID;"
