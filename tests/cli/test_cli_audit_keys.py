@@ -72,6 +72,7 @@ async def test_a_replica_with_another_key_is_not_ready_and_harms_no_log(
         await Grove(Config.load(one)).__aenter__()
     assert (await say("audit", "verify", at=other)).code == 3
     changed = (await say("audit", "key", at=other)).out.strip()
+    assert changed != key
     assert (await say("audit", "verify", "--key", key, "--key", changed, at=other)).code == 0
 
 
@@ -98,3 +99,19 @@ async def test_what_somebody_writes_into_a_database_in_use_is_not_signed_as_ours
         await write(grove, 2)
         proof = await grove.audit_log.verify()
         assert proof.whole is not True, proof
+
+
+async def test_the_key_of_a_log_that_replicas_write_stays(tmp_path: Path, database: str, toolgrove: Toolgrove) -> None:
+    one, other = project(tmp_path / "one", database), project(tmp_path / "other", database)
+
+    async def change() -> Said:
+        return await to_thread.run_sync(lambda: toolgrove("audit", "key", "--change", "--config", str(other)))
+
+    async with Grove(Config.load(one)) as grove:
+        await write(grove)
+        for _ in range(2):  # a refusal is no replica
+            said = await change()
+            assert (said.code, "used by other replicas" in said.err) == (1, True), said
+        await write(grove)
+        assert (await grove.audit_log.verify()).whole is True
+    assert (await change()).code == 0

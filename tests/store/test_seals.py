@@ -7,6 +7,8 @@ import json
 import logging
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -385,12 +387,15 @@ async def test_a_store_that_was_put_back_is_noticed_without_a_copy_as_well(tmp_p
 
 async def test_a_log_file_that_lost_its_end_goes_on_with_a_marked_break(tmp_path: Path) -> None:
     log = await a_log(tmp_path, 6)
-    log.write_text("".join(log.read_text().splitlines(keepends=True)[:4]))
+    left = log.read_text().splitlines(keepends=True)[:4]
+    signed = max((number for number, line in enumerate(left, 1) if '"seal"' in line), default=0)
+    log.write_text("".join(left))
     await a_log(tmp_path, 1)
     assert numbers(log) == [1, 2, 3, 4, 7, 8]
     proof = await AuditFile(log, reader(tmp_path)).verify()
     assert (proof.breach, [(one.number, one.after, one.lost) for one in proof.breaks]) == (None, [(7, 4, 6)])
-    assert (proof.whole, proof.unchecked) == (None, ("records 2 to 4, which no seal of this key covers",))
+    which = f"records {signed + 1} to 4" if signed < 3 else "record 4"
+    assert (proof.whole, proof.unchecked) == (None, (f"{which}, which no seal of this key covers",))
 
 
 async def test_a_copy_that_was_cut_is_found_though_the_store_is_whole(tmp_path: Path) -> None:
@@ -465,3 +470,34 @@ async def test_a_key_may_come_from_elsewhere_and_is_never_written_into_the_file(
     assert not (tmp_path / "grove.db-key").exists()
     with pytest.raises(ValueError, match="auditKey"):
         config(workspace={"store": f"sqlite:{tmp_path / 'grove.db'}", "auditKey": "a literal key of this machine"})
+
+
+SIGNING = """
+import asyncio, sys, threading
+from toolgrove import Config, Grove
+
+class Watch:
+    loaded = set()
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("cryptography"):
+            self.loaded.add(threading.current_thread() is threading.main_thread())
+
+async def day():
+    async with Grove(Config.model_validate({"agents": {"ann": {"tools": ["*"]}}, "workspace": {"auditLog": sys.argv[1]}})) as grove:
+        ann = await grove.agent("ann")
+        while not Watch.loaded or (await grove.audit_log.verify()).whole is not True:
+            await ann.call("get_node", {"nodeId": "root"})
+
+assert "cryptography" not in sys.modules
+sys.meta_path.insert(0, Watch())
+asyncio.run(day())
+print(*Watch.loaded)
+"""
+
+
+@pytest.mark.cold
+def test_what_it_takes_to_sign_a_log_file_is_not_loaded_where_calls_are_answered(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SIGNING, str(tmp_path / "audit.jsonl")]
+    for _ in range(2):  # a new log, and one that goes on
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.stdout, ended.stderr) == ("False\n", "")

@@ -69,6 +69,8 @@ async def test_a_refused_host_and_origin_are_in_the_audit_log_and_ran_nothing(tm
         async with gateway.http("operator") as http:
             assert (await http.get("/api/audit/verify")).json()["whole"] is True
             table = (await http.get("/api/audit/export?format=csv")).text
+            *_, last = (await http.get("/api/audit/export?limit=1")).text.splitlines()
+        assert json.loads(last) == {"publicKey": command(gateway, "key")["key"]}
         assert "security.host_rejected" in table
         assert not [text for text in gateway.tokens.values() if text in json.dumps([by_host, by_origin])]
 

@@ -443,7 +443,8 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/audit/export",
         name="export",
         who="operator",
-        summary="The log as a file: JSON Lines, or CSV that a spreadsheet reads as text.",
+        summary="The log as a file: JSON Lines, whose last line names the public key where there is one, or CSV that a "
+        "spreadsheet reads as text.",
         query=(
             _text("format", "jsonl unless told.", "jsonl", "csv"),
             *_AUDIT[:-1],

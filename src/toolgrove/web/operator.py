@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from toolgrove.config import AgentConfig
 from toolgrove.errors import InvalidArgument
 from toolgrove.pool.definition_lint import ToolNames
-from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, as_lines
+from toolgrove.store.audit import AuditPage, AuditQuery, Kind, Outcome, as_csv, as_lines, naming
 from toolgrove.store.state import ApprovalState
 from toolgrove.web import schemas
 from toolgrove.web.call_story import call_story
@@ -175,7 +175,7 @@ class OperatorApi:
         pages = self._pages(_query(request, MAX_RECORDS), sys.maxsize if most is None else most)
         if kind == "csv":
             return _file(_table(pages), "text/csv", "audit.csv")
-        return _file((as_lines(page.lines) async for page in pages), "application/jsonl", "audit.jsonl")
+        return _file(_lines(pages, self._project.audit_key), "application/jsonl", "audit.jsonl")
 
     async def _pages(self, query: AuditQuery, most: int) -> AsyncIterator[AuditPage]:
         """Page after page, so that a long log is never in memory as a whole."""
@@ -224,6 +224,13 @@ def _number(text: str | None, name: str) -> int | None:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise InvalidArgument(f"{name} must be a number.", path=name)
     return int(text)
+
+
+async def _lines(pages: AsyncIterator[AuditPage], key: str) -> AsyncIterator[str]:
+    async for page in pages:
+        yield as_lines(page.lines)
+    if key:
+        yield as_lines([naming(key)])
 
 
 async def _table(pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:

@@ -46,6 +46,9 @@ class Project(Heard, Protocol):
     def audit_log(self) -> AuditLog: ...
 
     @property
+    def audit_key(self) -> str: ...
+
+    @property
     def troubles(self) -> tuple[Trouble, ...]: ...
 
     @property

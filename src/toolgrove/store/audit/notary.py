@@ -85,6 +85,16 @@ class Notary:
         """The public half of the key, for those who check what it signed; empty without a key."""
         return "" if self._signing is None else self._signing.public
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it signs at once, if it has a key at all."""
+        return self._signing is None or self._signing.is_loaded
+
+    def load(self) -> None:
+        """Make ready to sign; the first time that takes some 40 ms."""
+        if self._signing is not None:
+            self._signing.load()
+
     def sign(self, text: str) -> str:
         """The signature of a text; empty without a key."""
         return "" if self._signing is None else self._signing.sign(text)

@@ -10,7 +10,8 @@ of 32 bytes. The same key always gives the same pair, and Ed25519 always gives t
 has the private half checks by signing again, in a third of the time.
 
 A signature costs some 20 microseconds, so not every record has one: a signature covers all records before it, since
-each record holds the hash of the one before. `cryptography` is imported when the first signature is made or checked.
+each record holds the hash of the one before. `cryptography` is imported when the first signature is made or checked,
+which takes 40 ms: whoever signs on an event loop calls `load` in a thread before.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ class SigningKey:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a signature is made at once."""
+        return "_pair" in self.__dict__
+
+    def load(self) -> None:
+        """Make ready to sign."""
+        _ = self._pair
 
     def sign(self, text: str) -> str:
         """The signature of a text."""

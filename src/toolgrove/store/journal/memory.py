@@ -96,6 +96,7 @@ class MemoryJournal:
         self._change_key = change_key
         self._signed_at = -math.inf
         self._signing: asyncio.TimerHandle | None = None
+        self._loading: asyncio.Future[None] | None = None
         self._files = [sink for sink in sinks if isinstance(sink, JsonLines)]
         self._place: Place | None = None
         self._sync = GroupSync(self._files)
@@ -106,8 +107,18 @@ class MemoryJournal:
         return ""
 
     async def open(self) -> None:
-        """Begin with an empty workspace, and go on with the log in a file, if there is one."""
+        """Begin with an empty workspace, and go on with the log in a file, if there is one.
+
+        Going on with one takes signatures at once; a new one is signed as soon as somebody is called.
+        """
+        if self._notary is not None:
+            await anyio.to_thread.run_sync(self._make_ready, self._notary)
         self._begin()
+
+    def _make_ready(self, notary: Notary) -> None:
+        notary.open()
+        if notary.noted() is not None or any(file.path.exists() and file.path.stat().st_size for file in self._files):
+            notary.load()
 
     async def close(self) -> None:
         """Sign what is not signed yet, and let go of the files."""
@@ -163,7 +174,7 @@ class MemoryJournal:
             raise
         self.fault = None
         if self._signing is None and self._notary is not None and self._files:
-            self._signing = asyncio.get_running_loop().call_later(UNSIGNED, self._sign_end)
+            self._sign_soon(self._notary)
         if entry.idempotency is not None:
             self._keep(entry.idempotency)
         if effects is not None:
@@ -174,7 +185,7 @@ class MemoryJournal:
     def _keep_record(self, record: Mapping[str, Any], after: Place, bodies: Bodies = NO_BODIES) -> Place:
         """Write a record, signed if it is time for that; where the chain stands then."""
         sealed, now = chained(record, after, bodies), self._clock.monotonic()
-        is_time = self._notary is not None and now - self._signed_at >= UNSIGNED
+        is_time = self._notary is not None and now - self._signed_at >= UNSIGNED and self._notary.is_loaded
         if self._notary is not None and is_time:
             sealed = signed(sealed, self._notary.sign)
         self._write(sealed)
@@ -186,6 +197,19 @@ class MemoryJournal:
         self.audit.write(sealed)
         self.unfinished.hear(record)
         return place
+
+    def _sign_soon(self, notary: Notary) -> None:
+        """Sign the end in a moment; what it takes to sign is loaded beside the event loop, the first time."""
+        loop = asyncio.get_running_loop()
+        if not notary.is_loaded and self._loading is None:
+            self._loading = loop.run_in_executor(None, notary.load)
+        self._signing = loop.call_later(UNSIGNED, self._sign_if_ready, notary)
+
+    def _sign_if_ready(self, notary: Notary) -> None:
+        if notary.is_loaded:
+            self._sign_end()
+        else:
+            self._sign_soon(notary)
 
     def _sign_end(self) -> None:
         """Sign the records that came since the last signature, so that they need not wait for the next one."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import psycopg
 
@@ -14,7 +16,7 @@ from toolgrove.store.journal.journal import KeyLimits
 from toolgrove.store.journal.postgres.following import read_all
 from toolgrove.store.journal.postgres.ledger import LOCKED, PostgresLedger, prepare
 from toolgrove.store.journal.postgres.reading import PostgresReader
-from toolgrove.store.journal.postgres.replicas import Replica, calls
+from toolgrove.store.journal.postgres.replicas import Replica, calls, running
 from toolgrove.store.journal.postgres.tables import PostgresTables
 from toolgrove.store.journal.tables.audit_bodies import AuditBodies
 from toolgrove.store.journal.tables.audit_copies import AuditCopies
@@ -81,7 +83,7 @@ def open_database(
     known: AsKnown,
 ) -> tuple[OpenDatabase, SavedWorkspace]:
     """The store and the workspace in it."""
-    connection = None
+    connection, replica = None, Replica(secrets.token_hex(8))
     try:
         if notary is not None:
             notary.open()
@@ -89,7 +91,7 @@ def open_database(
             archive.open()
         connection = opened(address)
         with unavailable(address):
-            tables, replica = PostgresTables(connection), Replica(secrets.token_hex(8))
+            tables = PostgresTables(connection)
             prepare(tables, replica)
             body = first_head(sinks, known()).text()
             tables.execute(_FIRST, (body, checksum(body)))
@@ -106,7 +108,10 @@ def open_database(
             if not head.project:
                 head = head._replace(project=head.identity)
                 head.write(tables)
-            head = own(head, notary, address.told, change_key=change_key)
+            owned = own(head, notary, address.told, change_key=change_key)
+            if owned.audit_key != head.audit_key:
+                _be_alone(tables, replica, address)
+            head = owned
             found = calls(tables)
             entries = EntryTables(keys, copies, retention, AuditBodies(record_bytes), found.all, notary, is_shared=True)
             going_on = partial(resumption, entries=entries, archive=archive, notary=notary, clock=clock)
@@ -117,6 +122,8 @@ def open_database(
             ledger.tell_outside()
     except BaseException as error:
         if connection is not None:
+            if isinstance(error, StoreUnusable) and not connection.closed:
+                _refused(connection, replica)
             connection.close()
         if notary is not None:
             notary.close()
@@ -134,6 +141,24 @@ def open_database(
         said=said,
     )
     return opened_database, saved
+
+
+def _be_alone(tables: PostgresTables, replica: Replica, address: DatabaseAddress) -> None:
+    """Refuse to change the key while others sign with the one that was; who comes now waits for the head."""
+    if not running(tables, but=replica.name):
+        return
+    raise StoreUnusable(
+        where=address.told,
+        problem="is used by other replicas, so the key of its audit log stays",
+        advice="Stop all of them first; one that was killed counts as gone after a few seconds.",
+    )
+
+
+def _refused(connection: psycopg.Connection[tuple[Any, ...]], replica: Replica) -> None:
+    """Whoever was refused is no replica, not for a few seconds either."""
+    with suppress(psycopg.Error):
+        connection.rollback()
+        replica.leave(PostgresTables(connection))
 
 
 def _told(address: DatabaseAddress, error: BaseException) -> BaseException:

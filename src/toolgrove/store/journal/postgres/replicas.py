@@ -39,6 +39,11 @@ class Replica:
         connection.execute(FORGET)
 
 
+def running(connection: Connection, *, but: str = "") -> list[str]:
+    """The processes that have the store open, `but` for one."""
+    return [name for (name,) in connection.execute(f"{ALIVE} ORDER BY id").fetchall() if name != but]
+
+
 class Calls(NamedTuple):
     """Calls that have not ended, or in doubt: of all processes, and of those that are gone.
 
