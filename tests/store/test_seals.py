@@ -483,7 +483,8 @@ class Watch:
             self.loaded.add(threading.current_thread() is threading.main_thread())
 
 async def day():
-    async with Grove(Config.model_validate({"agents": {"ann": {"tools": ["*"]}}, "workspace": {"auditLog": sys.argv[1]}})) as grove:
+    form = {"agents": {"ann": {"tools": ["*"]}}, "workspace": {"auditLog": sys.argv[1]}}
+    async with Grove(Config.model_validate(form)) as grove:
         ann = await grove.agent("ann")
         while not Watch.loaded or (await grove.audit_log.verify()).whole is not True:
             await ann.call("get_node", {"nodeId": "root"})
