@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 import socket
 from types import SimpleNamespace
 from typing import Any
@@ -366,6 +367,62 @@ def test_a_text_that_instructs_the_model_is_flagged(text: str) -> None:
     assert check(raw) == []
     [flag] = flags("wiki", raw, ToolNames())
     assert flag.startswith("inputSchema.properties.query.description reads like an instruction")
+
+
+WORDS = {
+    "to ignore": ("ignore", "disregard", "forget", "override"),
+    "before": ("previous", "prior", "earlier", "above", "other", "all", "system"),
+    "said": ("instruction", "instructions", "prompt", "rules", "message", "context"),
+    "not": ("do not", "don't", "never", "without"),
+    "to tell": ("tell", "telling", "mention", "informing", "reveal", "show"),
+    "user": ("user",),
+    "instead": ("before", "instead of"),
+    "to use": ("using", "calling"),
+    "any": ("any", "other", "another", "all"),
+    "tool": ("tool", "tools"),
+}
+NAIVE = [  # short enough a text for expressions that would never come to an end with a long one
+    (("to ignore", 40), ("before", 20), ("said", 0)),
+    (("not", 20), ("to tell", 20), ("user", 0)),
+    (("instead", 20), ("to use", 20), ("any", 20), ("tool", 0)),
+]
+
+
+def instructs(text: str) -> bool:
+    """Whether a text speaks to the model, as an expression says it that takes the time of every choice."""
+    one_of = {kind: rf"\b(?:{'|'.join(words)})\b" for kind, words in WORDS.items()}
+    phrases = ["".join(one_of[kind] + f".{{0,{gap}}}" for kind, gap in phrase) for phrase in NAIVE]
+    tag = r"<\s*/?\s*(?:important|system|instructions?|secret)\s*>"
+    return re.search("|".join((*phrases, tag, r"\bsystem prompt\b|~/\.ssh|\bid_rsa\b")), text, re.DOTALL) is not None
+
+
+FILLERS = st.one_of(
+    st.sampled_from((" ", "  ", "", "_", " x ", "\n", ", and ", "<", "< / ", ">", " >", "id_rsa", "~/.ssh", "</ ")),
+    st.integers(15, 45).map(lambda number: " " + "y" * (number - 2) + " "),
+    st.sampled_from(("important", "system", "secret", "system prompt", "prompts")),
+)
+
+
+@given(st.lists(st.one_of(st.sampled_from([one for words in WORDS.values() for one in words]), FILLERS), max_size=14))
+def test_what_instructs_the_model_is_told_as_by_a_naive_reading(parts: list[str]) -> None:
+    text = "".join(parts)
+    assert bool(flags("wiki", {"name": "x", "description": text}, ToolNames())) == instructs(text)
+
+
+def phrase_with_gaps(draw: st.DrawFn) -> str:
+    phrase = draw(st.sampled_from(NAIVE))
+    text = ""
+    for kind, gap in phrase:
+        filler = draw(st.sampled_from((gap - 1, gap, gap + 1, 5))) if gap else 0
+        text += draw(st.sampled_from(WORDS[kind])) + (" " + "y" * (filler - 2) + " " if filler >= 2 else "")
+        if draw(st.integers(0, 3)) == 0:
+            text += draw(st.sampled_from([f" {one} " for words in WORDS.values() for one in words]))
+    return text
+
+
+@given(st.composite(phrase_with_gaps)())
+def test_a_phrase_is_told_up_to_the_last_character_that_may_stand_between_its_words(text: str) -> None:
+    assert bool(flags("wiki", {"name": "x", "description": text}, ToolNames())) == instructs(text)
 
 
 def names() -> ToolNames:

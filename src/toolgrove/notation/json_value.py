@@ -21,6 +21,7 @@ _SCALARS = frozenset((str, int, bool, type(None)))
 _NUMBERS = frozenset((int, float, bool, type(None)))
 _LISTS = (list, tuple)
 _SCALAR = 16
+_PATH = 200
 
 
 def copied(value: Any) -> Any:
@@ -123,7 +124,12 @@ def order_key(value: Any) -> tuple[int, Any]:
 
 
 def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every string of a JSON value, keys included, with the path that leads to it."""
+    """Every string of a JSON value, keys included, with the path that leads to it; a long one is cut short.
+
+    A long key above many texts would otherwise be copied for each of them, which takes the square of its length.
+    """
+    if len(path) > _PATH:
+        path = f"{path[:_PATH]}…"
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_RATE = re.compile(r"\s*([0-9]{1,9})\s*(?:/|per\b)\s*([0-9]{1,4})?\s*([a-z]+?)s?\s*", re.IGNORECASE)
+_RATE = re.compile(r"\s*+([0-9]{1,9})\s*+(?:/|per\b)\s*+([0-9]{1,4})?+\s*+([a-z]+?)s?\s*+", re.IGNORECASE)
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "month": 30 * 86_400, "year": 12 * 30 * 86_400}
 
 

@@ -10,21 +10,43 @@ from typing import Any
 from toolgrove.notation.json_value import texts
 from toolgrove.pool.offer import Offer
 
-_INSTRUCTING = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|earlier|above|other|all|system)\b.{0,20}"
-    r"\b(?:instructions?|prompts?|rules?|messages?|context)\b"
-    r"|\b(?:do not|don't|never|without)\b.{0,20}\b(?:tell|mention|inform|reveal|show)(?:ing)?\b.{0,20}\buser\b"
-    r"|<\s*/?\s*(?:important|system|instructions?|secret)\s*>"
-    r"|\b(?:before|instead of)\b.{0,20}\b(?:using|calling)\b.{0,20}\b(?:any|other|another|all)\b.{0,20}\btools?\b"
-    r"|\bsystem prompt\b|~/\.ssh|\bid_rsa\b",
-    re.DOTALL,
+_PHRASES: tuple[tuple[tuple[int, str], ...], ...] = (
+    (
+        (0, "ignore disregard forget override"),
+        (40, "previous prior earlier above other all system"),
+        (20, "instruction instructions prompt prompts rule rules message messages context"),
+    ),
+    (
+        (0, "do_not don't never without"),
+        (20, "tell telling mention mentioning inform informing reveal revealing show showing"),
+        (20, "user"),
+    ),
+    ((0, "before instead_of"), (20, "using calling"), (20, "any other another all"), (20, "tool tools")),
+)
+"""Words that follow one another, each after at most so many characters; `_` stands for a space."""
+_LITERAL = ("~/.ssh", "id_rsa")
+_TAGS = frozenset(("important", "system", "instruction", "instructions", "secret"))
+_ROLES: dict[str, list[tuple[int, int, int]]] = {}
+"""By word: in which phrase it is which word, and how many characters may stand before it."""
+for _number, _phrase in enumerate(_PHRASES):
+    for _place, (_gap, _words) in enumerate(_phrase):
+        for _word in _words.split():
+            _ROLES.setdefault(_word.replace("_", " "), []).append((_number, _place, _gap))
+# A tag is read to its end at once, and nothing is read twice: that keeps the time linear.
+_TOKEN = re.compile(
+    r"(?P<opens><\s*+/?+\s*+)|\b(?P<word>"
+    + "|".join(sorted({*_ROLES, *_TAGS}, key=len, reverse=True))
+    + r")\b(?P<closes>\s*+>)?"
 )
 _OPENINGS = (  # one of them is in each of these phrases, and looking for them is much cheaper
     *("ignore", "disregard", "forget", "override", "do not", "don't", "never", "without", "before", "instead of"),
-    *("<", "system prompt", "~/.ssh", "id_rsa"),
+    *("<", "system prompt", *_LITERAL),
 )
-# A name of one plain word, such as `search`, is found in every second description.
-_NAME = re.compile(r"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)+")
+# A name of one plain word, such as `search`, is found in every second description. Only the beginning of a word is
+# looked at, and none is given back: a long word is read once.
+_NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[_-]++[A-Za-z0-9]++)++")
+_LONGEST = 128
+"""No tool has a longer name."""
 _QUOTED = 120
 
 
@@ -81,12 +103,54 @@ def suspect(definition: Mapping[str, Any]) -> Suspicion:
     mentions: dict[str, str] = {}
     for path, text in texts({key: value for key, value in definition.items() if key != "name"}):
         lower = text.lower()
-        found = _INSTRUCTING.search(lower) if any(word in lower for word in _OPENINGS) else None
+        found = _instruction(lower) if any(word in lower for word in _OPENINGS) else None
         if found is not None:
-            instructing.append(f"{path} reads like an instruction to the model: {found.group()[:_QUOTED]!r}")
+            instructing.append(f"{path} reads like an instruction to the model: {lower[found][:_QUOTED]!r}")
         for name in _NAME.findall(text):
-            mentions.setdefault(name, path)
+            if len(name) <= _LONGEST:
+                mentions.setdefault(name, path)
     return Suspicion(instructing=tuple(instructing), mentions=mentions)
+
+
+def _instruction(text: str) -> slice | None:
+    """Where a text speaks to the model; each word is looked at once, with the last word before it of each phrase."""
+    reached: dict[tuple[int, int], tuple[int, int]] = {}
+    tag = (-1, -1)
+    system = -1
+    for token in _TOKEN.finditer(text):
+        word, start, end = token["word"], token.start(), token.end("word")
+        if word is None:
+            tag = token.span()
+            continue
+        if word in _TAGS and tag[1] == start and token["closes"] is not None:
+            return slice(tag[0], token.end())
+        if word == "prompt" and start == system + 1 and text[system] == " ":
+            return slice(start - len("system "), end)
+        if word == "system":
+            system = end
+        for number, place, gap in reversed(_ROLES.get(word, ())):
+            begun, last = reached.get((number, place - 1), (start, start)) if place else (start, start)
+            if place and ((number, place - 1) not in reached or start - last > gap):
+                continue
+            if place == len(_PHRASES[number]) - 1:
+                return slice(begun, end)
+            reached[number, place] = (begun, end)
+    return next((slice(at, at + len(one)) for one in _LITERAL if (at := _whole(text, one)) >= 0), None)
+
+
+def _whole(text: str, literal: str) -> int:
+    """Where a literal stands that does not go on as a word, at either end; -1 if nowhere."""
+    at = text.find(literal)
+    while at >= 0:
+        before, after = text[at - 1 : at] if at else "", text[at + len(literal) : at + len(literal) + 1]
+        if literal[0] == "~" or not (_goes_on(before) or _goes_on(after)):
+            return at
+        at = text.find(literal, at + 1)
+    return -1
+
+
+def _goes_on(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def spoken_of(source: str, mentions: Mapping[str, str], names: ToolNames) -> tuple[str, ...]:

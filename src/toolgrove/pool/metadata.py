@@ -11,12 +11,14 @@ from typing import Any
 import jsonschema_rs
 
 from toolgrove.notation.json_schema import REFERENCES
-from toolgrove.notation.json_value import canonical, texts
+from toolgrove.notation.json_value import canonical, text_size, texts
 from toolgrove.notation.unseen_text import unseen, visible
 from toolgrove.pool.naming import is_foreign_legal
 from toolgrove.pool.schema_size import SchemaTooLarge, check_schema_size
 
 MAX_BYTES = 64 * 1024
+_FAR = 16 * MAX_BYTES
+"""More than `text_size` can say of what has MAX_BYTES: it counts a value of one character as 16."""
 MAX_DEPTH = 32
 MAX_DESCRIPTION = 8 * 1024
 MAX_TITLE = 256
@@ -33,9 +35,9 @@ _ESCAPED = re.compile(r"\\[ubfr]|\x7f")
 def definition_hash(raw: Mapping[str, Any]) -> str:
     """The hash of all that the server says about a tool, to the last invisible character."""
     try:
-        text = canonical(raw)
+        text = "too large" if _is_far_too_large(raw) else canonical(raw)
     except (TypeError, ValueError, RecursionError):
-        text = "not JSON"  # such a definition is refused, so no pin ever rests on this
+        text = "not JSON"  # such a definition is refused, so no pin ever rests on this, nor on the other
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -68,12 +70,19 @@ def _carried(raw: Any) -> tuple[str, str]:
         return "it is not an object", ""
     if _depth_exceeds(raw, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels", ""
+    if _is_far_too_large(raw):
+        return f"it is larger than {MAX_BYTES // 1024} KiB", ""
     try:
         text = json.dumps(raw, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
     except (TypeError, ValueError):  # UnicodeEncodeError is a ValueError
         return "it holds something that JSON cannot carry", ""
     return (f"it is larger than {MAX_BYTES // 1024} KiB", "") if size > MAX_BYTES else ("", text)
+
+
+def _is_far_too_large(raw: Mapping[str, Any]) -> bool:
+    """Whether it need not even be written down to know: that would be done in one go, and hold everybody up."""
+    return text_size(raw, enough=_FAR) >= _FAR
 
 
 def _hidden(raw: Mapping[str, Any], text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from toolgrove.types import Call, Kind, Result, Tool
 
@@ -30,6 +30,13 @@ class Offer:
     mentions: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     also: tuple[str, ...] = ()
     formerly: str = ""
+
+
+class OfferedDefinition(NamedTuple):
+    """A prompt or a resource as its server lists it, looked through; `mentions` are as those of a tool."""
+
+    definition: dict[str, Any]
+    mentions: Mapping[str, str]
 
 
 class Unavailable(Exception):

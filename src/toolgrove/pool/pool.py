@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from toolgrove.pool.definition_lint import mentioned
@@ -44,6 +45,8 @@ class Pool:
         self._asked: set[str] = set()
         self._changed = changed
         self._offers: dict[str, Sequence[Offer]] = {}
+        self._judged: dict[str, Sequence[Offer]] = {}
+        """Those that were looked through for tools of others: what agents may see."""
         self._problems: dict[str, str] = {}
         self._holders: dict[str, str] = {}
         self._stale = set(self._sources)
@@ -116,6 +119,7 @@ class Pool:
         for name, source in list(self._sources.items()):
             if wanted.get(name) is not source:
                 self._offers.pop(name, None)
+                self._judged.pop(name, None)
                 self._problems.pop(name, None)
                 self._stale.discard(name)
                 if name in self._scopes:
@@ -165,7 +169,11 @@ class Pool:
                     for source in stale:
                         tasks.start_soon(self._ask, source, self._patience)
                 self._patience = None  # a server that comes later keeps nobody waiting
-                self._publish()
+                suspicious = await self._suspicious()
+                self._stale |= suspicious
+                if not suspicious:  # else they must be asked again first
+                    self._judged = dict(self._offers)
+                    self._publish()
         finally:
             self._rebuilt = None
             done.set()
@@ -199,19 +207,22 @@ class Pool:
         ]
         self._problems[source.name] = problem
 
-    def _suspicious(self) -> set[str]:
-        """The sources that hear only now that definitions of theirs speak of the tools of others."""
+    async def _suspicious(self) -> set[str]:
+        """The sources that hear only now that definitions of theirs speak of the tools of others.
+
+        Definitions may hold millions of words, so they are looked through beside the loop.
+        """
         offers = [*self._builtin, *(offer for name in self._sources for offer in self._offers.get(name, ()))]
-        flagged = mentioned(offers)
         distrusting = [source for source in self._sources.values() if isinstance(source, Distrusting)]
+        if not any(offer.mentions for offer in offers):
+            flagged: dict[str, dict[str, tuple[str, ...]]] = {}
+        else:
+            flagged = await to_thread.run_sync(mentioned, offers)
+        distrusting = [source for source in distrusting if self._sources.get(source.name) is source]
         return {source.name for source in distrusting if source.distrust(flagged.get(source.name, {}))}
 
     def _publish(self) -> None:
-        """Let agents see what there is now, unless a source must be asked again first."""
-        suspicious = self._suspicious()
-        if suspicious:
-            self._stale |= suspicious
-            return
+        """Let agents see what there is now."""
         snapshot = self._compose(self._snapshot.revision + 1)
         if snapshot.content != self._snapshot.content:
             told = set(self._snapshot.rejected)
@@ -226,15 +237,15 @@ class Pool:
             name: SourceState(
                 name=name,
                 kind=source.kind,
-                tools=len(self._offers.get(name, ())),
-                problem=self._problems.get(name, "" if name in self._offers else "not asked yet"),
+                tools=len(self._judged.get(name, ())),
+                problem=self._problems.get(name, "" if name in self._judged else "not asked yet"),
                 notice=source.notice if isinstance(source, Noticing) else "",
                 instructions=source.instructions if isinstance(source, Speaking) else "",
                 takes_login=isinstance(source, Noticing) and source.takes_login,
             )
             for name, source in self._sources.items()
         }
-        groups = [self._builtin, *(self._offers.get(name, ()) for name in self._sources)]
+        groups = [self._builtin, *(self._judged.get(name, ()) for name in self._sources)]
         holders = self._still_held()
         snapshot = compose(revision, groups, states, holders)
         self._holders = {
@@ -246,7 +257,7 @@ class Pool:
     def _still_held(self) -> dict[str, str]:
         """Whose each name is: its source keeps it until it is gone, or has answered without it."""
         offered = {
-            name: {one.name for one in offers if one.standing != "masked"} for name, offers in self._offers.items()
+            name: {one.name for one in offers if one.standing != "masked"} for name, offers in self._judged.items()
         }
         return {
             name: source

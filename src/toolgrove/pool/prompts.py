@@ -6,15 +6,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import anyio
+import anyio.lowlevel
 
 from toolgrove.errors import PromptNotFound
-from toolgrove.pool.definition_lint import ToolNames, flags
+from toolgrove.pool.definition_lint import ToolNames, spoken_of
 from toolgrove.pool.globs import Globs
 from toolgrove.pool.naming import pool_name
+from toolgrove.pool.offer import OfferedDefinition
 from toolgrove.types import GET_PROMPT, Annotations, Bounds, Call, Listed, Offered, PromptGrant, Result, Tool, ToolSpec
 
 Json = dict[str, Any]
 SOURCE = "prompts"
+_AT_ONCE = 20_000
+"""Words that are looked up before others have their turn."""
 
 
 @runtime_checkable
@@ -24,7 +28,7 @@ class PromptServer(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def prompts(self) -> Sequence[Json]: ...
+    async def prompts(self) -> Sequence[OfferedDefinition]: ...
 
     async def get_prompt(self, call: Call, own_name: str, arguments: Mapping[str, str]) -> Result: ...
 
@@ -37,6 +41,7 @@ class _Prompt(NamedTuple):
     server: PromptServer
     own_name: str
     shown: Json
+    mentions: Mapping[str, str]
 
 
 class Prompts:
@@ -83,7 +88,16 @@ class Prompts:
 
     async def _clean(self) -> list[_Prompt]:
         given, tools = await self._given(), self._tools()
-        return [prompt for prompt in given.values() if not flags(prompt.server.name, prompt.shown, tools)]
+        clean: list[_Prompt] = []
+        looked = 0
+        for prompt in given.values():
+            if not spoken_of(prompt.server.name, prompt.mentions, tools):
+                clean.append(prompt)
+            looked += len(prompt.mentions)
+            if looked > _AT_ONCE:  # others have their turn
+                looked = 0
+                await anyio.lowlevel.checkpoint()
+        return clean
 
     def getting(self) -> Tool:
         """The getting of a prompt as the chain runs it; for one that is not granted it finds nothing."""
@@ -96,10 +110,10 @@ class Prompts:
         if not all(grant.gives(name) for grant in self._grants):
             return None
         prompt = (await self._given()).get(name)
-        return None if prompt is None or flags(prompt.server.name, prompt.shown, self._tools()) else prompt
+        return None if prompt is None or spoken_of(prompt.server.name, prompt.mentions, self._tools()) else prompt
 
     async def _given(self) -> dict[str, _Prompt]:
-        answers: dict[str, Sequence[Json]] = {}
+        answers: dict[str, Sequence[OfferedDefinition]] = {}
 
         async def ask(server: PromptServer) -> None:
             answers[server.name] = await server.prompts()
@@ -146,15 +160,15 @@ class _Getting:
         return await prompt.server.get_prompt(call, prompt.own_name, call.arguments.get("arguments") or {})
 
 
-def _named(server: PromptServer, listed: Sequence[Json]) -> dict[str, _Prompt]:
+def _named(server: PromptServer, listed: Sequence[OfferedDefinition]) -> dict[str, _Prompt]:
     """The prompts of one server by their names here; two under one name are none."""
     found: dict[str, _Prompt] = {}
     twice: set[str] = set()
-    for one in listed:
+    for one, mentions in listed:
         name = pool_name(server.name, one["name"])
         if name in found:
             twice.add(name)
-        found[name] = _Prompt(server, one["name"], {**one, "name": name})
+        found[name] = _Prompt(server, one["name"], {**one, "name": name}, mentions)
     return {name: prompt for name, prompt in found.items() if name not in twice}
 
 

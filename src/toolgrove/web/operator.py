@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, get_args
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -145,8 +146,12 @@ class OperatorApi:
         return schemas.Approval.of(await self._project.approvals.revoke(request.path_params["id"], by="operator"))
 
     async def _pins(self, request: Request) -> schemas.PinList:
-        names = self._tool_names()
-        return schemas.PinList(items=[schemas.Pin.of(pin, names) for pin in self._project.pins.list()])
+        names, pins = self._tool_names(), self._project.pins.list()
+
+        def shown() -> schemas.PinList:  # definitions are strangers' texts, and are compared line by line
+            return schemas.PinList(items=[schemas.Pin.of(pin, names) for pin in pins])
+
+        return await anyio.to_thread.run_sync(shown)
 
     async def _decide_pin(self, request: Request) -> schemas.Pin:
         said = await body_of(request, schemas.PinDecision)
@@ -154,7 +159,7 @@ class OperatorApi:
         decide = pins.accept if said.accept else pins.refuse
         pin = decide(server, tool, said.accept or said.refuse, by="operator")
         self._project.pool.invalidate(server)
-        return schemas.Pin.of(pin, self._tool_names())
+        return await anyio.to_thread.run_sync(schemas.Pin.of, pin, self._tool_names())
 
     def _tool_names(self) -> ToolNames:
         return ToolNames.of(self._project.pool.latest.offers.values())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import anyio.to_thread
 from starlette.requests import Request
 
 from toolgrove.agent import Agent
@@ -52,10 +53,15 @@ class SourcesApi:
         offers = [offer for offer in (*snapshot.offers.values(), *snapshot.rejected) if offer.source == name]
         pins = {pin.own_name: pin for pin in self._project.pins.list() if pin.server == name}
         names = ToolNames.of(snapshot.offers.values())
+
+        def shown() -> dict[str, schemas.Pin]:  # definitions are strangers' texts, and are compared line by line
+            return {own_name: schemas.Pin.of(pin, names) for own_name, pin in pins.items()}
+
+        seen = await anyio.to_thread.run_sync(shown)
         return schemas.SourceView(
             source=status,
             agents=[_has(agent, name) for agent in agents],
-            tools=[self._tool(offer, pins.get(offer.own_name), names, agents) for offer in offers],
+            tools=[self._tool(offer, pins.get(offer.own_name), seen.get(offer.own_name), agents) for offer in offers],
         )
 
     async def _restart(self, request: Request) -> schemas.SourceStatus:
@@ -103,7 +109,7 @@ class SourcesApi:
         )
 
     def _tool(
-        self, offer: Offer, pin: state.Pin | None, names: ToolNames, agents: Sequence[Agent]
+        self, offer: Offer, pin: state.Pin | None, shown: schemas.Pin | None, agents: Sequence[Agent]
     ) -> schemas.SourceTool:
         tool = offer.tool
         kept = None if pin is None else dict(pin.definition or pin.seen_definition or {})
@@ -119,7 +125,7 @@ class SourcesApi:
             approval=None if tool is None else tool.approval,
             tokens=None if tool is None else tool.spec.tokens,
             definition=definition,
-            pin=None if pin is None else schemas.Pin.of(pin, names),
+            pin=shown,
             figures=self._figures.of((offer.name,)),
             access={agent.name: _standing(agent, offer.name) for agent in agents if offer.name in agent.receipt},
         )

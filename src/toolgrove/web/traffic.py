@@ -27,8 +27,8 @@ _PAGES = 20
 _OTHERS = ""
 # In the order in which every record has them; JSON escapes quotes, so that no text can pass for a key.
 _RECORD = re.compile(
-    r'\{.*?"timestamp":"(?P<at>[^"]+)".*?"agent":(?P<agent>"(?:[^"\\]|\\.)*").*?"outcome":"(?P<outcome>\w+)"'
-    r'.*?"durationMs":(?P<took>[\d.eE+-]+)'
+    r'\{(?>.*?"timestamp":"(?P<at>[^"]+)")(?>.*?"agent":(?P<agent>"(?:[^"\\]|\\.)*+"))'
+    r'(?>.*?"outcome":"(?P<outcome>\w+)")(?>.*?"durationMs":(?P<took>[\d.eE+-]+))'
 )
 _DONE = frozenset(("success", "replayed"))
 _UNFINISHED = frozenset(("cancelled", "unknown"))

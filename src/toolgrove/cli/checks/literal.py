@@ -6,7 +6,7 @@ import re
 
 _VALUE = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{16}"
-    r"|AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{20,}|pypi-\w{20,}|hf_\w{20,}|eyJ[\w-]{10,}\.[\w.-]{10,})"
+    r"|AIza[\w-]{30,}|ya29\.[\w-]{20,}|npm_\w{20,}|pypi-\w{20,}|hf_\w{20,}|(?<![\w-])eyJ[\w-]{10,}+\.[\w.-]{10,})"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 

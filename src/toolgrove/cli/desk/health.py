@@ -56,6 +56,6 @@ async def _beside(project: Grove) -> dict[str, list[Offered]]:
     for server in project.pool.resource_servers:
         found[server.name] = [Offered("resource", one["uri"], server.name) for one in await server.resources()]
     for source in project.pool.prompt_servers:
-        listed = [Offered("prompt", one["name"], source.name) for one in await source.prompts()]
+        listed = [Offered("prompt", one.definition["name"], source.name) for one in await source.prompts()]
         found.setdefault(source.name, []).extend(listed)
     return found

@@ -81,7 +81,9 @@ def _read(path: Path, text: str) -> dict[str, Any]:
     try:
         settings = strict_json.decode(text, unique=True)
     except ValueError as problem:
-        comments = " It has comments, which would be lost." if re.search(r"^\s*(//|/\*)", text, re.MULTILINE) else ""
+        comments = (
+            " It has comments, which would be lost." if re.search(r"^[^\S\n]*+(//|/\*)", text, re.MULTILINE) else ""
+        )
         raise ValueError(
             f"{path} is not plain JSON ({problem}), so it is left alone.{comments} "
             "Add the entry by hand; without --write it is printed."

@@ -116,7 +116,7 @@ class Catalog:
         What is known of one stays until the server describes it anew, though the other's tool may be gone by then.
         """
         news = {
-            name: replace(one, spoken_of=found, digest=self._policy.digest(one.raw, suspicious=True))
+            name: replace(one, spoken_of=found, digest=one.whole)  # nothing is left out of what is suspicious
             for name, found in flags.items()
             if (one := self._listed.get(name)) is not None and one.spoken_of != found
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import anyio
@@ -16,6 +16,7 @@ from toolgrove.pool.mcp.jsonrpc import Message
 from toolgrove.pool.mcp.server import LISTING, Server
 from toolgrove.pool.mcp.session import Session
 from toolgrove.pool.naming import is_foreign_legal
+from toolgrove.pool.offer import OfferedDefinition
 from toolgrove.pool.secrets import Secrets
 from toolgrove.types import Clock
 
@@ -27,7 +28,14 @@ KEPT = 5.0
 class _Kept(NamedTuple):
     session: Session
     until: float
-    listed: Sequence[Message]
+    listed: Sequence[OfferedDefinition]
+
+
+class _Verdict(NamedTuple):
+    """What was found in one entry; empty `problems` are good news."""
+
+    problems: Sequence[str]
+    mentions: Mapping[str, str]
 
 
 class OfferedList:
@@ -50,6 +58,7 @@ class OfferedList:
         self._secrets = secrets
         self._clock = clock
         self._kept: _Kept | None = None
+        self._verdicts: dict[str, _Verdict] = {}
         self._changes = 0
         self._one_at_a_time = anyio.Lock()
 
@@ -58,7 +67,7 @@ class OfferedList:
         self._kept = None
         self._changes += 1
 
-    async def latest(self) -> Sequence[Message]:
+    async def latest(self) -> Sequence[OfferedDefinition]:
         """What the server lists; nothing while it is down or does not answer in time."""
         async with self._one_at_a_time:
             session, kept = self._server.session, self._kept
@@ -86,17 +95,29 @@ class OfferedList:
             log.warning("server %s %s when it was asked what it offers", self._server.name, why)
             return []
 
-    def _judged(self, listed: list[Any]) -> list[Message]:
-        """Those that may be shown: well formed, with no unseen characters, and with no word to the model."""
+    def _judged(self, listed: list[Any]) -> list[OfferedDefinition]:
+        """Those that may be shown: well formed, with no unseen characters, and with no word to the model.
+
+        What the server listed before is not read again.
+        """
         listed = self._secrets.scrub(listed)
-        good: list[Message] = []
+        good: list[OfferedDefinition] = []
+        before, self._verdicts = self._verdicts, {}
         for one in listed:
-            problems = metadata.check_words(one) or self._problems(one) or suspect(one).instructing
-            if problems:
-                log.warning("server %s: a resource or prompt is left out: %s", self._server.name, problems[0])
-            else:
-                good.append(one)
+            key = metadata.definition_hash(one) if isinstance(one, dict) else ""
+            verdict = self._verdicts[key] = before.get(key) or self._verdict(one)
+            if not verdict.problems:
+                good.append(OfferedDefinition(one, verdict.mentions))
+            elif key not in before:
+                log.warning("server %s: a resource or prompt is left out: %s", self._server.name, verdict.problems[0])
         return good
+
+    def _verdict(self, one: Any) -> _Verdict:
+        problems = metadata.check_words(one) or self._problems(one)
+        if problems:
+            return _Verdict(problems, {})
+        found = suspect(one)
+        return _Verdict(found.instructing, found.mentions)
 
 
 def of_resource(one: Message) -> Sequence[str]:

@@ -41,7 +41,7 @@ from toolgrove.pool.mcp.sandbox import NOWHERE, ProjectFolders
 from toolgrove.pool.mcp.server import Server
 from toolgrove.pool.mcp.session import Session
 from toolgrove.pool.misdeeds import Misdeeds
-from toolgrove.pool.offer import Offer, Unavailable
+from toolgrove.pool.offer import Offer, OfferedDefinition, Unavailable
 from toolgrove.pool.offspring import Offspring
 from toolgrove.pool.pin_policy import PinPolicy
 from toolgrove.pool.secrets import Secrets
@@ -214,11 +214,11 @@ class McpSource:
 
     async def resources(self) -> Sequence[Message]:
         """The resources that the server lists."""
-        return await self._resources.latest()
+        return [one.definition for one in await self._resources.latest()]
 
     async def resource_templates(self) -> Sequence[Message]:
         """The templates of resources that the server lists."""
-        return await self._templates.latest()
+        return [one.definition for one in await self._templates.latest()]
 
     async def read_resource(self, call: Call, uri: str) -> Result:
         """Read a resource, within the same bounds as a call of a tool."""
@@ -288,7 +288,7 @@ class McpSource:
         """How much the server logged by way of the protocol, by level."""
         return self._server.log.counts
 
-    async def prompts(self) -> Sequence[Message]:
+    async def prompts(self) -> Sequence[OfferedDefinition]:
         """The prompts that the server lists."""
         return await self._prompts.latest()
 

@@ -10,7 +10,7 @@ from typing import Any
 from toolgrove.store.postgres.connecting import Connection
 
 _REPLACE = re.compile(r"INSERT OR REPLACE INTO (\w+) \(([^)]+)\)")
-_COLUMNS = re.compile(r"\(([^)]+)\)$")
+_COLUMNS = re.compile(r"\(([^()]+)\)$")
 _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("number", "revision", "base", "crc", "size"), "bigint"),
     "at": "double precision",
