@@ -76,6 +76,7 @@ def test_tokens_of_an_older_state_file_stay_good(tmp_path: Path) -> None:
         """
         DROP TABLE tokens;
         DROP TABLE logins;
+        DROP TABLE project;
         CREATE TABLE tokens (holder TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, used_at REAL) WITHOUT ROWID;
         INSERT INTO tokens VALUES ('editor', 'one', 0), ('researcher', 'two', NULL);
         ALTER TABLE approvals DROP COLUMN run_id;

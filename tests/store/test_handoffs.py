@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from secrets import token_hex
 
 import anyio
 import pytest
@@ -30,7 +29,7 @@ def replica(database: str, tmp_path: Path) -> Replica:
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Handoffs]:
-        async with Grove(config(workspace={"store": database}, state=str(tmp_path / token_hex(4)))) as grove:
+        async with Grove(config(workspace={"store": database}, state=str(tmp_path / "both"))) as grove:
             assert grove.handoffs is not None
             yield grove.handoffs
 
