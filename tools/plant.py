@@ -37,6 +37,8 @@ class Plant:
     changes: Sequence[tuple[str, str]]
     faults: str = "none"
     store: str = "postgres"
+    payers: int = 2
+    part: float = PART
 
     def misfit(self) -> str | None:
         """Why it cannot be planted in the source as it is now."""
@@ -142,6 +144,41 @@ PLANTS = (
         changes=[("    if head.revision <= revision or (", "    if head.revision <= revision:\n        return News()\n    if (")],
         faults="failover",
     ),
+    Plant(
+        what="a claim that was given up meanwhile is good all the same",
+        file=_JOURNAL + "postgres/settling.py",
+        changes=[("    return not is_held and connection", "    return not is_held and is_held and connection")],
+        faults="forgotten",
+        payers=8,
+        part=60.0,
+    ),
+    Plant(
+        what="an approval can be claimed again while its call runs",
+        file="toolgrove/call/inbox.py",
+        changes=[('if same and one.at(now).state == "approved":', 'if same and one.at(now).state in ("approved", "claimed"):')],
+        payers=4,
+    ),
+    Plant(
+        what="an approval that was used is good again",
+        file="toolgrove/call/inbox.py",
+        changes=[('if same and one.at(now).state == "approved":', 'if same and one.at(now).state in ("approved", "used"):')],
+        store="sqlite",
+    ),
+    Plant(
+        what="a rejection is taken for an approval once it was told",
+        file="toolgrove/call/inbox.py",
+        changes=[('if same and one.at(now).state == "approved":', 'if same and one.at(now).state in ("approved", "rejected"):')],
+        payers=4,
+    ),
+    Plant(
+        what="the undo stack follows twice",
+        file="toolgrove/tree/workspace.py",
+        changes=[(
+            "            self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)\n        if effects.folds",
+            "            self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)\n"
+            "            self._undo_stacks.setdefault(agent, UndoStacks()).shift(effects.move, effects.commits)\n        if effects.folds",
+        )],
+    ),
 )  # fmt: skip
 
 
@@ -149,8 +186,9 @@ def finds(plant: Plant, seed: str) -> tuple[bool, str]:
     """Whether the checker finds it, and what it said first."""
     with copied() as source:
         plant.put_into(source)
-        options = ("--seconds", str(WITHIN), "--part", str(PART), "--until-found", "--seed", seed)
-        command = [sys.executable, "-m", "histories", *options, "--store", plant.store, "--faults", plant.faults]
+        options = ("--seconds", str(WITHIN), "--part", str(plant.part), "--until-found", "--seed", seed)
+        where = ("--store", plant.store, "--faults", plant.faults, "--payers", str(plant.payers))
+        command = [sys.executable, "-m", "histories", *options, *where]
         environ = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             done = subprocess.run(

@@ -6,6 +6,7 @@ commands, a fresh start) and replays the rows of the journal by code of its own.
 - ``history``: what clients asked for and were told, and what is left in the end
 - ``lines``: a client's connection to a replica, and what became of each call
 - ``clients``: clients that draw what they do
+- ``payments``: calls outside that need an approval, and who decides about them
 - ``deployment``: replicas on one store, each behind a proxy of its own
 - ``faults``: what is broken meanwhile
 - ``stored``: the journal's rows, replayed

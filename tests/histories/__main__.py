@@ -26,9 +26,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--replicas", type=int, default=2, choices=(1, 2, 3), help="gateways on one database (2)")
     parser.add_argument("--store", default="postgres", choices=("memory", "sqlite", "postgres"))
     parser.add_argument("--clients", type=int, default=10)
+    parser.add_argument("--payers", type=int, default=2, help="agents whose calls need an approval (2)")
     parser.add_argument("--pause", type=float, default=0.06, help="seconds that a client thinks, on average (0.06)")
     parser.add_argument(
-        "--faults", default="all", help=f"all, none, or some of {', '.join(KINDS)}; failover is not in all (all)"
+        "--faults",
+        default="all",
+        help=f"all, none, or some of {', '.join(KINDS)}; all has neither failover nor forgotten",
     )
     parser.add_argument("--longest", type=float, default=5.0, help="seconds that a fault lasts, at most (5)")
     parser.add_argument("--rest", type=float, default=1.5, help="seconds between two faults, on average (1.5)")
@@ -53,6 +56,7 @@ def main() -> int:
             store=asked.store,
             replicas=asked.replicas,
             clients=asked.clients,
+            payers=asked.payers,
             seconds=min(left, asked.part),
             pause=asked.pause,
             faults=kinds,
@@ -80,9 +84,11 @@ def _summary(plan: Plan, history: History, seconds: float) -> str:
     fates = Counter(one.fate for one in history.operations)
     faults = Counter(fault.kind for fault in history.faults)
     tools = Counter(one.tool for one in history.operations if one.fate == "took")
+    states = Counter(one["state"] for one in history.approvals)
     return (
         f"{plan.seed}: {len(history.operations)} changes in {plan.seconds:g} s of work ({seconds:.0f} s in all): "
-        f"{dict(fates)}; took {dict(tools)}; {len(history.reads)} reads; faults {dict(faults)}"
+        f"{dict(fates)}; took {dict(tools)}; {len(history.reads)} reads; {len(history.arrivals)} payments "
+        f"{dict(states)}; faults {dict(faults)}"
     )
 
 

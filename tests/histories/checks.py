@@ -7,6 +7,8 @@
 - one key has one effect, and each repeat of it the same answer
 - in the end every replica, a fresh start and a replay of the journal's rows show one tree
 - each acknowledged change has one final record, and the journal one entry for each of these records
+- a payment arrives at most once for each approval that a person gave, and for none that was rejected; the state of an
+  approval is what the records say of its call
 - an undo finds its change, and as long as the store keeps what it has, no version is told to be lost
 - after a failover to a standby that was behind, what is gone is named on record, and not served after that is known
 
@@ -22,12 +24,12 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 
-from histories.history import FIRST, Fate, History, Look, Operation, Read, Tree, Value
+from histories.history import FIRST, Decision, Fate, History, Look, Operation, Read, Tree, Value
 
 CHANGES = frozenset(
     (
         *("add_child", "update_payload", "move_node", "remove_node", "apply_changes", "import_merge"),
-        *("undo", "bookmark", "tag_node"),
+        *("undo", "bookmark", "tag_node", "snapshot_create", "snapshot_delete"),
     )
 )
 FINAL = frozenset(("success", "failure", "refused", "cancelled", "replayed", "unknown"))
@@ -90,7 +92,8 @@ class Judged:
 def acknowledged_changes_stay(judged: Judged) -> Iterator[str]:
     """Each subject that one client changes is what its changes made of it, in every tree."""
     for tree in judged.history.trees:
-        shown = tree.subjects() | judged.history.bookmarks
+        snapshots: dict[str, Value] = {f"snapshot {label}": True for label in judged.history.snapshots}
+        shown = tree.subjects() | judged.history.bookmarks | snapshots
         for subject, done in judged.by_subject.items():
             if subject.startswith("register "):
                 continue
@@ -109,7 +112,10 @@ def acknowledged_changes_stay(judged: Judged) -> Iterator[str]:
 
 
 def no_change_is_doubled(judged: Judged) -> Iterator[str]:
-    """A name that was given to one node is on one node."""
+    """A name that was given to one node is on one node, and a label that was given to one snapshot on one."""
+    for label, times in Counter(judged.history.snapshots).items():
+        if times > 1:
+            yield f"there are {times} snapshots {label}, made by {judged.by_subject.get(f'snapshot {label}', 'nobody')}"
     for tree in judged.history.trees:
         for name, ids in tree.named.items():
             if len(ids) > 1:
@@ -370,6 +376,72 @@ def _is_change(record: Mapping[str, object]) -> bool:
     return record["outcome"] == "success" and record["operation"] in CHANGES
 
 
+def payments_are_approved(judged: Judged) -> Iterator[str]:
+    """Each that arrived has an approval of its own, given before; and each that was acknowledged has arrived."""
+    history = judged.history
+    arrived: dict[str, list[float]] = defaultdict(list)
+    given: dict[str, dict[str, float]] = defaultdict(dict)
+    for arrival in history.arrivals:
+        arrived[arrival.purpose].append(arrival.at)
+    for decision in history.decisions:
+        if decision.approve and decision.told != "refused":
+            began = given[decision.purpose].get(decision.approval, decision.began)
+            given[decision.purpose][decision.approval] = min(began, decision.began)
+    for payment in history.payments:
+        times = len(arrived[payment.purpose])
+        told = sum(call.told == "success" for call in payment.calls)
+        if told > times:
+            yield f"{payment.purpose} was paid {times} times, and its client was told so {told} times: {payment}"
+    if history.may_lose:  # an approval may be good again that was used in what is gone
+        return
+    for purpose, moments in arrived.items():
+        approved = sorted(given[purpose].values())
+        if len(moments) > len(approved):
+            yield f"{purpose} was paid {len(moments)} times, with {len(approved)} approvals: {sorted(given[purpose])}"
+        for at, since in zip(sorted(moments), approved, strict=False):
+            if at < since:
+                yield f"{purpose} was paid {since - at:.3f} s before it was approved"
+
+
+def decisions_stand(judged: Judged) -> Iterator[str]:
+    """Nobody is told of a decision that another one contradicts."""
+    if judged.history.may_lose:
+        return
+    stands: dict[str, Decision] = {}
+    for decision in judged.history.decisions:
+        if decision.told == "success":
+            first = stands.setdefault(decision.approval, decision)
+            if first.approve != decision.approve:
+                yield f"{decision.approval} was approved and rejected: {first} and {decision}"
+
+
+def approvals_agree_with_records(judged: Judged) -> Iterator[str]:
+    """An approval lets one call begin at most, and its state is what became of that call."""
+    history = judged.history
+    if history.stored is None or history.may_lose:
+        return
+    calls: dict[str, dict[str, str]] = defaultdict(dict)
+    given_up: dict[str, str] = {}
+    for record in history.audit:
+        if record["operation"] == "approval.abandoned":
+            given_up[record["details"]["claimedBy"]] = record["details"]["approvalId"]
+        if record["outcome"] == "begun" and record["callId"] in given_up:
+            yield f"the call {record['callId']} began after its claim on {given_up[record['callId']]} was given up"
+        if _is_call(record) and record.get("approval") is not None:
+            calls[record["approval"]["id"]][record["callId"]] = record["outcome"]
+    rejected = {one.approval for one in history.decisions if not one.approve and one.told == "success"}
+    for approval in history.approvals:
+        name, state = approval["id"], approval["state"]
+        became = calls[name]
+        if len(became) > 1:
+            yield f"the approval {name} was used by several calls: {became}"
+        if became and name in rejected:
+            yield f"the approval {name} was rejected, and used by {became}"
+        fits = {"used": set(FINAL) - {"unknown"}, "unknown": {"unknown"}}.get(state, set())
+        if not set(became.values()) <= fits or (state == "used" and not became) or state == "claimed":
+            yield f"the approval {name} is {state} in the end, and the records of its call say {became or 'nothing'}"
+
+
 def what_is_gone_is_told(judged: Judged) -> Iterator[str]:
     """A replica that held what is gone says so at `/ready`, and serves nothing of it after that."""
     history = judged.history
@@ -425,6 +497,9 @@ CHECKS: Sequence[Callable[[Judged], Iterator[str]]] = (
     all_show_one_tree,
     the_journal_fits,
     audit_and_journal_agree,
+    payments_are_approved,
+    decisions_stand,
+    approvals_agree_with_records,
     what_is_gone_is_told,
 )
 

@@ -25,7 +25,9 @@ COMMONS = "commons"
 TOOLS = (
     *("get_node", "add_child", "update_payload", "move_node", "remove_node", "apply_changes", "import_merge"),
     *("undo", "bookmark", "tag_node", "list_bookmarks", "export_subtree"),
+    *("snapshot_create", "snapshot_delete", "snapshot_list"),
 )
+_NOT_UNDONE = ("bookmark", "snapshot_create", "snapshot_delete")
 _TRIES = 8
 _PAUSE = 0.5
 """Seconds between tries, at most."""
@@ -57,7 +59,7 @@ class Wish:
     replaced: Value = None
     token: str | None = None
     """The version that it must rest on; without one, the client's latest, and a newer one if that is stale."""
-    undone: Operation | None = None
+    is_undo: bool = False
 
 
 class Client:
@@ -87,9 +89,8 @@ class Client:
         """The subjects that only this client changes and whose values it is sure of."""
         self._ids: dict[str, str] = {}
         """Of its own nodes, by name."""
-        self._last: Operation | None = None
-        """The change that an undo would take back."""
-        self._before_last: dict[str, Value] = {}
+        self._undoable: list[tuple[Operation, Mapping[str, Value]]] = []
+        """The changes that undos would take back, the last one first to go, and what its subjects were before each."""
         self._serial = itertools.count(1)
         self._stopped = False
 
@@ -116,7 +117,9 @@ class Client:
         else:
             wish = self._wish()
             if wish is not None:
-                await self._change(wish)
+                done = await self._change(wish)
+                if wish.is_undo and done.fate == "took" and self._home is None:
+                    await self._undo_elsewhere(done)
 
     # What it wishes for
 
@@ -130,6 +133,7 @@ class Client:
             (4, self._undo),
             (3, self._bookmark),
             (5, self._tag),
+            (3, self._snapshot),
         )
         (wish,) = self._draw.choices([wish for _, wish in wishes], [weight for weight, _ in wishes])
         return wish()
@@ -185,6 +189,15 @@ class Client:
         arguments = {"nodeId": node, "label": subject.rpartition(" ")[2]}
         return Wish(tool="bookmark", arguments=arguments, sets={subject: node})
 
+    def _snapshot(self) -> Wish:
+        """A new one, or the end of the one that it has."""
+        held = [subject for subject, value in self._own.items() if value and subject.startswith("snapshot ")]
+        if held:
+            arguments = {"snapshotId": self._ids[held[0]]}
+            return Wish(tool="snapshot_delete", arguments=arguments, sets={held[0]: None})
+        label = self._new()
+        return Wish(tool="snapshot_create", arguments={"label": label}, sets={f"snapshot {label}": True})
+
     def _batch(self) -> Wish:
         one, two, bed = self._new(), self._new(), self._bed()
         changes = [
@@ -202,11 +215,10 @@ class Client:
         return Wish(tool="import_merge", arguments=arguments, sets={f"node {one}": bed, f"node {two}": bed})
 
     def _undo(self) -> Wish | None:
-        last = self._last
-        if last is None or last.success.version is None:
+        if not self._undoable:
             return None
-        arguments = {"ofVersion": last.success.version}
-        return Wish(tool="undo", arguments=arguments, sets=self._before_last, undone=last)
+        last, before = self._undoable[-1]
+        return Wish(tool="undo", arguments={"ofVersion": last.success.version}, sets=before, is_undo=True)
 
     # How it changes something
 
@@ -224,17 +236,24 @@ class Client:
         if done.fate == "took" and self._draw.random() < 0.4:  # what it was told must show elsewhere, at once
             await self._read(name, "register {}", at=self._draw.choice(self._replicas), asked=done.success.version)
 
-    async def _change(self, wish: Wish) -> Operation:
+    async def _undo_elsewhere(self, done: Operation) -> None:
+        """Take back one more change, at another replica than the last one, as somebody does who lost a connection."""
+        wish = self._undo()
+        others = [replica for replica in self._replicas if replica.name != done.success.replica]
+        if wish is not None and others:
+            await self._change(wish, at=self._draw.choice(others))
+
+    async def _change(self, wish: Wish, at: Served | None = None) -> Operation:
         number = next(self._numbers)
         key = f"k{number}" if self._draw.random() < 0.7 else None
         before = {subject: self._own.get(subject) for subject in wish.sets}
         calls: list[Call] = []
         token = wish.token or self._version or await self._latest()
         for _ in range(_TRIES):
-            if key is not None and not calls and self._home is None and self._draw.random() < 0.1:
+            if key is not None and not calls and self._draw.random() < self._impatience(wish):
                 answer, call = await self._called_everywhere(wish, token, key, calls)
             else:
-                answer, call = await self._called(wish, token, key)
+                answer, call = await self._called(wish, token, key, replica=at)
             calls.append(call)
             if answer.told == "success" or (answer.told == "unknown" and key is None):
                 break
@@ -262,8 +281,14 @@ class Client:
             calls=calls,
         )
         self._history.operations.append(operation)
-        self._learn(operation, before, is_undo=wish.undone is not None)
+        self._learn(operation, before, is_undo=wish.is_undo)
         return operation
+
+    def _impatience(self, wish: Wish) -> float:
+        """How often it asks all replicas at once: mostly where no version token refuses a second effect."""
+        if wish.tool == "snapshot_create":
+            return 0.7
+        return 0.1 if self._home is None else 0.0
 
     async def _called_everywhere(self, wish: Wish, token: str, key: str, calls: list[Call]) -> tuple[Answer, Call]:
         """Send it to every replica at once, as an impatient client does; a success counts, and all are kept."""
@@ -308,18 +333,21 @@ class Client:
                 if subject.startswith("node "):
                     for tag in [one for one in self._own if one.startswith(f"tag {subject[5:]} ")]:
                         del self._own[tag]
-        if operation.tool == "bookmark" or operation.fate == "refused":
+        if operation.tool in _NOT_UNDONE or operation.fate == "refused":
             return
-        is_last = operation.fate == "took" and operation.register is None and not is_undo
-        self._last = operation if is_last else None
-        self._before_last = dict(before)
+        if operation.fate == "unknown" or operation.register is not None:  # what others set since is not to be undone
+            self._undoable.clear()
+        elif is_undo:
+            self._undoable.pop()
+        else:
+            self._undoable.append((operation, dict(before)))
 
     def _forget(self) -> None:
         """Some of what it knows is gone, and it cannot tell what."""
         self._history.refused_lost += 1
         self._version = ""
         self._own.clear()
-        self._last = None
+        self._undoable.clear()
 
     # How it reads
 
@@ -386,6 +414,8 @@ def _ids_of(wish: Wish, result: Mapping[str, Any]) -> dict[str, str]:
         case "apply_changes" if result:
             refs: Mapping[str, str] = result["refs"]
             return {name: refs[name] for name in names if name in refs}
+        case "snapshot_create" if result:
+            return dict.fromkeys(wish.sets, result["snapshotId"])
         case "import_merge" if result:
             return {name: name for name in names}
     return {}

@@ -118,6 +118,7 @@ class Deployment:
         folder: Path,
         kind: Kind,
         agents: dict[str, Any],
+        http_tools: dict[str, Any],
         *,
         replicas: int = 1,
         concurrency: str = "node",
@@ -134,6 +135,7 @@ class Deployment:
             self._databases(postgres, with_standby)
         self._config = {
             "agents": agents,
+            "httpTools": http_tools,
             "workspace": {
                 "store": self._store(),
                 "concurrency": concurrency,

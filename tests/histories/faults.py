@@ -19,6 +19,10 @@ from anyio import to_thread
 from histories.deployment import Deployment, Replica, faketime
 from histories.history import Fault, History
 
+_HELD, _FORGOTTEN = 1.5, 8.0
+"""Seconds: longer than a call takes from its claim to its record, and than a silent replica counts as there."""
+_ON_DEMAND = ("failover", "forgotten")
+"""What is drawn only where it is named: it loses changes, or takes long."""
 Break = Callable[["FaultMaker", Replica, float], Awaitable[None]]
 
 
@@ -142,6 +146,17 @@ class FaultMaker:
         query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'toolgrove'"
         await to_thread.run_sync(lambda: self._deployment.database.ask(f"{query} AND random() < 0.5"))
 
+    async def forgotten(self, target: Replica, seconds: float) -> None:
+        """A replica stops between what it claimed and the record of that, until the others take it for gone."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(to_thread.run_sync, lambda: self._hold_head(_HELD))
+            await anyio.sleep(0.9 * _HELD)
+            target.signal(signal.SIGSTOP)
+        query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'toolgrove'"
+        await to_thread.run_sync(lambda: self._deployment.database.ask(query))
+        await anyio.sleep(_FORGOTTEN)
+        target.signal(signal.SIGCONT)
+
     async def failover(self, target: Replica, seconds: float) -> None:
         """To a standby that lacks what was acknowledged for some time."""
         primary, standby = self._deployment.postgres, self._deployment.standby
@@ -176,11 +191,12 @@ KINDS: Mapping[str, Break] = {
     "database_freeze": FaultMaker.database_freeze,
     "head_held": FaultMaker.head_held,
     "backends": FaultMaker.backends,
+    "forgotten": FaultMaker.forgotten,
     "failover": FaultMaker.failover,
 }
 _ANYWHERE = ("freeze",)
 _KEPT = (*_ANYWHERE, "kill", "clock")
-_SHARED = tuple(kind for kind in KINDS if kind != "failover")
+_SHARED = tuple(kind for kind in KINDS if kind not in _ON_DEMAND)
 
 
 def kinds_for(store: str) -> Sequence[str]:

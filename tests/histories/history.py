@@ -5,6 +5,7 @@ A client changes **subjects**. A subject is a text, and its value a plain value:
 - ``node NAME``: the name of the node that it stands below, or None where it is not in the tree
 - ``tag NAME TAG``: True where the node has it
 - ``bookmark CLIENT LABEL``: the node that it leads to
+- ``snapshot LABEL``: True where there is one
 - ``register NAME``: the value that the last compare-and-set gave it
 
 A register is everybody's; each other subject is changed by one client alone, one call after the other. An operation
@@ -103,6 +104,36 @@ class Read:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Payment:
+    """A call with an effect outside that needs an approval, in as many calls as it took."""
+
+    number: int
+    client: str
+    purpose: str
+    """An argument that no other payment has."""
+    calls: Sequence[Call]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What a person said about a payment, and whether it counts."""
+
+    approval: str
+    purpose: str
+    approve: bool
+    told: Told
+    began: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """A payment as it came in where it was paid to."""
+
+    purpose: str
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Look:
     """What `/ready` of a replica said; status 0 where nobody answered."""
 
@@ -191,6 +222,9 @@ class Stored:
     """Register → (value, value that it names as replaced), in the order of the journal."""
 
 
+Seen = Operation | Read | Payment | Decision | Arrival | Look | Fault | Tree
+
+
 @dataclass(kw_only=True)
 class History:
     """All that was seen of one run; grows while it lasts."""
@@ -198,12 +232,19 @@ class History:
     seed: str
     operations: list[Operation] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
+    payments: list[Payment] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+    approvals: list[Mapping[str, Any]] = field(default_factory=list)
+    """In the end: every approval, as the API shows it."""
     looks: list[Look] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     trees: list[Tree] = field(default_factory=list)
     """In the end: of every replica, and of one that started afresh."""
     bookmarks: dict[str, Value] = field(default_factory=dict)
     """In the end: `bookmark CLIENT LABEL` → node."""
+    snapshots: list[str] = field(default_factory=list)
+    """In the end: the label of each snapshot."""
     audit: list[dict[str, Any]] = field(default_factory=list)
     """In the end: every record of the audit log."""
     stored: Stored | None = None
@@ -220,10 +261,13 @@ class History:
             for one in self._all():
                 file.write(json.dumps({type(one).__name__: asdict(one)}) + "\n")
 
-    def _all(self) -> Iterator[Operation | Read | Look | Fault | Tree]:
-        groups: Iterable[Iterable[Operation | Read | Look | Fault | Tree]] = (
+    def _all(self) -> Iterator[Seen]:
+        groups: Iterable[Iterable[Seen]] = (
             self.operations,
             self.reads,
+            self.payments,
+            self.decisions,
+            self.arrivals,
             self.looks,
             self.faults,
             self.trees,

@@ -25,7 +25,9 @@ from histories.deployment import Deployment, Kind, Replica, agents_of
 from histories.faults import FaultMaker
 from histories.history import History, Look, Tree
 from histories.lines import Answer, Line
+from histories.payments import PAY, Paid, Payer, Person, approvals, unfinished
 from services.postgres import Postgres
+from toolgrove.store.state import OPERATOR
 
 JUDGE = "judge"
 """An agent that plants, and looks at what is left."""
@@ -42,6 +44,8 @@ class Plan:
     store: Kind = "postgres"
     replicas: int = 2
     clients: int = 8
+    payers: int = 2
+    """Agents that pay, and do nothing else: each payment waits for a person."""
     seconds: float = 15.0
     pause: float = 0.06
     """Seconds that a client thinks, on average."""
@@ -60,11 +64,14 @@ async def observed(plan: Plan, folder: Path, postgres: Postgres | None = None) -
     history = History(seed=plan.seed)
     draw = Random(plan.seed)
     names = [f"c{number}" for number in range(plan.clients)]
+    paid = Paid(history)
+    payers = {name: {**rights, "approve": [PAY]} for name, rights in agents_of(_payers(plan), [PAY]).items()}
     deployment = await to_thread.run_sync(
         lambda: Deployment(
             folder,
             plan.store,
-            agents_of([*names, JUDGE], TOOLS),
+            agents_of([*names, JUDGE], TOOLS) | payers,
+            paid.tools,
             replicas=plan.replicas if plan.store == "postgres" else 1,
             concurrency=plan.concurrency or draw.choice(("node", "node", "tree")),
             postgres=postgres,
@@ -74,16 +81,21 @@ async def observed(plan: Plan, folder: Path, postgres: Postgres | None = None) -
     try:
         await _work(plan, draw, names, deployment, history)
         await _ready(plan, deployment, history)
-        await _look_at_what_is_left(names, deployment, history)
+        await _look_at_what_is_left(plan, names, deployment, history)
     finally:
         await to_thread.run_sync(deployment.close)
+        await to_thread.run_sync(paid.close)
     return history
 
 
 async def _work(plan: Plan, draw: Random, names: Sequence[str], deployment: Deployment, history: History) -> None:
     version = await _plant(names, deployment)
     numbers = itertools.count(1)
-    clients = []
+    clients: list[Client | Payer | Person] = [
+        Payer(name, ERAS[number % len(ERAS)], deployment.tokens[name], history, numbers, deployment.replicas)
+        for number, name in enumerate(_payers(plan))
+    ]
+    clients.append(Person(deployment.tokens[OPERATOR], history, deployment.replicas))
     for number, name in enumerate(names):
         home = draw.choice(deployment.replicas) if draw.random() < 0.75 else None
         era, token = ERAS[number % len(ERAS)], deployment.tokens[name]
@@ -105,6 +117,10 @@ async def _work(plan: Plan, draw: Random, names: Sequence[str], deployment: Depl
             for client in clients:
                 client.stop()
         watching.cancel_scope.cancel()
+
+
+def _payers(plan: Plan) -> Sequence[str]:
+    return [f"payer{number}" for number in range(plan.payers)]
 
 
 async def _plant(names: Sequence[str], deployment: Deployment) -> str:
@@ -162,12 +178,16 @@ async def _ready(plan: Plan, deployment: Deployment, history: History) -> None:
                 await anyio.sleep(_LOOKS_EVERY)
 
 
-async def _look_at_what_is_left(names: Sequence[str], deployment: Deployment, history: History) -> None:
+async def _look_at_what_is_left(plan: Plan, names: Sequence[str], deployment: Deployment, history: History) -> None:
     if history.wrong:  # one that does not answer, or not any more, would be asked in vain
         await to_thread.run_sync(_what_is_stored, deployment, history)
         return
     try:
         await _trees(deployment, history)
+        await _approvals(plan, deployment, history)
+        line = _judge(deployment, deployment.replicas[-1])
+        history.snapshots = [item["label"] for item in (await _told(line, "snapshot_list", {}))["items"]]
+        await line.close()
         for name in names:
             line = _judge(deployment, deployment.replicas[-1], name)
             for item in (await _told(line, "list_bookmarks", {}))["items"]:
@@ -196,6 +216,20 @@ async def _trees(deployment: Deployment, history: History) -> None:
             break
     for line in lines:
         await line.close()
+
+
+async def _approvals(plan: Plan, deployment: Deployment, history: History) -> None:
+    """What became of each approval; what a process claimed or began that is gone is settled after a while."""
+    ends = time.monotonic() + plan.patience
+    replica, headers = deployment.replicas[0], deployment.headers("operator")
+    async with httpx2.AsyncClient(headers=headers, timeout=_ANSWERED_WITHIN, verify=False) as http:
+        while True:
+            is_open = await unfinished(http, replica)  # first: who closes a call settles its approval with it
+            history.approvals = [*await approvals(http, replica)]
+            is_settled = not is_open and all(one["state"] != "claimed" for one in history.approvals)
+            if is_settled or history.may_lose or time.monotonic() > ends:
+                return
+            await anyio.sleep(_LOOKS_EVERY)
 
 
 async def _last_change(line: Line) -> str:

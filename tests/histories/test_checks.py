@@ -9,7 +9,22 @@ from typing import Any
 import pytest
 
 from histories.checks import findings
-from histories.history import FIRST, Call, Fate, History, Look, Operation, Read, Stored, Told, Tree, Value
+from histories.history import (
+    FIRST,
+    Arrival,
+    Call,
+    Decision,
+    Fate,
+    History,
+    Look,
+    Operation,
+    Payment,
+    Read,
+    Stored,
+    Told,
+    Tree,
+    Value,
+)
 
 _TOLD: Mapping[Fate, Told] = {"took": "success", "refused": "refused", "unknown": "unknown"}
 
@@ -99,6 +114,92 @@ def good() -> History:
     )
 
 
+PAID = {"kind": "call", "callId": "call-10", "agent": "p", "operation": "pay", "approval": {"id": "ap-1"}}
+
+
+def paid() -> History:
+    """A payment that was approved and made, and one that was rejected."""
+    history = good()
+    call = Call(replica="one", began=10, ended=12, told="success")
+    history.payments = [Payment(number=10, client="p", purpose="p-10", calls=[call])]
+    history.decisions = [
+        Decision(approval="ap-1", purpose="p-10", approve=True, told="success", began=10),
+        Decision(approval="ap-1", purpose="p-10", approve=False, told="refused", began=10),
+        Decision(approval="ap-2", purpose="p-11", approve=False, told="success", began=11),
+    ]
+    history.arrivals = [Arrival(purpose="p-10", at=11)]
+    history.approvals = [{"id": "ap-1", "state": "used"}, {"id": "ap-2", "state": "rejected"}]
+    history.audit += [PAID | {"outcome": "begun"}, PAID | {"outcome": "success"}]
+    return history
+
+
+def _paid_without_approval(history: History) -> None:
+    history.arrivals.append(Arrival(purpose="p-11", at=12))
+
+
+def _paid_twice(history: History) -> None:
+    history.arrivals.append(Arrival(purpose="p-10", at=12))
+
+
+def _paid_too_early(history: History) -> None:
+    history.arrivals = [Arrival(purpose="p-10", at=9)]
+
+
+def _never_paid(history: History) -> None:
+    history.arrivals = []
+
+
+def _two_verdicts(history: History) -> None:
+    history.decisions[1] = replace(history.decisions[1], told="success")
+
+
+def _used_by_two(history: History) -> None:
+    history.audit.append(PAID | {"callId": "call-11", "outcome": "success"})
+
+
+def _used_though_rejected(history: History) -> None:
+    history.audit.append(PAID | {"callId": "call-11", "outcome": "success", "approval": {"id": "ap-2"}})
+
+
+def _began_after_its_claim_was_given_up(history: History) -> None:
+    details = {"claimedBy": "call-10", "approvalId": "ap-1"}
+    gone = {"kind": "approval", "callId": "", "operation": "approval.abandoned", "outcome": "success"}
+    history.audit.insert(0, gone | {"details": details})
+
+
+def _in_state(state: str) -> Callable[[History], None]:
+    def spoil(history: History) -> None:
+        history.approvals[0] = {"id": "ap-1", "state": state}
+
+    return spoil
+
+
+def test_a_payment_with_an_approval_is_found_good() -> None:
+    assert findings(paid()) == {}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check"),
+    [
+        (_paid_without_approval, "payments_are_approved"),
+        (_paid_twice, "payments_are_approved"),
+        (_paid_too_early, "payments_are_approved"),
+        (_never_paid, "payments_are_approved"),
+        (_two_verdicts, "decisions_stand"),
+        (_used_by_two, "approvals_agree_with_records"),
+        (_used_though_rejected, "approvals_agree_with_records"),
+        (_began_after_its_claim_was_given_up, "approvals_agree_with_records"),
+        (_in_state("unknown"), "approvals_agree_with_records"),
+        (_in_state("approved"), "approvals_agree_with_records"),
+        (_in_state("claimed"), "approvals_agree_with_records"),
+    ],
+)
+def test_what_is_wrong_with_a_payment_is_told(spoil: Callable[[History], None], check: str) -> None:
+    history = paid()
+    spoil(history)
+    assert findings(history).get(check), findings(history)
+
+
 def test_a_good_history_is_found_good() -> None:
     assert findings(good()) == {}
 
@@ -120,6 +221,15 @@ def _refused_add(history: History) -> None:
 
 def _doubled(history: History) -> None:
     _every_tree(history, n2="x")
+
+
+def _doubled_snapshot(history: History) -> None:
+    history.operations.append(changed(8, "snapshot s", True, tool="snapshot_create"))
+    history.snapshots = ["s", "s"]
+
+
+def _lost_snapshot(history: History) -> None:
+    history.operations.append(changed(8, "snapshot s", True, tool="snapshot_create"))
 
 
 def _same_id(history: History) -> None:
@@ -259,7 +369,9 @@ def _not_ready(history: History) -> None:
         (_lost_add, "acknowledged_changes_stay"),
         (_refused_add, "acknowledged_changes_stay"),
         (_lost_bookmark, "acknowledged_changes_stay"),
+        (_lost_snapshot, "acknowledged_changes_stay"),
         (_doubled, "no_change_is_doubled"),
+        (_doubled_snapshot, "no_change_is_doubled"),
         (_same_id, "no_id_is_given_twice"),
         (_another_id, "no_id_is_given_twice"),
         (_two_successors, "chains_are_unbroken"),
