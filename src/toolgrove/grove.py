@@ -329,6 +329,28 @@ class Grove:
         following = self._tree_tools.following
         return 0 if following is None else following.divergences
 
+    @property
+    def seconds_behind(self) -> float | None:
+        """How long ago this replica last had all that the journal held; None where nobody else writes it."""
+        following = self._tree_tools.following
+        return None if following is None else following.seconds_behind
+
+    @property
+    def changes_behind(self) -> int | None:
+        """How many changes of others this replica knows to lack; None where nobody can say."""
+        following = self._tree_tools.following
+        return None if following is None else following.changes_behind
+
+    @property
+    def open_calls(self) -> int:
+        """How many calls are under way that change something outside."""
+        return self._journal.unfinished.open_calls
+
+    @property
+    def unknown_calls(self) -> int:
+        """How many calls may have changed something outside, and nobody knows whether they did."""
+        return self._journal.unfinished.unknown_calls
+
     def extent(self) -> Extent | None:
         """How much room the store takes; None in memory."""
         return self._journal.extent() if not isinstance(self._journal, MemoryJournal) else None

@@ -281,6 +281,7 @@ async def test_the_project_is_shown_at_a_glance(grove: Grove, http: httpx2.Async
             }
         ],
         "healthy": True,
+        "troubles": [],
         "version": version("toolgrove"),
         "file": None,
         "folder": None,

@@ -31,6 +31,7 @@ from toolgrove.tools.pending_writes import PendingWrites
 from toolgrove.tools.subtree_watches import SubtreeWatches
 from toolgrove.tools.turns import Turns
 from toolgrove.tree.effects import Effects
+from toolgrove.tree.history import read_id
 from toolgrove.tree.saved import SavedWorkspace
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Clock
@@ -97,6 +98,7 @@ class Following:
         self._record = record
         self._one = anyio.Lock()
         self._looked = clock.monotonic()
+        self._known = workspace.newest
         self._began: float | None = None
         self._bell = anyio.Event()
         self._is_behind = False
@@ -110,7 +112,21 @@ class Following:
     @property
     def is_current(self) -> bool:
         """Whether it has looked at the journal lately."""
-        return self._clock.monotonic() - self._looked < LOST
+        return self.seconds_behind < LOST
+
+    @property
+    def seconds_behind(self) -> float:
+        """How long ago it last had all that the journal held."""
+        return self._clock.monotonic() - self._looked
+
+    @property
+    def changes_behind(self) -> int | None:
+        """How many changes the journal had at the last look that are not here yet; None where what stands here is not
+        in the stored history."""
+        known, stored = read_id(self._known), read_id(self._stored)
+        if self.is_diverged or known is None or stored is None:
+            return None
+        return max(0, known[1] - stored[1])
 
     @property
     def is_diverged(self) -> bool:
@@ -200,7 +216,9 @@ class Following:
         lacks = True
         while lacks:  # others may write all the time: what came after the last look is for the next
             self._began = began = self._clock.monotonic()
-            lacks = await self._take(await self._journal.news(self._stored))
+            news = await self._journal.news(self._stored)
+            self._known = news.newest
+            lacks = await self._take(news)
         self._looked = began
 
     @property
@@ -274,7 +292,7 @@ class Following:
             )
             self._resume(saved)
         self._made_by = deque((one for one in self._made_by if one[0] not in missing), maxlen=REMEMBERED)
-        self._looked, self._diverged_at = began, None
+        self._looked, self._known, self._diverged_at = began, saved.lineage.last, None
         log.warning(
             "The stored tree was read again and is served again. Changes that were answered here and are gone: %d.",
             len(lost.calls),

@@ -10,7 +10,7 @@
 - ``call_story``: all that is known about one call
 - ``console``: the console's page
 - ``entrance``: lets plain requests in that need not pass through the app
-- ``exposition``: the counters in Prometheus's text format
+- ``exposition``: the figures in Prometheus's text format
 - ``http_json``: JSON bodies, JSON answers and event streams
 - ``identity``: who asks, by bearer token
 - ``late_routes``: routes that are made when a request first needs them
@@ -27,9 +27,8 @@
 - ``projects``: several projects at one address
 - ``readiness``: whether the gateway lives, and whether it should be asked
 - ``refusals``: audit records of requests that were refused at the edge
-- ``replica_figures``: what replicas cost each other, as metrics
+- ``replica_figures``: what replicas cost each other and how far this one is behind, as metrics
 - ``revocations``: ends what a revoked token opened
-- ``room``: how much room the store takes, for Prometheus
 - ``routing``: routes from the table of operations
 - ``run_log``: the latest runs, and what happened in them
 - ``runs``: the runs under way

@@ -17,7 +17,6 @@ from toolgrove.web.openapi import show_document
 from toolgrove.web.operator import OperatorApi
 from toolgrove.web.readiness import Readiness
 from toolgrove.web.replica_figures import ReplicaFigures
-from toolgrove.web.room import Room
 from toolgrove.web.routing import routes
 from toolgrove.web.run_log import RunLog
 from toolgrove.web.sources import SourcesApi
@@ -31,14 +30,15 @@ def routes_of(gateway: Gateway) -> list[BaseRoute]:
     """The routes to everything that a gateway answers."""
     project, streams, metrics = gateway.project, gateway.streams, gateway.metrics
     run_log = RunLog(lambda: project.audit_log, project.secrets.scrub, project.clock.wall)
-    more = (Room(project), UpstreamMessages(project.pool), ReplicaFigures(project))
-    exposition = Exposition(metrics, project.misdeeds, *more)
+    readiness = Readiness(project, lambda: gateway.is_stopping)
+    more = (readiness.figures(), UpstreamMessages(project.pool), ReplicaFigures(project))
+    exposition = Exposition(project, metrics, *more)
     agents = Agents(project, gateway.endpoints, gateway.runs, streams, gateway.refusals, run_log)
     operator = OperatorApi(project, gateway.live, metrics.traffic, exposition, streams, run_log, gateway.version)
     return routes(
         {
             "openapi": show_document,
-            **Readiness(project, lambda: gateway.is_stopping).handlers(),
+            **readiness.handlers(),
             **agents.handlers(),
             **operator.handlers(),
             **SourcesApi(project, gateway.figures).handlers(),

@@ -129,7 +129,7 @@ class Gateway:
         async with self.endpoints.running(lambda: agent_names(self.project)), anyio.create_task_group() as tasks:
             if self._revocations is not None:
                 tasks.start_soon(self._revocations.follow)
-            for part in (self.refusals, self._arrivals):
+            for part in (self.refusals, self._arrivals, self.metrics.loop_delay):
                 tasks.start_soon(part.follow)
             tasks.start_soon(self._recall, last)
             tasks.start_soon(self.endpoints.take_handoffs)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from itertools import accumulate
+
+import anyio
 
 from toolgrove.events import ApprovalDecided, ApprovalRequested, Event, Heard, PoolChanged, ToolFailed, TreeChanged
 from toolgrove.store.audit import outcome_of
 from toolgrove.types import Clock
 from toolgrove.web.traffic import Traffic
 
+LOOK = 0.25
+"""How many seconds pass between two looks at how late the event loop is."""
+_MINUTE = 60.0
 _BOUNDS = (0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
 
 
@@ -39,6 +44,29 @@ class Count:
     value: int = 0
 
 
+class LoopDelay:
+    """How late the event loop is: while it runs one thing for long, whatever else is due waits as long.
+
+    It is looked at four times a second for a minute back, so that several who scrape see the same.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._latest: deque[float] = deque(maxlen=int(_MINUTE / LOOK))
+
+    @property
+    def longest(self) -> float:
+        """The longest delay of the last minute, in seconds."""
+        return max(self._latest, default=0.0)
+
+    async def follow(self) -> None:
+        """Look again and again."""
+        while True:
+            due = self._clock.monotonic() + LOOK
+            await anyio.sleep(LOOK)
+            self._latest.append(max(0.0, self._clock.monotonic() - due))
+
+
 class Metrics:
     """Counts that a call only adds to; tool names are the pool's own, so they are bounded.
 
@@ -49,6 +77,7 @@ class Metrics:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.traffic = Traffic(clock)
+        self.loop_delay = LoopDelay(clock)
         self.calls: Counter[tuple[str, str, str]] = Counter()
         self.times: defaultdict[str, Times] = defaultdict(Times)
         self.commits = Count(clock.wall())

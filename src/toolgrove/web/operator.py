@@ -68,7 +68,7 @@ class OperatorApi:
         }
 
     async def _exposition(self, request: Request) -> Response:
-        return Response(self._figures.text(), media_type=self._figures.media_type, headers=HEADERS)
+        return Response(await self._figures.text(), media_type=self._figures.media_type, headers=HEADERS)
 
     async def _overview(self, request: Request) -> schemas.Project:
         project = self._project
@@ -84,6 +84,7 @@ class OperatorApi:
             pending_approvals=len(await project.approvals.list("pending")),
             traffic=self._counted.minutes(last=60),
             healthy=project.healthy,
+            troubles=list(project.troubles),
             version=self._version,
             file=project.config.file_name,
             folder=None if project.file is None else str(project.file.path.parent),

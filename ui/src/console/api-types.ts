@@ -406,6 +406,20 @@ export interface Project {
   /** The minutes of the last hour in which something was called, oldest first. */
   traffic: TrafficMinute[];
   healthy: boolean;
+  /** Why it is not healthy, in the words of /ready. */
+  troubles: (
+    | "store_locked"
+    | "store_unreachable"
+    | "store_behind"
+    | "store_diverged"
+    | "store_unwritable"
+    | "store_gone"
+    | "state_gone"
+    | "file_outdated"
+    | "limits_narrowed"
+    | "version_outdated"
+    | "stopping"
+  )[];
   /** Of the gateway itself. */
   version: string;
   /** The name of the project file; null where there is none. */

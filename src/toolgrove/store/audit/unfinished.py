@@ -94,6 +94,16 @@ class Unfinished:
         return bool(self._open)
 
     @property
+    def open_calls(self) -> int:
+        """How many calls began in this process and have not ended."""
+        return len(self._open)
+
+    @property
+    def unknown_calls(self) -> int:
+        """How many calls there are whose outcome nobody knows yet."""
+        return sum(doubt.became is None for doubt in list(self._doubts.values()))
+
+    @property
     def is_empty(self) -> bool:
         """Whether every call that began has ended, and none is in doubt."""
         return not self._open and not self._doubts

@@ -24,9 +24,11 @@ class Deed:
 class News:
     """Entries in order, up to where the journal stood; where some are no longer kept, the whole workspace instead.
 
-    Where there were too many for one look, they are a `part`: the first of them.
+    Where there were too many for one look, they are a `part`: the first of them. `newest` is the change at which the
+    journal stood then.
     """
 
+    newest: str
     entries: Sequence[tuple[Effects, Deed]] = ()
     is_part: bool = False
     anew: SavedWorkspace | None = None

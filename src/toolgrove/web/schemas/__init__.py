@@ -39,7 +39,16 @@ from toolgrove.web.schemas.calls import Access, Call, RunList, RunStory, RunSumm
 from toolgrove.web.schemas.json_object import Answer, Body, ErrorCode, ErrorFacts, Failure
 from toolgrove.web.schemas.logins import LoginQuestion
 from toolgrove.web.schemas.manual import ManualContents, ManualEntry, ManualPage
-from toolgrove.web.schemas.overview import AgentSummary, FileProblem, Health, Project, Ready, Traffic, TrafficMinute
+from toolgrove.web.schemas.overview import (
+    AgentSummary,
+    FileProblem,
+    Health,
+    Project,
+    Ready,
+    Traffic,
+    TrafficMinute,
+    TroubleWord,
+)
 from toolgrove.web.schemas.pins import Pin, PinDecision, PinList
 from toolgrove.web.schemas.pool import Pool, PoolTool, RejectedTool, Source, SourceOverview
 from toolgrove.web.schemas.sources import Figures, SourceAgent, SourceList, SourceStatus, SourceTool, SourceView
@@ -107,6 +116,7 @@ __all__ = [
     "Traffic",
     "TrafficMinute",
     "TreeChange",
+    "TroubleWord",
     "UsedApproval",
     "Verdict",
     "Verification",

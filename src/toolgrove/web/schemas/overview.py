@@ -12,6 +12,21 @@ from toolgrove.types import Role
 from toolgrove.web.schemas.json_object import Answer
 from toolgrove.web.schemas.pool import RejectedTool, SourceOverview
 
+TroubleWord = Literal[
+    "store_locked",
+    "store_unreachable",
+    "store_behind",
+    "store_diverged",
+    "store_unwritable",
+    "store_gone",
+    "state_gone",
+    "file_outdated",
+    "limits_narrowed",
+    "version_outdated",
+    "stopping",
+]
+"""Why a gateway cannot do all of its work now."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Health(Answer):
@@ -26,21 +41,7 @@ class Ready(Answer):
 
     status: Literal["ready", "unready"]
     troubles: Annotated[
-        list[
-            Literal[
-                "store_locked",
-                "store_unreachable",
-                "store_behind",
-                "store_diverged",
-                "store_unwritable",
-                "store_gone",
-                "state_gone",
-                "file_outdated",
-                "limits_narrowed",
-                "version_outdated",
-                "stopping",
-            ]
-        ],
+        list[TroubleWord],
         Field(
             description="Another program holds the store's file; its database does not answer; this replica has not "
             "caught up with it; what stood here is not in its history, and is read again; its disk refuses; its files, "
@@ -120,6 +121,7 @@ class Project(Answer):
         Field(description="The minutes of the last hour in which something was called, oldest first."),
     ]
     healthy: bool
+    troubles: Annotated[list[TroubleWord], Field(description="Why it is not healthy, in the words of /ready.")]
     version: Annotated[str, Field(description="Of the gateway itself.")]
     file: Annotated[str | None, Field(description="The name of the project file; null where there is none.")]
     folder: Annotated[str | None, Field(description="The folder that it is in.")]

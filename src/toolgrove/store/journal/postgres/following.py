@@ -45,13 +45,14 @@ def news_since(tables: PostgresTables, newest: str) -> News:
     head = Head.of(rows[0][:2])
     found = [row[3:] for row in rows if row[3] is not None]
     if head.newest == newest:
-        return News()
+        return News(newest=head.newest)
     if found and read_parent(found[0]) == newest:
-        return News(entries=[read_entry(row) for row in found], is_part=len(found) == _AT_ONCE)
+        entries = [read_entry(row) for row in found]
+        return News(newest=head.newest, entries=entries, is_part=len(found) == _AT_ONCE)
     # What leads from there to the head is no longer kept entry by entry, or the store never was there.
     if head.revision <= revision or (revision > head.mark.floor and missing(tables, [newest])):
         raise Diverged
-    return News(anew=read_all(tables)[1])
+    return News(newest=head.newest, anew=read_all(tables)[1])
 
 
 def missing(tables: PostgresTables, changes: Sequence[str]) -> Sequence[str]:

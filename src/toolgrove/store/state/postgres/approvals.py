@@ -43,7 +43,7 @@ class PostgresApprovals:
 
     async def look(self, work: Callable[[ApprovalTable], T]) -> T:
         """Run work that changes nothing; it waits for nobody who writes."""
-        return await anyio.to_thread.run_sync(self._look, work)
+        return await anyio.to_thread.run_sync(self._look, work, abandon_on_cancel=True)
 
     def _look(self, work: Callable[[ApprovalTable], T]) -> T:
         with self._state.reading() as connection:
