@@ -10,6 +10,7 @@ import { type News, newsOf } from "../src/console/news";
 import { auditHash, hashOf, parseRoute, VIEWS, viewsOf } from "../src/console/route";
 import { isSendable, Session, tokenIn } from "../src/console/session";
 import { ceilingOf, trafficOf } from "../src/console/traffic";
+import { TROUBLES, wordsOf } from "../src/console/troubles";
 import { inWords } from "../src/console/verdicts";
 import type { CallEvent, CallRequest } from "../src/lib/call";
 import { readFailure } from "../src/lib/failure";
@@ -40,6 +41,19 @@ test("a project without a tree has no page for it", () => {
   expect(viewsOf(null)).toEqual(VIEWS);
   expect(viewsOf({ tree: true })).toEqual(VIEWS);
   expect(viewsOf(projectOf(json({ project: "x", tree: false })))).not.toContain("tree");
+});
+
+test("each trouble of the gateway has words of its own, and one that the page does not know has some", () => {
+  const all = Object.keys(TROUBLES).map(wordsOf);
+  expect(all.length).toBeGreaterThan(5);
+  expect(new Set(all.map(({ title }) => title)).size).toBe(all.length);
+  for (const { title, text } of all) expect([title.endsWith("."), text.endsWith(".")]).toEqual([false, true]);
+  expect(all.filter(({ isServed }) => isServed)).toEqual([TROUBLES.limits_narrowed]);
+  for (const strange of ["tomorrow", "constructor", ""]) expect(wordsOf(strange).title).toMatch(/Something/);
+  expect(projectOf(json({ troubles: ["store_diverged", 7, "tomorrow"] })).troubles).toEqual([
+    "store_diverged",
+    "tomorrow",
+  ]);
 });
 
 test("a token is read from the fragment, and only there", () => {
@@ -94,6 +108,7 @@ test("facts of any shape become facts of ours", () => {
     pending: 0,
     traffic: [],
     healthy: true,
+    troubles: [],
     version: "",
     file: null,
     folder: null,
@@ -105,12 +120,14 @@ test("facts of any shape become facts of ours", () => {
     sources: [null, { name: "a", problem: "down" }],
     agents: [{ name: "x", warnings: ["w", 3] }],
     healthy: false,
+    troubles: [],
   });
   expect(projectOf(odd)).toMatchObject({
     name: "Toolgrove",
     sources: [{ name: "" }, { name: "a", problem: "down" }],
     agents: [{ name: "x", warnings: ["w"] }],
     healthy: false,
+    troubles: [],
   });
   expect(approvalOf(json({ id: "a", arguments: { n: 1 }, requestedAt: 2, decidedAt: null }))).toMatchObject({
     id: "a",

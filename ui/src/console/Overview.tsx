@@ -15,6 +15,7 @@ import { latestOfEach, OUTCOME_MEANINGS, OUTCOME_TONES } from "./outcomes";
 import { auditHash, hashOf } from "./route";
 import { type Measure, TrafficChart } from "./TrafficChart";
 import { dayOf, trafficOf } from "./traffic";
+import { wordsOf } from "./troubles";
 import { ViewHead } from "./ViewHead";
 import { Welcome } from "./Welcome";
 import { When } from "./When";
@@ -35,11 +36,14 @@ export function Overview() {
         Toolgrove gives every agent exactly the tools it should have, asks you where you want to be asked, and keeps a
         record of every call.
       </ViewHead>
-      {!project.healthy && (
-        <Callout tone="danger" title="What agents do cannot be kept" testId="unhealthy">
-          <p>The store takes nothing any more, so every change is refused. Look at the server's log and its disk.</p>
-        </Callout>
-      )}
+      {project.troubles.map((trouble) => {
+        const { title, text, isServed } = wordsOf(trouble);
+        return (
+          <Callout key={trouble} tone={isServed ? "warning" : "danger"} title={title} testId={`trouble-${trouble}`}>
+            <p>{text}</p>
+          </Callout>
+        );
+      })}
       <Welcome project={project} />
       <Figures project={project} />
       <div class="columns">

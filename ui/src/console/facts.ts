@@ -138,6 +138,7 @@ export function projectOf(json: Json): Project {
     pending: amount(given, "pendingApprovals"),
     traffic: list(given, "traffic").map(minuteOf),
     healthy: at(given, "healthy") !== false,
+    troubles: texts(given, "troubles"),
     version: text(given, "version"),
     file: text(given, "file") || null,
     folder: text(given, "folder") || null,
