@@ -14,7 +14,8 @@ from toolgrove import Config
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCHEMA = Config.json_schema()
-EXAMPLES = [*sorted((ROOT / "examples").glob("*.yaml")), ROOT / "src/toolgrove/cli/starter.yaml"]
+PROJECTS = [path for path in sorted((ROOT / "examples").glob("*.yaml")) if "\nagents:" in path.read_text("utf-8")]
+EXAMPLES = [*PROJECTS, ROOT / "src/toolgrove/cli/starter.yaml"]
 
 
 def problems(form: Any) -> list[str]:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAMES = ("pool", "cookbook", "configuration", "gateway", "operations")
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in NAMES)]
-PROJECTS = sorted((ROOT / "examples").glob("*.yaml"))
+PROJECTS = [path for path in sorted((ROOT / "examples").glob("*.yaml")) if "\nagents:" in path.read_text("utf-8")]
 FENCE = re.compile(r"^```(?P<language>\w+)(?P<rest>.*)\n(?P<text>(?:.*\n)*?)```$", re.MULTILINE)
 
 
