@@ -261,7 +261,12 @@ class Workspace:
         if read is None:
             return None
         term, seq = read
-        return seq if seq < self._lineage.start or self._lineage.term_at(seq) == term else None
+        return seq if seq < self._oldest or self._lineage.term_at(seq) == term else None
+
+    @property
+    def _oldest(self) -> int:
+        """The oldest moment that can be told from others that had its number."""
+        return max(self._lineage.start, self.history.floor)
 
     def knows(self, token: str) -> bool:
         """Whether the state that a token names is in this workspace's history; what is no token at all names none."""
@@ -279,7 +284,7 @@ class Workspace:
             self.check_known(caller, token or "")
             raise self._stale(caller, token, [])
         view_changed = self._view_seq(caller) > seq
-        if seq < self._lineage.start:  # whose state it was cannot be told any more
+        if seq < self._oldest:  # whose state it was cannot be told any more
             raise self._stale(caller, token, self._touched_since(seq))
         if caller.concurrency == "tree":
             if self.tree_seq > seq or view_changed:
@@ -419,7 +424,8 @@ class Workspace:
                 undo_stacks.forget(self.history.floor)
         dropped = [change.snapshot for one in pending for change in one.changes if isinstance(change, SnapshotChange)]
         kept = pending[0].base if pending else self._revision
-        self._lineage.forget_to(self.history.floor)
+        if not pending:  # else the floor may yet be taken back
+            self._lineage.forget_to(self.history.floor)
         return self.history.trim(kept, {snapshot.seq for snapshot in (*self.snapshots.values(), *dropped)})
 
     def retract(self, commits: Sequence[Commit]) -> None:
