@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.metadata import version
@@ -66,9 +66,20 @@ from toolgrove.project_identity import keep_project
 from toolgrove.project_state import ProjectState
 from toolgrove.shared_limits import shared_limits_of
 from toolgrove.sources import Sources
-from toolgrove.store.audit import FACTS, AuditLog, AuditRing, AuditSink, JsonLines
+from toolgrove.store.audit import (
+    FACTS,
+    NO_TREE,
+    AuditLog,
+    AuditRing,
+    AuditSink,
+    JsonLines,
+    Place,
+    Proof,
+    ReplayedStore,
+    Served,
+)
 from toolgrove.store.gc_pause import paused_collector
-from toolgrove.store.journal import Deed, Extent, MemoryJournal, Trouble
+from toolgrove.store.journal import Deed, Extent, MemoryJournal, Stalled, Trouble
 from toolgrove.store.state import Handoffs
 from toolgrove.tools import WorkspaceSource
 from toolgrove.tools.following import Divergence
@@ -247,8 +258,37 @@ class Grove:
         following = self._tree_tools.follow(journal, self._publish_of_another, self._record_divergence)
         loop = asyncio.get_running_loop()
         await self._open.enter_async_context(following.running())
-        bell = journal.listen(lambda: loop.call_soon_threadsafe(following.ring))
+
+        async def answer(question: str) -> None:
+            with suppress(Stalled):  # whoever asks tells of a replica that does not answer
+                await journal.answer(question, await self.served())
+
+        bell = journal.listen(
+            lambda: loop.call_soon_threadsafe(following.ring),
+            lambda question: asyncio.run_coroutine_threadsafe(answer(question), loop),
+        )
         self._open.push_async_callback(anyio.to_thread.run_sync, bell.end)
+
+    async def served(self) -> Served:
+        """Which tree this process serves: its version and a digest, which nobody works out before somebody asks."""
+        following, name = self._tree_tools.following, "" if self.handoffs is None else self.handoffs.here
+        if following is not None and following.is_diverged:
+            return Served(name, self._workspace.newest, None)
+        version, nodes = await self._tree_tools.settled()
+        digest_of = import_module("toolgrove.store.journal.tables.replay").digest_of
+        return Served(name, version, await anyio.to_thread.run_sync(digest_of, nodes))
+
+    async def verify(self, anchors: Iterable[Place] = (), *, deep: bool = False) -> Proof:
+        """Whether the audit log is as it was written; `deep`, whether the journal leads to the tree that is stored and
+        served, too."""
+        await self.recorder.collect()
+        proof = await self.audit_log.verify(anchors)
+        if not deep:
+            return proof
+        if not isinstance(self.audit_log, ReplayedStore):
+            return replace(proof, tree=NO_TREE)
+        own = [] if self.config.workspace.is_database else [(await self.served())._replace(name="here")]
+        return replace(proof, tree=await self.audit_log.replay(own))
 
     async def _record_divergence(self, lost: Divergence) -> None:
         """Leave in the audit log what was answered here and is not in the stored history, some calls to a record."""

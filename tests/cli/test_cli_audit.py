@@ -8,7 +8,9 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -22,6 +24,7 @@ AGENTS = {"editor": {"role": "editor", "tools": ["*"]}, "reader": {"tools": ["ge
 @pytest.fixture
 def log(toolgrove: Toolgrove, project: Project, tmp_path: Path) -> Path:
     """Four calls: two that went well, one on a node that is not there, one of a tool that is not granted."""
+    import_module("cryptography.hazmat.primitives.asymmetric.ed25519")  # else the first record is signed behind itself
     project(workspace={"auditLog": "audit.jsonl"}, agents=AGENTS)
     calls(toolgrove)
     return tmp_path / "audit.jsonl"
@@ -80,8 +83,10 @@ def test_a_whole_log_is_told_so(toolgrove: Toolgrove, log: Path) -> None:
         "removed": 0,
         "sealedFrom": 1,
         "sealedTo": 4,
+        "sealed": True,
         "breaks": [],
         "unchecked": [],
+        "tree": None,
     }
 
 
@@ -251,3 +256,32 @@ def test_an_altered_record_is_listed_all_the_same(toolgrove: Toolgrove, log: Pat
     log.write_text(json.dumps(record) + "\n")
     said = toolgrove("audit")
     assert (said.code, said.out.splitlines()[1].split()) == (0, ["99", "never", "a", "o", "?"])
+
+
+def test_a_tree_that_its_journal_does_not_lead_to_is_named(
+    toolgrove: Toolgrove, project: Project, tmp_path: Path
+) -> None:
+    project(workspace={"store": "sqlite:grove.db"}, agents=AGENTS)
+    for _ in range(2):
+        version = json.loads(toolgrove("call", "editor", "get_node", "nodeId=root", "--json").out)["version"]
+        props = ("parentNodeId=root", "payloadType=T", "payloadProps={}", f"versionToken={version}")
+        assert toolgrove("call", "editor", "add_child", *props).code == 0
+    whole = toolgrove("audit", "verify", "--deep")
+    assert (whole.code, "The stored nodes fit the journal: 2 changes replayed." in whole.out) == (0, True), whole
+    with closing(sqlite3.connect(tmp_path / "grove.db")) as connection, connection:
+        body = '["n2","root",7,"T",{"forged":true},[],null]'
+        connection.execute("UPDATE node SET body = ?, crc = ? WHERE id = 'n2'", (body, crc32(body.encode())))
+    assert toolgrove("audit", "verify").code == 0
+    broken = toolgrove("audit", "verify", "--deep")
+    assert broken.out.startswith("Verified: records 1 to 4;")
+    assert (broken.code, "The tree does not fit: node n2: is not as" in broken.out) == (1, True), broken
+    told = toolgrove("audit", "verify", "--deep", "--json").json
+    assert (told["whole"], told["breach"], told["tree"]["whole"]) == (False, None, False)
+    assert [(one["what"], one["name"]) for one in told["tree"]["differs"]] == [("node", "n2")]
+
+
+def test_a_tree_in_memory_is_not_proved(toolgrove: Toolgrove, log: Path) -> None:
+    said = toolgrove("audit", "verify", "--deep")
+    assert (said.code, "Not checked: the tree: it is in memory alone" in said.out) == (3, True), said
+    said = toolgrove("audit", "verify", "--deep", str(log))
+    assert (said.code, "leave out the name of the log" in said.err) == (1, True), said

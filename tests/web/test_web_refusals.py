@@ -67,7 +67,10 @@ async def test_a_refused_host_and_origin_are_in_the_audit_log_and_ran_nothing(tm
         assert command(gateway, "list", "--outcome", "refused", "--tool", "security.host_rejected") == [by_host]
         assert command(gateway, "verify")["whole"] is True
         async with gateway.http("operator") as http:
-            assert (await http.get("/api/audit/verify")).json()["whole"] is True
+            shallow, deep = [(await http.get(f"/api/audit/verify{query}")).json() for query in ("", "?deep=1")]
+            assert (shallow["whole"], shallow["tree"]) == (True, None)
+            assert (deep["tree"]["whole"], deep["tree"]["served"]) == (True, 1)
+            assert command(gateway, "verify", "--deep")["tree"] == deep["tree"]
             table = (await http.get("/api/audit/export?format=csv")).text
             *_, last = (await http.get("/api/audit/export?limit=1")).text.splitlines()
         assert json.loads(last) == {"publicKey": command(gateway, "key")["key"]}

@@ -94,6 +94,11 @@ def add(commands: Any, shared: argparse.ArgumentParser) -> None:
         metavar="VALUE|FILE",
         help="what 'audit anchor' printed earlier, or a file of such lines: the log must hold those records",
     )
+    verify.add_argument(
+        "--deep",
+        action="store_true",
+        help="also replay the journal against the stored tree, and compare the tree that each process serves",
+    )
     verify.set_defaults(run=_verify)
     key = verbs.add_parser(
         "key", parents=[shared], help="print the public half of the key, with which others can check the log"
@@ -226,7 +231,8 @@ def _verify(chosen: argparse.Namespace, screen: Screen) -> int:
         if keys or chosen.log is not None:
             proof = import_module("toolgrove.cli.audit_log").proved(chosen, anchors, keys)
         else:
-            proof = asked(chosen, screen, "audit.verify", anchors=anchors)
+            deep = {"deep": True} if chosen.deep else {}  # a gateway of before need not know of it
+            proof = asked(chosen, screen, "audit.verify", anchors=anchors, **deep)
     screen.answer(proof, *_findings(proof))
     return _VERDICTS[proof["whole"]]
 
@@ -237,10 +243,10 @@ def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
         what = f"The copy {breach['file']}" if breach["file"] else "The log"
         yield line(f"{what} does not hold at its {_ordinal(breach['number'] + 1)} record: {breach['problem']}.", "red")
     elif proof["last"] is None:
-        yield line("Verified: the log is empty." if proof["whole"] else "Not proved: the log is empty.")
+        yield line("Verified: the log is empty." if proof["sealed"] else "Not proved: the log is empty.")
     else:
         told = f"records {proof['first']} to {proof['last']}"
-        if proof["whole"]:
+        if proof["sealed"]:
             yield line(f"Verified: {told}; none has been changed, removed or reordered.", "green")
         else:
             yield line(f"Not proved: {told}. They fit together, which anybody can bring about.", "yellow")
@@ -253,6 +259,19 @@ def _findings(proof: Mapping[str, Any]) -> Iterator[Text]:
         gap = f"it was put back to record {one['after']}, and had held records up to {one['lost']}"
         yield line(f"Record {one['number']} marks a break: {gap}.", "yellow")
     for each in proof["unchecked"]:
+        yield line(f"Not checked: {each}.", "yellow")
+    if proof.get("tree") is not None:
+        yield from _of_the_tree(proof["tree"])
+
+
+def _of_the_tree(tree: Mapping[str, Any]) -> Iterator[Text]:
+    """What a replay of the journal found."""
+    for one in tree["differs"]:
+        yield line(f"The tree does not fit: {one['what']} {one['name']}: {one['problem']}.", "red")
+    if not tree["differs"] and tree["changes"]:
+        served = f", and {tree['served']} running compared with them" if tree["served"] else ""
+        yield line(f"The stored nodes fit the journal: {tree['changes']} changes replayed{served}.", "green")
+    for each in tree["unchecked"]:
         yield line(f"Not checked: {each}.", "yellow")
 
 

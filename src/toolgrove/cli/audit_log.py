@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,18 @@ from toolgrove.database import database_of
 from toolgrove.journals import archive_of, journal_of
 from toolgrove.notary import notary_of
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.audit import AuditFile, AuditLog, Breach, JsonLines, Notary, Place, Proof, PublicKeys
+from toolgrove.store.audit import (
+    NO_TREE,
+    AuditFile,
+    AuditLog,
+    Breach,
+    JsonLines,
+    Notary,
+    Place,
+    Proof,
+    PublicKeys,
+    ReplayedStore,
+)
 from toolgrove.store.journal import SqliteAuditLog
 from toolgrove.store.postgres import needing_psycopg
 from toolgrove.types import SystemClock
@@ -74,11 +86,21 @@ def log_of(config: Config, anchors: Iterable[Place] = (), keys: PublicKeys | Non
     raise ValueError(f"{store or file} is not there yet: nothing has been called since the project file names it")
 
 
+async def verified(log: AuditLog, anchors: Sequence[Place], *, deep: bool) -> Proof:
+    """What is known of a log that nobody here writes; `deep`, of the tree of its store as well."""
+    proof = await log.verify(anchors)
+    if not deep:
+        return proof
+    return replace(proof, tree=await log.replay() if isinstance(log, ReplayedStore) else NO_TREE)
+
+
 def proved(chosen: argparse.Namespace, anchors: Sequence[str], keys: Sequence[str]) -> Any:
     """What is known of a copied log, which needs no project; or of the project's, with public keys alone."""
     places, public = [Place.read(one) for one in anchors], PublicKeys(keys) if keys else None
     if chosen.log is None:
-        proof = anyio.run(log_of(load(chosen), places, public).verify, places)
+        proof = anyio.run(partial(verified, log_of(load(chosen), places, public), places, deep=chosen.deep))
+    elif chosen.deep:
+        raise ValueError("--deep looks at the store of a project; leave out the name of the log")
     elif not chosen.log.exists():
         raise ValueError(f"{chosen.log} is not there")
     else:

@@ -25,6 +25,7 @@ from toolgrove.tree.footprint import EVERYTHING, NOTHING, Footprint
 from toolgrove.tree.history import changed_parents
 from toolgrove.tree.impact import NOTHING as NO_IMPACT
 from toolgrove.tree.impact import Impact
+from toolgrove.tree.node import Image
 from toolgrove.tree.tree import ROOT, Tree
 from toolgrove.tree.workspace import Workspace
 from toolgrove.types import Call, Clock, Foreseen, Result, Tool, Written
@@ -97,6 +98,13 @@ class WorkspaceSource:
 
     def tools(self) -> Sequence[Tool]:
         return self._tools
+
+    async def settled(self) -> tuple[str, list[tuple[str, Image]]]:
+        """The newest change that the journal has, and every node as that left it."""
+        async with self._turns.line:
+            while (last := self._pending.last) is not None:
+                await last.kept()
+            return self.workspace.newest, [(node.id, node.image()) for node in self._tree.nodes.values()]
 
     async def call(self, call: Call) -> Result:
         """Run a call that the chain let through; again, if what it saw was taken back, or what it wrote.

@@ -436,6 +436,9 @@ OPERATIONS: tuple[Operation, ...] = (
         name="verify",
         who="operator",
         summary="Whether the log is as it was written, record by record.",
+        query=(
+            _switch("deep", "Whether the journal leads to the stored tree, too, and each process serves that one."),
+        ),
         answer=schemas.Verification,
     ),
     Operation(

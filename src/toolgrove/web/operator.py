@@ -170,7 +170,9 @@ class OperatorApi:
         return schemas.AuditPage.of(await self._project.audit_log.records(_query(request, _limit(request))))
 
     async def _verify(self, request: Request) -> schemas.Verification:
-        return schemas.Verification.of(await self._project.audit_log.verify())
+        return schemas.Verification.of(
+            await self._project.verify(deep=request.query_params.get("deep") in ("1", "true"))
+        )
 
     async def _export(self, request: Request) -> Response:
         kind = request.query_params.get("format", "jsonl")

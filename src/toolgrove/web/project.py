@@ -15,7 +15,7 @@ from toolgrove.pool.misdeeds import Misdeeds
 from toolgrove.pool.pool import Pool
 from toolgrove.pool.resolve import Toolset
 from toolgrove.pool.secrets import Secrets
-from toolgrove.store.audit import AuditLog
+from toolgrove.store.audit import AuditLog, Proof
 from toolgrove.store.journal import Extent, Trouble
 from toolgrove.store.state import Handoffs, Pins, Tokens
 from toolgrove.tree.account import Account
@@ -47,6 +47,8 @@ class Project(Heard, Protocol):
 
     @property
     def audit_key(self) -> str: ...
+
+    async def verify(self, *, deep: bool = False) -> Proof: ...
 
     @property
     def troubles(self) -> tuple[Trouble, ...]: ...

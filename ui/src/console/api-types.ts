@@ -232,6 +232,15 @@ export interface Decision {
   for?: "15m" | "1h" | "8h" | null;
 }
 
+/** Something that does not fit a replay of the journal. */
+export interface Difference {
+  /** A node, a change, an entry, a replica or the store. */
+  what: string;
+  /** Which of them. */
+  name: string;
+  problem: string;
+}
+
 /** A call whose outcome is unknown, or became known later. */
 export interface EarlierCall {
   callId: string;
@@ -696,6 +705,19 @@ export interface TreeChange {
   leftOut: number;
 }
 
+/** What a replay of the journal says of the stored tree, and of those that are served. */
+export interface TreeCheck {
+  /** Null where something that is kept could not be looked at. */
+  whole: boolean | null;
+  /** How many changes were replayed. */
+  changes: number;
+  /** How many processes said which tree they serve. */
+  served: number;
+  /** What does not fit, the first 50. */
+  differs: Difference[];
+  unchecked: string[];
+}
+
 /** An approval that a call used up. */
 export interface UsedApproval {
   id: string;
@@ -716,7 +738,7 @@ export interface Verdict {
 
 /** Whether the log is as it was written, and what could not be checked. */
 export interface Verification {
-  /** Null where it is not proved: nothing is broken, but no seal that can be checked covers all. */
+  /** Null where it is not proved: nothing is broken, but no seal that can be checked covers all. With deep, also what the tree is. */
   whole: boolean | null;
   breach: Breach | null;
   first: number | null;
@@ -727,6 +749,10 @@ export interface Verification {
   sealedFrom: number | null;
   /** The last record with such a seal. */
   sealedTo: number | null;
+  /** Whether seals of this project's key cover all of the log. */
+  sealed: boolean;
   breaks: Break[];
   unchecked: string[];
+  /** Null unless deep is asked for. */
+  tree: TreeCheck | null;
 }

@@ -8,7 +8,9 @@ from typing import Any
 
 import anyio
 
+from toolgrove.cli.audit_log import verified
 from toolgrove.cli.desk.rest import Kept, log_for, public_key
+from toolgrove.grove import Grove
 from toolgrove.store.audit import AuditQuery, Place
 from toolgrove.types import Client
 from toolgrove.web.schemas import Verification
@@ -45,7 +47,9 @@ async def key(project: Kept, client: Client, *, needed: bool = True) -> str:
     return public
 
 
-async def verify(project: Kept, client: Client, *, anchors: Sequence[str] = ()) -> Any:
-    """Whether no record was altered, removed or reordered."""
+async def verify(project: Kept, client: Client, *, anchors: Sequence[str] = (), deep: bool = False) -> Any:
+    """Whether no record was altered, removed or reordered; `deep`, whether the tree is what the journal says, too."""
     places = [Place.read(one) for one in anchors]
-    return Verification.of(await (await log_for(project, places)).verify(places)).to_json()
+    if isinstance(project, Grove):
+        return Verification.of(await project.verify(places, deep=deep)).to_json()
+    return Verification.of(await verified(await log_for(project, places), places, deep=deep)).to_json()

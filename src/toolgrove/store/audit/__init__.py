@@ -35,11 +35,11 @@ from toolgrove.store.audit.chain import (
 )
 from toolgrove.store.audit.export import as_csv, as_lines
 from toolgrove.store.audit.file import AuditFile
-from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery, SealedStore, as_written
+from toolgrove.store.audit.log import AuditLog, AuditPage, AuditQuery, ReplayedStore, SealedStore, as_written
 from toolgrove.store.audit.notary import Notary, private
 from toolgrove.store.audit.notices import BROKEN, naming, newly_sealed
 from toolgrove.store.audit.outcomes import outcome_of
-from toolgrove.store.audit.proof import Breach, ChainCheck, Proof, verify
+from toolgrove.store.audit.proof import NO_TREE, Breach, ChainCheck, Difference, Proof, Served, TreeProof, verify
 from toolgrove.store.audit.record import LATE, OUTCOME_UNKNOWN, AuditRecord, Kind, Outcome
 from toolgrove.store.audit.resuming import resume
 from toolgrove.store.audit.signing import PublicKeys
@@ -52,6 +52,7 @@ __all__ = [
     "GENESIS",
     "LATE",
     "NO_BODIES",
+    "NO_TREE",
     "OUTCOME_UNKNOWN",
     "RING_BYTES",
     "START",
@@ -67,6 +68,7 @@ __all__ = [
     "Breach",
     "ChainCheck",
     "ChainedRecord",
+    "Difference",
     "JsonLines",
     "Kind",
     "Notary",
@@ -75,9 +77,12 @@ __all__ = [
     "Proof",
     "PublicKeys",
     "RememberedCall",
+    "ReplayedStore",
     "Sealed",
     "SealedStore",
+    "Served",
     "Tail",
+    "TreeProof",
     "Unfinished",
     "as_csv",
     "as_lines",

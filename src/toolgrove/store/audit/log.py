@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from toolgrove.notation.json_value import compact
 from toolgrove.store.audit.chain import Place
-from toolgrove.store.audit.proof import Proof
+from toolgrove.store.audit.proof import Proof, Served, TreeProof
 from toolgrove.store.audit.record import Kind, Outcome
 
 _LOWER = {ord(letter): letter.lower() for letter in ascii_uppercase}
@@ -105,6 +105,15 @@ class SealedStore(Protocol):
 
     def sealed_by(self) -> str:
         """The public half of that key; empty where it says none."""
+        ...
+
+
+@runtime_checkable
+class ReplayedStore(Protocol):
+    """A store whose journal can be replayed against its tree."""
+
+    async def replay(self, served: Sequence[Served] = ()) -> TreeProof:
+        """What that shows; `served` is the tree of this process, where the store has one process alone."""
         ...
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from toolgrove.store.audit.chain import START, ChainedRecord, Place, read_record, sealed_text
 from toolgrove.store.audit.notices import ends_in, is_newly_sealed, lost_in, read_ending, read_naming
@@ -35,6 +35,48 @@ class Break:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """What does not fit a replay of the journal: a node, a change, an entry, a replica or the store, and why."""
+
+    what: str
+    name: str
+    problem: str
+
+
+class Served(NamedTuple):
+    """What a process says of the tree that it serves: at which version, and its digest; none where it serves nothing
+    because it left the stored history."""
+
+    name: str
+    version: str
+    digest: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeProof:
+    """What a replay of so many changes says of the stored tree, and of those that processes serve.
+
+    `is_proved` where all was looked at that is kept. `is_moving` where a process serves what is not stored, which may
+    be on its way.
+    """
+
+    changes: int = 0
+    served: int = 0
+    is_proved: bool = False
+    is_moving: bool = False
+    differs: Sequence[Difference] = ()
+    unchecked: Sequence[str] = ()
+
+    def without(self, silent: Iterable[str]) -> TreeProof:
+        """The same, where some replicas did not say what they serve."""
+        doubts = [f"replica {name}, which did not say what it serves" for name in silent]
+        return replace(self, is_proved=self.is_proved and not doubts, unchecked=(*self.unchecked, *doubts))
+
+
+NO_TREE = TreeProof(unchecked=("the tree: it is in memory alone, and no journal leads to it",))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Proof:
     """What is known about a log: its first and last record, where it fails, and what cannot be known.
 
@@ -51,13 +93,15 @@ class Proof:
     breach: Breach | None = None
     breaks: Sequence[Break] = ()
     unchecked: Sequence[str] = ()
+    tree: TreeProof | None = None
+    """What is known about the tree, where that was looked at as well."""
 
     @property
     def whole(self) -> bool | None:
         """Whether it is as it was written; None where nobody can tell."""
-        if self.breach is not None:
+        if self.breach is not None or (self.tree is not None and self.tree.differs):
             return False
-        return True if self.is_proved else None
+        return True if self.is_proved and (self.tree is None or self.tree.is_proved) else None
 
     def with_copy(self, name: str, copy: Proof, *, is_part: bool = False) -> Proof:
         """This proof, and what a copy of the log adds; one that is a part of it holds what the log has no more."""
@@ -123,7 +167,6 @@ class ChainCheck:
         self._ended: Place | None = None
         self._breaks: list[Break] = []
         self._doubts: list[str] = []
-        self._remarks: list[str] = []
 
     def follow(self, line: str) -> ChainedRecord | None:
         """Take the next line: the record in it, or None where the chain does not hold."""
@@ -163,10 +206,6 @@ class ChainCheck:
         """Note a breach at the record that comes now, or so many before it; the first one counts."""
         self.breach = self.breach or Breach(number=max(0, self._count - back), problem=problem)
 
-    def remark(self, what: str) -> None:
-        """Note that something was not looked at, though it is no doubt about the log."""
-        self._remarks.append(what)
-
     def doubt(self, what: str) -> None:
         """Note that something is not proved."""
         self._doubts.append(what)
@@ -187,7 +226,7 @@ class ChainCheck:
             is_proved=self._seals is not None and self.breach is None and not self._doubts,
             breach=self.breach,
             breaks=tuple(self._breaks),
-            unchecked=(*unchecked, *self._doubts, *self._remarks),
+            unchecked=(*unchecked, *self._doubts),
         )
 
     def _end(self, *, is_sealed: bool) -> None:

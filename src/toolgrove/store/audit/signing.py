@@ -16,6 +16,7 @@ which takes 40 ms: whoever signs on an event loop calls `load` in a thread befor
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import cached_property
 from hashlib import blake2b
@@ -28,6 +29,7 @@ SIGNATURE = 128
 _NAME = "ed25519:"
 _BYTES = 32
 _ED25519 = "cryptography.hazmat.primitives.asymmetric.ed25519"
+_PRIVATE = "Ed25519PrivateKey"
 _CONTEXT = b"toolgrove audit log: signing key"
 
 
@@ -40,7 +42,7 @@ class SigningKey:
     @property
     def is_loaded(self) -> bool:
         """Whether a signature is made at once."""
-        return "_pair" in self.__dict__
+        return "_pair" in self.__dict__ or hasattr(sys.modules.get(_ED25519), _PRIVATE)
 
     def load(self) -> None:
         """Make ready to sign."""
@@ -63,7 +65,7 @@ class SigningKey:
     @cached_property
     def _pair(self) -> Any:
         seed = blake2b(_CONTEXT, key=self._secret, digest_size=_BYTES).digest()
-        return import_module(_ED25519).Ed25519PrivateKey.from_private_bytes(seed)
+        return getattr(import_module(_ED25519), _PRIVATE).from_private_bytes(seed)
 
 
 class PublicKeys:

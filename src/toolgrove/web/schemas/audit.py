@@ -104,13 +104,34 @@ class Break(Answer):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Difference(Answer):
+    """Something that does not fit a replay of the journal."""
+
+    what: Annotated[str, Field(description="A node, a change, an entry, a replica or the store.")]
+    name: Annotated[str, Field(description="Which of them.")]
+    problem: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TreeCheck(Answer):
+    """What a replay of the journal says of the stored tree, and of those that are served."""
+
+    whole: Annotated[bool | None, Field(description="Null where something that is kept could not be looked at.")]
+    changes: Annotated[int, Field(description="How many changes were replayed.")]
+    served: Annotated[int, Field(description="How many processes said which tree they serve.")]
+    differs: Annotated[list[Difference], Field(description="What does not fit, the first 50.")]
+    unchecked: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Verification(Answer):
     """Whether the log is as it was written, and what could not be checked."""
 
     whole: Annotated[
         bool | None,
         Field(
-            description="Null where it is not proved: nothing is broken, but no seal that can be checked covers all."
+            description="Null where it is not proved: nothing is broken, but no seal that can be checked covers all. "
+            "With deep, also what the tree is."
         ),
     ]
     breach: Breach | None
@@ -123,8 +144,10 @@ class Verification(Answer):
         int | None, Field(description="The first record that seals of this project's key cover; null where none does.")
     ]
     sealed_to: Annotated[int | None, Field(description="The last record with such a seal.")]
+    sealed: Annotated[bool, Field(description="Whether seals of this project's key cover all of the log.")]
     breaks: list[Break]
     unchecked: list[str]
+    tree: Annotated[TreeCheck | None, Field(description="Null unless deep is asked for.")]
 
     @classmethod
     def of(cls, proof: audit.Proof) -> Verification:
@@ -138,6 +161,18 @@ class Verification(Answer):
             removed=proof.removed,
             sealed_from=proof.sealed_from,
             sealed_to=proof.sealed_to,
+            sealed=proof.is_proved,
             breaks=[Break(**asdict(one)) for one in proof.breaks],
             unchecked=list(proof.unchecked),
+            tree=None if proof.tree is None else _tree(proof.tree),
         )
+
+
+def _tree(tree: audit.TreeProof) -> TreeCheck:
+    return TreeCheck(
+        whole=False if tree.differs else True if tree.is_proved else None,
+        changes=tree.changes,
+        served=tree.served,
+        differs=[Difference(**asdict(one)) for one in tree.differs],
+        unchecked=list(tree.unchecked),
+    )

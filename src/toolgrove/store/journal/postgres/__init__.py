@@ -9,6 +9,7 @@ Nothing here is imported before a project names such a store, since psycopg is a
 - ``audit_log``: the audit records, asked for and proved
 - ``replicas``: which processes have the store open, and calls of those that are gone
 - ``settling``: approvals that a call used up, in the transaction of its record
+- ``asking``: which tree each replica serves
 - ``doorbell``: rings when another process has written
 - ``following``: what others wrote since a revision
 - ``measuring``: how much room the tables take

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
 
-from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof, PublicKeys
+from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof, PublicKeys, Served, TreeProof
+from toolgrove.store.journal.postgres.asking import ask_replicas
 from toolgrove.store.journal.postgres.tables import PostgresTables, kept_as
 from toolgrove.store.journal.tables.audit_queries import Terms, page, prove, with_archive
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.replay import replay
 from toolgrove.store.postgres.address import DatabaseAddress
 from toolgrove.store.postgres.connecting import connect, unavailable
 from toolgrove.store.unusable import StoreUnusable
@@ -28,6 +31,7 @@ _NAMED = """
 SELECT 1 FROM information_schema.columns
 WHERE table_schema = current_schema() AND table_name = 'journal' AND column_name = 'id'
 """
+_ROUNDS = 3
 _ONE_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -67,6 +71,19 @@ class PostgresAuditLog:
             copy = AuditFile(path, self._seals).prove([passed], is_sealed=proof.sealed_from is not None)
             proof = proof.with_copy(path.name, copy)
         return proof if self._archive is None else with_archive(proof, self._archive, floor, self._seals)
+
+    async def replay(self, served: Sequence[Served] = ()) -> TreeProof:
+        """Whether the journal leads to the stored tree, and that is the one that every replica serves."""
+        return await anyio.to_thread.run_sync(self._replay)
+
+    def _replay(self) -> TreeProof:
+        for _ in range(_ROUNDS):  # a replica may serve what is on its way into the store
+            with unavailable(self._address):
+                served, silent = ask_replicas(self._address)
+            proof = self._ask(partial(replay, served=served, is_shared=True, kept_as=kept_as))
+            if not proof.is_moving:
+                break
+        return proof.without(silent)
 
     def sealed_by(self) -> str:
         """The public half of the key that signs the log, as the store says; empty where it says none."""

@@ -16,6 +16,8 @@ from toolgrove.store.postgres.connecting import DatabaseUnavailable, connect
 log = logging.getLogger("toolgrove.store")
 POLL = 0.4
 """Seconds after which it rings though nobody said anything."""
+QUESTION = "served? "
+"""How a notice begins that asks which tree is served."""
 
 
 def channel(address: DatabaseAddress) -> str:
@@ -24,12 +26,18 @@ def channel(address: DatabaseAddress) -> str:
 
 
 class Doorbell:
-    """Listens in a thread on a connection of its own; one that was lost is made anew, and rings."""
+    """Listens in a thread on a connection of its own; one that was lost is made anew, and rings.
 
-    def __init__(self, address: DatabaseAddress, own: str, ring: Callable[[], object]) -> None:
+    Somebody may also ask which tree is served: `asked` is called with what the answer must name.
+    """
+
+    def __init__(
+        self, address: DatabaseAddress, own: str, ring: Callable[[], object], asked: Callable[[str], object]
+    ) -> None:
         self._address = address
         self._own = own
         self._ring = ring
+        self._asked = asked
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="toolgrove-doorbell", daemon=True)
         self._thread.start()
@@ -54,6 +62,9 @@ class Doorbell:
     def _listen(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
         while not self._ended.is_set():
             heard = [notice.payload for notice in connection.notifies(timeout=POLL, stop_after=1)]
+            for question in [one for one in heard if one.startswith(QUESTION)]:
+                with suppress(RuntimeError):  # the loop has ended
+                    self._asked(question.removeprefix(QUESTION))
             if not heard or heard != [self._own]:
                 self._tell()
 

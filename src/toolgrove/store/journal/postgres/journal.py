@@ -21,6 +21,8 @@ from toolgrove.store.audit import (
     Notary,
     Place,
     Proof,
+    Served,
+    TreeProof,
     Unfinished,
 )
 from toolgrove.store.journal.extent import Extent
@@ -36,6 +38,7 @@ from toolgrove.store.journal.journal import (
     Trouble,
 )
 from toolgrove.store.journal.news import News
+from toolgrove.store.journal.postgres.asking import answer
 from toolgrove.store.journal.postgres.audit_log import PostgresAuditLog
 from toolgrove.store.journal.postgres.doorbell import Doorbell
 from toolgrove.store.journal.postgres.following import missing, news_since, read_all
@@ -197,9 +200,14 @@ class PostgresJournal:
         reader = self._require().reader
         return await anyio.to_thread.run_sync(reader.ask, question, abandon_on_cancel=True)
 
-    def listen(self, ring: Callable[[], object]) -> Doorbell:
-        """Have `ring` called in a thread whenever there may be news."""
-        return Doorbell(self._address, self._require().replica, ring)
+    def listen(self, ring: Callable[[], object], asked: Callable[[str], object]) -> Doorbell:
+        """Have `ring` called in a thread whenever there may be news, and `asked` when somebody asks what is served."""
+        return Doorbell(self._address, self._require().replica, ring, asked)
+
+    async def answer(self, question: str, served: Served) -> None:
+        """Tell whoever asked which tree this process serves; its name may be that of what keeps the state."""
+        names = [self._require().replica, *([served.name] if served.name else [])]
+        await self._ask(lambda tables: answer(tables, self._address, question, names, served))
 
     async def records(self, query: AuditQuery) -> AuditPage:
         """A page of the audit records, up to those of calls that have ended by now."""
@@ -210,6 +218,11 @@ class PostgresJournal:
         """Whether the audit records are as they were written."""
         await self._line.catch_up()
         return await self._log.verify(anchors)
+
+    async def replay(self, served: Sequence[Served] = ()) -> TreeProof:
+        """Whether the journal leads to the stored tree, and that is the one that every replica serves."""
+        await self._line.catch_up()
+        return await self._log.replay()
 
     def _require(self) -> OpenDatabase:
         if self._opened is None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
 
-from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof, PublicKeys
+from toolgrove.store.audit import AuditFile, AuditPage, AuditQuery, Notary, Place, Proof, PublicKeys, Served, TreeProof
 from toolgrove.store.journal.sqlite.diagnosis import unusable
+from toolgrove.store.journal.sqlite.owner import is_owned
 from toolgrove.store.journal.sqlite.schema import KIND, connect_reader
 from toolgrove.store.journal.tables.audit_queries import Terms, page, prove, with_archive
 from toolgrove.store.journal.tables.encoding import Damaged
 from toolgrove.store.journal.tables.head_row import Head
+from toolgrove.store.journal.tables.replay import replay
 
+_OTHER = "in another process, which has the store open"
 Answer = TypeVar("Answer")
 _CALL, _RUN = (f"json_extract(line, '$.{name}')" for name in ("callId", "runId"))
 
@@ -53,6 +57,14 @@ class SqliteAuditLog:
             proof = proof.with_copy(path.name, copy)
         return proof if self._archive is None else with_archive(proof, self._archive, floor, self._seals)
 
+    async def replay(self, served: Sequence[Served] = ()) -> TreeProof:
+        """Whether the journal leads to the stored tree, and that is the one that is served."""
+        return await anyio.to_thread.run_sync(self._replay, served)
+
+    def _replay(self, served: Sequence[Served]) -> TreeProof:
+        proof = self._ask(partial(_replay, served=served))
+        return proof if served or not is_owned(self._path) else proof.without([_OTHER])
+
     def sealed_by(self) -> str:
         """The public half of the key that signs the log, as the store says; empty where it says none."""
         head = self._ask(Head.read)
@@ -71,6 +83,11 @@ def _prove(
 ) -> tuple[Proof, Place, Place]:
     connection.execute("BEGIN")
     return prove(connection, seals, anchors, _terms(connection))
+
+
+def _replay(connection: sqlite3.Connection, *, served: Sequence[Served]) -> TreeProof:
+    connection.execute("BEGIN")
+    return replay(connection, served)
 
 
 def _terms(connection: sqlite3.Connection) -> Terms:

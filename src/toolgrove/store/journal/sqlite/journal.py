@@ -20,6 +20,8 @@ from toolgrove.store.audit import (
     Notary,
     Place,
     Proof,
+    Served,
+    TreeProof,
     Unfinished,
 )
 from toolgrove.store.journal.extent import Extent
@@ -165,6 +167,11 @@ class SqliteJournal:
         """Whether the audit records are as they were written."""
         await self._line.catch_up()
         return await self._log.verify(anchors)
+
+    async def replay(self, served: Sequence[Served] = ()) -> TreeProof:
+        """Whether the journal leads to the stored tree, and that is the one that is served."""
+        await self._line.catch_up()
+        return await self._log.replay(served)
 
     def _require(self) -> OpenStore:
         if self._opened is None:

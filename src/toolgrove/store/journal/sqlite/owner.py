@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from toolgrove.store.private_file import create_private
@@ -46,3 +47,16 @@ class Owner:
     def release(self) -> None:
         """Let another process have it."""
         self._connection.close()
+
+
+def is_owned(store: Path) -> bool:
+    """Whether a process has it open; a look that is over at once."""
+    path = store.with_name(store.name + "-lock")
+    if not path.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+    except sqlite3.Error as error:
+        return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    return False

@@ -13,6 +13,7 @@
 - ``head_row``: the one row that says where a store stands
 - ``idempotency_keys``: idempotency records in their table
 - ``unfinished_calls``: calls that began to change something outside, in their table
+- ``replay``: the journal against the stored tree, and that against those that are served
 - ``audit_queries``: the audit records in their table, asked for and proved
 - ``audit_bodies``: the arguments and results beside the records
 - ``audit_copies``: copies of the audit records outside the store

@@ -170,9 +170,9 @@ def prove(
     if isinstance(seals, PublicKeys) and floor.number and (head is None or not _is_signed(head, seals)):
         check.doubt(f"that the records up to {floor.number} went with their time: no seal of this key says so")
     changes = _follow(connection, check, terms)
-    if check.breach is None and head is not None and terms.has_changes:
-        _compare(connection, check, head, changes)
     proof = check.finish(is_sealed=noted is not None)
+    if proof.breach is None and head is not None and terms.has_changes:
+        proof = _compared(connection, proof, head, changes)
     is_forged = head is None or (notary is not None and not is_stamped)
     is_ours = proof.sealed_from is not None or _is_of(head, notary)
     if proof.breach is None and is_ours and is_forged:
@@ -209,31 +209,35 @@ def _follow(connection: Connection, check: ChainCheck, terms: Terms) -> list[str
     return changes
 
 
-def _compare(connection: Connection, check: ChainCheck, head: Head, changes: Sequence[str]) -> None:
-    """Compare what the records acknowledge with the journal, as far back as both reach.
+def _compared(connection: Connection, proof: Proof, head: Head, changes: Sequence[str]) -> Proof:
+    """A proof, and whether the journal has what the records acknowledge, as far back as both reach.
 
     Records of before did not name their change, and retention takes records that the journal has longer; the journal
     itself forgets what is older than its floor.
     """
     rows = connection.execute("SELECT id, revision FROM journal ORDER BY revision").fetchall()
     journal: dict[str, int] = dict(rows)
-    twice = next((one for one, count in Counter(changes).items() if count > 1), None)
-    if len(journal) < len(rows):
-        check.fail("the journal has a change twice")
-    elif twice is not None:
-        check.fail(f"two records tell of the change {twice}")
     numbers = {one: found[1] for one in changes if (found := read_id(one)) is not None}
-    lost = next((one for one in changes if one not in journal and numbers.get(one, 0) > head.mark.floor), None)
-    if lost is not None:
-        check.fail(f"the change {lost}, which a record acknowledges, is not in the journal")
     told, start = set(changes), min(numbers.values(), default=None)
-    if start is None:
-        return
-    untold = next((one for one, revision in rows if revision >= start and one not in told), None)
-    if untold is not None:
-        check.fail(f"the journal has the change {untold}, of which no record tells")
-    if rows and rows[0][1] < start and check.first is not None and check.first.number == 1:
-        check.remark(f"the changes before {start} against the journal: their records do not name them")
+    twice = next((one for one, count in Counter(changes).items() if count > 1), None)
+    lost = next((one for one in changes if one not in journal and numbers.get(one, 0) > head.mark.floor), None)
+    untold = next((one for one, revision in rows if revision >= start and one not in told), None) if start else None
+    problem = None
+    if len(journal) < len(rows):
+        problem = "the journal has a change twice"
+    elif twice is not None:
+        problem = f"two records tell of the change {twice}"
+    elif lost is not None:
+        problem = f"the change {lost}, which a record acknowledges, is not in the journal"
+    elif untold is not None:
+        problem = f"the journal has the change {untold}, of which no record tells"
+    if problem is not None:
+        count = 0 if proof.first is None or proof.last is None else proof.last - proof.first + 1
+        return replace(proof, breach=Breach(number=count, problem=problem))
+    if start is not None and rows and rows[0][1] < start and proof.first == 1:
+        remark = f"the changes before {start} against the journal: their records do not name them"
+        return replace(proof, unchecked=(*proof.unchecked, remark))
+    return proof
 
 
 def _all(connection: Connection, terms: Terms) -> Iterator[Any]:

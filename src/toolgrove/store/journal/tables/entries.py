@@ -186,15 +186,17 @@ class EntryTables:
 def _change(connection: Connection, taken: Sequence[Rows]) -> None:
     past: list[Row] = []
     nodes: dict[str, str | None] = {}
+    sums: dict[str, int | None] = {}
     for rows in taken:
         if rows.effects is not None:
             one = rows.effects
             past.append((one.revision, one.base, one.id, one.parent, rows.journal, checksum(rows.journal)))
             nodes.update(rows.nodes)
+            sums.update(rows.sums)
             for statement, parameters in rows.beside:
                 connection.executemany(statement, parameters)
     insert(connection, "INSERT INTO journal (revision, base, id, parent, body, crc)", past)
-    present = [(name, body, checksum(body)) for name, body in nodes.items() if body is not None]
+    present = [(name, body, sums[name]) for name, body in nodes.items() if body is not None]
     insert(connection, "INSERT OR REPLACE INTO node (id, body, crc)", present)
     gone = [(name,) for name, body in nodes.items() if body is None]
     if gone:

@@ -90,9 +90,9 @@ def _past(connection: Connection, head: Head, nodes: Mapping[str, Image]) -> tup
 
 def read_past(fields: Any, payloads: dict[str, Payload]) -> PastCall:
     """A call of the past; `payloads` are those that its nodes had after it, and then before it."""
-    agent, move, commits, *delegated = fields
+    agent, move, commits, *more = fields  # whether it was delegated, and what it made; stores of before have less
     read = [_commit(agent, commit, payloads) for commit in reversed(commits)]
-    return PastCall(agent=agent, move=move, commits=tuple(read[::-1]), delegated=bool(delegated))
+    return PastCall(agent=agent, move=move, commits=tuple(read[::-1]), delegated=bool(more and more[0]))
 
 
 def _commit(agent: str, fields: Any, payloads: dict[str, Payload]) -> Commit:

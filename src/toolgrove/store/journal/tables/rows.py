@@ -40,6 +40,7 @@ class Rows(NamedTuple):
     effects: Effects | None = None
     journal: str = ""
     nodes: Mapping[str, str | None] = MappingProxyType({})
+    sums: Mapping[str, int | None] = MappingProxyType({})
     beside: Sequence[Statement] = ()
     key: IdempotencyRecord | None = None
     result: str = ""
@@ -55,8 +56,10 @@ class Rows(NamedTuple):
         result = "" if kept is None else encode([kept.agent, kept.key, kept.request, kept.result])
         if effects is None:
             return cls(audit, key=kept, result=result, durable=durable)
-        past, nodes, beside = _past(effects, pieces=alone), _nodes(effects), tuple(_beside(effects))
-        return cls(audit, effects, past, nodes, beside, kept, result, overdue=overdue)
+        nodes, beside = _nodes(effects), tuple(_beside(effects))
+        sums = {node_id: None if body is None else checksum(body) for node_id, body in nodes.items()}
+        past = _past(effects, sums.values(), pieces=alone)
+        return cls(audit, effects, past, nodes, sums, beside, kept, result, overdue=overdue)
 
     @property
     def is_bare(self) -> bool:
@@ -66,15 +69,23 @@ class Rows(NamedTuple):
 
 def _nodes(effects: Effects) -> dict[str, str | None]:
     return {
-        key(node_id): None if image is None else encode((node_id, *image)) for node_id, image in effects.after.items()
+        key(node_id): None if image is None else node_text(node_id, image) for node_id, image in effects.after.items()
     }
 
 
-def _past(effects: Effects, *, pieces: bool) -> str:
-    """What undo, diffs and the change feed need: every touched node as it was before."""
+def node_text(node_id: str, image: Image) -> str:
+    """A node as its row holds it, the same text in every process: a set of tags has no order of its own."""
+    if len(image.tags) < 2:
+        return encode((node_id, *image))
+    return encode((node_id, *image[:4], sorted(image.tags), image.group))
+
+
+def _past(effects: Effects, sums: Iterable[int | None], *, pieces: bool) -> str:
+    """What undo, diffs and the change feed need: every touched node as it was before; and what it is now, as a sum."""
     later: dict[str, Image | None] = dict(effects.after)
     commits = [_commit(commit, later) for commit in reversed(effects.commits)]
-    past = [effects.agent, effects.move, commits[::-1], *([True] if effects.delegated else [])]
+    after = dict(zip(effects.after, sums, strict=True))
+    past = [effects.agent, effects.move, commits[::-1], effects.delegated, after]
     return in_pieces(past, encode) if pieces else encode(past)
 
 
