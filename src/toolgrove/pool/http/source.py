@@ -31,7 +31,7 @@ from toolgrove.pool.http.request import HttpRequest, build_request, preview
 from toolgrove.pool.http.single import read_single
 from toolgrove.pool.http.status import status_error
 from toolgrove.pool.metadata import check, definition_hash
-from toolgrove.pool.offer import Offer
+from toolgrove.pool.offer import Offer, Unavailable
 from toolgrove.pool.pin_policy import Listed, PinPolicy
 from toolgrove.pool.secrets import Secrets
 from toolgrove.store.state import Pins
@@ -40,6 +40,8 @@ from toolgrove.types import Call, Clock, Kind, Result, SystemClock, Tool, ToolSp
 log = logging.getLogger("toolgrove.pool")
 _FOLLOW = 2.0
 """Seconds between two looks at a document's file, and at the pins while one waits."""
+_PATIENCE = 2.0
+"""Seconds that a changed document may take to be read before its tools are offered as they were."""
 _Offered = tuple[Offer, HttpOperation | None]
 
 
@@ -80,6 +82,7 @@ class HttpSource:
         self._answers: dict[str, Any] = {}
         self._offers: Sequence[Offer] = ()
         self._read: _Read | None = None
+        self._refused: tuple[tuple[int, ...] | bytes | None, str] | None = None
         self._reading = Lock()
         self._missed = False
         self._fetched: FetchedDocument | None = None
@@ -135,7 +138,7 @@ class HttpSource:
         else:
             try:
                 data = None if self._fetched is None else await self._fetched.get()
-                offers = await anyio.to_thread.run_sync(self._read_document, place, data, abandon_on_cancel=True)
+                offers = await self._latest(place, data)
             except anyio.get_cancelled_exc_class():
                 self._missed = True
                 raise
@@ -148,15 +151,45 @@ class HttpSource:
         self._answers = {}
         return self._offers
 
+    async def _latest(self, place: Path | str, data: bytes | None) -> Sequence[_Offered]:
+        """The operations of the document; while one that changed takes long to read, those from before."""
+        known = self._read
+        if known is None:
+            return await anyio.to_thread.run_sync(self._read_document, place, data, abandon_on_cancel=True)
+        if not self._reading.locked():
+            with anyio.move_on_after(_PATIENCE):
+                return await anyio.to_thread.run_sync(self._read_document, place, data, abandon_on_cancel=True)
+        self._missed = True
+        return await anyio.to_thread.run_sync(self._judged, known, abandon_on_cancel=True)
+
+    def _judged(self, known: _Read) -> Sequence[_Offered]:
+        return known.offers if self._policy is None else self._held(self._policy, known.offers)
+
     def _read_document(self, place: Path | str, fetched: bytes | None) -> Sequence[_Offered]:
         """The operations of a document as it is now; kept for the next caller, since this one may stop waiting."""
         with self._reading:
             mark, known = fetched or _mark(Path(place)), self._read
             if known is None or known.mark != mark:
-                home = "" if isinstance(place, Path) else place
-                found = read_document(self.name, self._config, read(Path(place)) if fetched is None else fetched, home)
-                known = self._read = _Read(mark=mark, offers=self._offered(found.operations), notice=found.notice)
-            return known.offers if self._policy is None else self._held(self._policy, known.offers)
+                known = self._read = self._fresh(place, fetched, mark, known)
+            return self._judged(known)
+
+    def _fresh(
+        self, place: Path | str, fetched: bytes | None, mark: tuple[int, ...] | bytes | None, known: _Read | None
+    ) -> _Read:
+        """What a document offers that was not read yet; one that cannot be used leaves the last good one in use."""
+        if self._refused is not None and self._refused[0] == mark:
+            raise Unavailable(self._refused[1])  # it is not read twice
+        home = "" if isinstance(place, Path) else place
+        data = read(Path(place)) if fetched is None else fetched
+        try:
+            found = read_document(self.name, self._config, data, home)
+        except Unavailable as problem:
+            if known is None:
+                self._refused = (mark, str(problem))
+                raise
+            log.warning("httpTools.%s: the document is used as it was: %s", self.name, problem)
+            return known._replace(mark=mark, notice=f"The document is used as it was before it changed: {problem}.")
+        return _Read(mark=mark, offers=self._offered(found.operations), notice=found.notice)
 
     def _held(self, policy: PinPolicy, offers: Sequence[_Offered]) -> Sequence[_Offered]:
         """The operations of a foreign document against their pins: what changed or is new waits for a person."""
@@ -188,7 +221,8 @@ class HttpSource:
             await anyio.sleep(_FOLLOW)
             now = _mark(place) if isinstance(place, Path) else None
             is_new = self._fetched is not None and await self._fetched.renewed()
-            if now != seen or self._missed or is_new or await self._is_decided():
+            is_missed = self._missed and not self._reading.locked()  # else it is being read still
+            if now != seen or is_missed or is_new or await self._is_decided():
                 seen, self._missed = now, False
                 changed()
 

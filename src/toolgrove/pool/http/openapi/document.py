@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,25 +9,17 @@ from typing import Any
 
 import yaml
 
-from toolgrove.notation import json_pointer, strict_json
+from toolgrove.notation import json_pointer, stranger_document
 from toolgrove.pool.http.openapi.swagger import upgraded
 from toolgrove.pool.offer import Unavailable
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_NODES = 2_000_000
 MAX_DEPTH = 200
+MAX_SECONDS = 20.0
+"""Of one thread's processor time, beside the loop."""
 _MAX_CHAIN = 20
 _VERSION = re.compile(r"3\.[012](?:\.|\Z)")
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is many times faster
-
-
-class _Loader(_SafeLoader):  # type: ignore[misc]
-    """YAML's safe loader, in which a date is text, as in JSON."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - the library looks it up on the class
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in _SafeLoader.yaml_implicit_resolvers.items()
-    }
 
 
 class BadReference(ValueError):
@@ -84,8 +75,8 @@ def parse(data: bytes, home: str = "") -> OpenApiDocument:
     if len(data) > MAX_BYTES:
         raise Unavailable(f"the OpenAPI document is larger than {MAX_BYTES >> 20} MiB")
     try:
-        whole = _Plain().value(_parsed(data.decode("utf-8-sig")), MAX_DEPTH)
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        whole = stranger_document.read(data.decode("utf-8-sig"), nodes=MAX_NODES, depth=MAX_DEPTH, seconds=MAX_SECONDS)
+    except (ValueError, yaml.YAMLError) as error:
         raise Unavailable(f"the OpenAPI document is neither valid JSON nor valid YAML{_place(error)}") from None
     if isinstance(whole, dict) and str(whole.get("swagger", "")) == "2.0":
         try:
@@ -98,50 +89,7 @@ def parse(data: bytes, home: str = "") -> OpenApiDocument:
     return OpenApiDocument(whole, home)
 
 
-def _parsed(text: str) -> Any:
-    if text.lstrip().startswith("{"):
-        try:
-            return strict_json.decode(text)
-        except json.JSONDecodeError:
-            pass  # YAML, too, may begin with a brace
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
-
-
 def _place(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    return f" (line {mark.line + 1})" if mark is not None else f" ({error})" if isinstance(error, _NotPlain) else ""
-
-
-class _NotPlain(ValueError):
-    """What YAML can say and JSON cannot, or more than we read."""
-
-
-class _Plain:
-    """Makes plain JSON of what was parsed; counts, because a few YAML aliases can stand for billions of nodes."""
-
-    def __init__(self) -> None:
-        self._left = MAX_NODES
-
-    def value(self, value: Any, room: int) -> Any:
-        """The value with text keys and without aliases."""
-        self._left -= 1
-        if self._left < 0 or not room:
-            raise _NotPlain("it is too large or too deep")
-        if isinstance(value, dict):
-            return {_key(key): self.value(item, room - 1) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item, room - 1) for item in value]
-        if isinstance(value, str):
-            return value.replace("\r\n", "\n")
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        raise _NotPlain(f"it holds a {type(value).__name__}")
-
-
-def _key(key: Any) -> str:
-    """Status codes are often written as numbers."""
-    if isinstance(key, bool):
-        return str(key).lower()
-    if isinstance(key, str | int):
-        return str(key)
-    raise _NotPlain("a key is not text")
+    told = isinstance(error, stranger_document.NotPlain)
+    return f" (line {mark.line + 1})" if mark is not None else f" ({error})" if told else ""
