@@ -119,7 +119,22 @@ class NaiveWorkspace:
         return [commit for commit in self.commits if commit["seq"] > token]
 
     def ground(self, tool: str, arguments: dict[str, Any]) -> Ground:
-        return EVERYTHING if self.concurrency == "tree" else ground_of(tool, arguments, self.root)
+        if self.concurrency == "tree":
+            return EVERYTHING
+        return self.import_ground(arguments) if tool == "import_merge" else ground_of(tool, arguments, self.root)
+
+    def import_ground(self, arguments: dict[str, Any]) -> Ground:
+        """All that an import finds or changes, found out by trying it; one that is refused stands on nothing."""
+        tried = copy.deepcopy(self)
+        try:
+            tried.import_merge(None, copy.deepcopy(arguments["json"]), arguments["strategy"])
+        except Refusal:
+            return Ground()
+        forms = [form for top in planted(copy.deepcopy(arguments["json"])) for form in every(top)]
+        known = {node["nodeId"] for node in Family(self.root).order}
+        found = {form["nodeId"] for form in forms if form.get("nodeId") in known}
+        lists = frozenset(changed_lists(self.root, tried.root))
+        return Ground(nodes=frozenset(found | set(tried.touched)), lists=lists)
 
     def is_unsure(self, tool: str, arguments: dict[str, Any], token: int | None) -> bool:
         """Whether a call depends on which nodes a change touched that this model knows only roughly."""
