@@ -126,6 +126,7 @@ class NaiveWorkspace:
     def import_ground(self, arguments: dict[str, Any]) -> Ground:
         """All that an import finds or changes, found out by trying it; one that is refused stands on nothing."""
         tried = copy.deepcopy(self)
+        tried.pending, tried.touched, tried.beside, tried.after = [], [], False, None
         try:
             tried.import_merge(None, copy.deepcopy(arguments["json"]), arguments["strategy"])
         except Refusal:
