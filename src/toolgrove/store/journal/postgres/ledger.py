@@ -14,7 +14,7 @@ import psycopg
 from psycopg import errors
 
 from toolgrove.notation.times import to_milliseconds
-from toolgrove.store.audit import Sealed, Unfinished
+from toolgrove.store.audit import Sealed, Unfinished, hash_of
 from toolgrove.store.audit.resuming import Resumption
 from toolgrove.store.journal.journal import Behind, ClaimLost, Outdated, Stalled
 from toolgrove.store.journal.postgres.doorbell import channel
@@ -35,7 +35,7 @@ from toolgrove.types import Clock
 
 log = logging.getLogger("toolgrove.store")
 LOCKED = " FOR UPDATE"
-_HOLD = f"SELECT body, crc, oldest FROM head{LOCKED}"  # noqa: S608  our own words
+_HOLD = f"SELECT body, crc, oldest, (SELECT line FROM audit WHERE number = ?) FROM head{LOCKED}"  # noqa: S608
 _WAIT = f"SELECT one FROM head{LOCKED}"  # noqa: S608  our own words
 _OLDEST = "SELECT oldest FROM head"
 _TRIES = 5
@@ -77,7 +77,6 @@ class PostgresLedger:
         self._replica = replica
         self._clock = clock
         self._resume = resume
-        self._is_new = False
         self._came = self._stayed = clock.monotonic()
 
     @property
@@ -224,7 +223,7 @@ class PostgresLedger:
             if doubt is not None and tables.connection.closed and any(isinstance(one, Sealed) for one in outcomes):
                 raise doubt from None
             raise
-        self.head, self.is_cut, self._is_new, self.keeps_others_waiting = head, False, False, False
+        self.head, self.is_cut, self.keeps_others_waiting = head, False, False
         return outcomes
 
     def _locked_head(self, tables: PostgresTables) -> Head:
@@ -234,17 +233,17 @@ class PostgresLedger:
         Behind a new connection there may be a database that lacks the last commits, and somebody may set one back that
         we are connected to. Then records that this process knows of are gone: the log goes on with a marked break.
         """
-        row = tables.execute(_HOLD).fetchone()
+        row = tables.execute(_HOLD, (self.head.audit_number,)).fetchone()
         if row is None:
             raise refusal(psycopg.DataError("the row of the head is missing"))
-        body, crc, oldest = row
+        body, crc, oldest, line = row
         self._see_version(oldest)
         head = Head.of((body, crc))
         if head.identity != self.head.identity:
             log.error("The database %s is of project %s now: nothing is written.", self._address.told, head.identity)
             self._drop()
             raise Stalled
-        if self._is_new or head.audit_number < self.head.audit_number:
+        if self.head.audit_number > head.floor.number and (line is None or hash_of(line) != self.head.audit_hash):
             going_on = self._resume(tables, head, left=Unfinished(), known=self.head.place)
             if going_on.lost is not None:
                 _, head = self._entries.announce(tables, head, going_on.records, going_on.after)
@@ -306,7 +305,6 @@ class PostgresLedger:
                 self._tables = PostgresTables(connect(self._address))
                 prepare(self._tables, self._replica)
                 self._came = self._clock.monotonic()
-                self._is_new = True
             except (DatabaseUnavailable, psycopg.Error) as error:
                 self._drop()
                 if not self.is_cut:
