@@ -8,23 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from toolgrove.config import problems
+from toolgrove.store.journal import Trouble
 from toolgrove.types import Role
 from toolgrove.web.schemas.json_object import Answer
 from toolgrove.web.schemas.pool import RejectedTool, SourceOverview
 
-TroubleWord = Literal[
-    "store_locked",
-    "store_unreachable",
-    "store_behind",
-    "store_diverged",
-    "store_unwritable",
-    "store_gone",
-    "state_gone",
-    "file_outdated",
-    "limits_narrowed",
-    "version_outdated",
-    "stopping",
-]
+TroubleWord = Literal[Trouble, "stopping"]
 """Why a gateway cannot do all of its work now."""
 
 
